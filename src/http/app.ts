@@ -138,7 +138,7 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
 
   let console: Promise<Hono> | undefined;
   const { isPlainHttp } = parts;
-  app.on("ALL", ["/", ...CONSOLE_PATHS], async (context) => {
+  const toConsole = async (context: Context) => {
     console ??= loadConsole({
       ...operator,
       api,
@@ -149,9 +149,14 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
       launch,
     });
     return (await console).fetch(context.req.raw, context.env);
-  });
+  };
+  app.on("ALL", ["/", ...CONSOLE_PATHS], toConsole);
 
-  return answeringErrors(app);
+  return answeringErrors(app).notFound((context) => {
+    const isForBrowser = !context.req.path.startsWith("/api/") &&
+      (context.req.header("accept") ?? "").includes("text/html");
+    return isForBrowser ? toConsole(context) : problem(STATUS_CODE.NotFound);
+  });
 }
 
 /** Describes the API as JSON. It is made once: that takes a tenth of a second, and anybody may ask. */

@@ -33,7 +33,7 @@ interface Target {
 }
 
 /** The scope that an operation needs: its own, else `read` for a GET, and `admin` for a change. */
-export function scopeOf({ method, scope }: Declaration): Scope {
+export function scopeOf({ method, scope }: Pick<Declaration, "method" | "scope">): Scope {
   return scope ?? (method === "get" ? "read" : "admin");
 }
 
@@ -47,7 +47,10 @@ export function isLimited({ triggers, projects }: Access): boolean {
  *
  * @throws {ForbiddenError} when the operation needs a greater one
  */
-export function requireScope(access: Access, declared: Declaration): void {
+export function requireScope(
+  access: Access,
+  declared: Pick<Declaration, "method" | "scope">,
+): void {
   const needed = scopeOf(declared);
   if (SCOPES.indexOf(access.scope) >= SCOPES.indexOf(needed)) return;
   throw new ForbiddenError(

@@ -106,6 +106,18 @@ interface CallInit {
   headers?: Readonly<Record<string, string>>;
 }
 
+/** Returns what filters find, or the refusal of these filters. */
+export async function orRefused<T>(finding: Promise<T>): Promise<T | ApiCallError> {
+  try {
+    return await finding;
+  } catch (error) {
+    if (error instanceof ApiCallError && error.status === STATUS_CODE.UnprocessableEntity) {
+      return error;
+    }
+    throw error;
+  }
+}
+
 /** Returns the cursor in the address of a next page. */
 export function cursorOf(next: string | null): string | undefined {
   return next === null ? undefined : new URL(next).searchParams.get("cursor") ?? undefined;

@@ -49,7 +49,18 @@ export class Console {
     // A message is for whoever looks, not for the script.
     const notice = isRefreshOf(context) ? undefined : this.#sessions.takeNotice(context);
     const noticed = { ...view, notice };
-    return await this.#page(context, noticed, await show?.({ view: noticed, params }));
+    const shown = await show?.({ view: noticed, params });
+    const { page, status } = typeof shown === "object" && "page" in shown
+      ? shown
+      : { page: shown, status: STATUS_CODE.OK };
+    return await this.#page(context, noticed, page, status);
+  }
+
+  /** Leads from the address of a form to the page that has it: browsers keep the address of an answer to a form. */
+  toPage(context: Context, pagePath: string): Response {
+    const { pathname } = new URL(context.req.url);
+    const depth = pagePath.split("/").length;
+    return this.#redirect(context, pathname.split("/").slice(1, depth).join("/"));
   }
 
   /** Answers with something that is no page. */

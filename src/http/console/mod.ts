@@ -69,6 +69,7 @@ export function consoleRoutes(parts: ConsoleParts): Hono {
     if (show) app.get(path, (context) => console.show(context, route));
     if (answer) app.get(path, (context) => console.answer(context, route));
     if (submit) app.post(path, (context) => console.submit(context, route));
+    if (submit && !show) app.get(path, (context) => console.toPage(context, pageAbove(path)));
     app.all(path, () => methodNotAllowed(methodsOf(route)));
   }
   app.notFound((context) => console.fail(context, STATUS_CODE.NotFound, "There is no such page"));
@@ -76,6 +77,18 @@ export function consoleRoutes(parts: ConsoleParts): Hono {
   return app;
 }
 
-function methodsOf({ show, answer, submit }: Route): string {
-  return [...show || answer ? ["GET", "HEAD"] : [], ...submit ? ["POST"] : []].join(", ");
+/** Returns the path of the nearest page above a path that only takes a form. */
+function pageAbove(path: string): string {
+  const above = path.slice(0, path.lastIndexOf("/"));
+  const isPage = ROUTES.some(({ path, show }) => show && unnamed(path) === unnamed(above));
+  return isPage ? above : pageAbove(above);
+}
+
+/** Leaves out the names of a path's parameters: a page and its forms may name them differently. */
+function unnamed(path: string): string {
+  return path.replaceAll(/:\w+/g, ":");
+}
+
+function methodsOf({ submit }: Route): string {
+  return submit ? "GET, HEAD, POST" : "GET, HEAD";
 }

@@ -69,11 +69,14 @@ export interface Submission<Path extends string = string> extends Visit<Path> {
 /** The result of a form: the address to go to, with a message, or the page again with its mistakes. */
 export type Submitted = { to: string; notice?: string } | { page: Html; status?: number };
 
+/** A page, with a status where that is not 200. */
+export type Shown = Html | { page: Html; status: number };
+
 /** One path of the console. */
 export interface Route<Path extends string = string> {
   path: Path;
   /** Makes the page. */
-  show?(visit: Visit<Path>): Html | Promise<Html>;
+  show?(visit: Visit<Path>): Shown | Promise<Shown>;
   /** Performs a form. */
   submit?(submission: Submission<Path>): Promise<Submitted>;
   /** Answers with something that is no page, such as a stream or a file. */

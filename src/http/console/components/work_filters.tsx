@@ -1,7 +1,12 @@
 /** The filters of lists of executions and of pipelines. */
+import type { ApiCallError } from "../client.ts";
 import type { Html } from "../route.ts";
+import { describedBy } from "./form.tsx";
+import { QueryField, QueryProblems } from "./query_field.tsx";
 
-const NAMES = ["project", "status", "trigger", "pipeline"] as const;
+/** The filters that have a field. */
+const FIELDS = ["project", "status", "trigger"] as const;
+const NAMES = [...FIELDS, "pipeline"] as const;
 
 export type WorkFilterValues = Readonly<Partial<Record<typeof NAMES[number], string>>>;
 
@@ -20,31 +25,45 @@ interface WorkFiltersProps {
   address: string;
   filters: WorkFilterValues;
   statuses: readonly string[];
+  /** The refusal of the filters. */
+  refused: ApiCallError | undefined;
 }
 
-export function WorkFilters({ address, filters, statuses }: WorkFiltersProps): Html {
+export function WorkFilters({ address, filters, statuses, refused }: WorkFiltersProps): Html {
   const { project, status, trigger, pipeline } = filters;
   const isFiltered = Object.keys(filters).length > 0;
   return (
-    <form class="filters" action={address} role="search" aria-label="Filters">
-      <div>
-        <label for="f-project">Project</label>
-        <input id="f-project" name="project" value={project} data-hotkey="/" />
-      </div>
-      <div>
-        <label for="f-trigger">Trigger</label>
-        <input id="f-trigger" name="trigger" value={trigger} />
-      </div>
-      <div>
-        <label for="f-status">State</label>
-        <select id="f-status" name="status">
-          <option value="">any</option>
-          {statuses.map((each) => <option value={each} selected={each === status}>{each}</option>)}
-        </select>
-      </div>
-      {pipeline === undefined ? null : <input type="hidden" name="pipeline" value={pipeline} />}
-      <button>Filter</button>
-      {isFiltered ? <a href={address}>Clear</a> : null}
-    </form>
+    <>
+      <QueryProblems refused={refused} fields={FIELDS} />
+      <form class="filters" action={address} role="search" aria-label="Filters">
+        <QueryField label="Project" name="project" refused={refused}>
+          <input
+            id="f-project"
+            name="project"
+            value={project}
+            data-hotkey="/"
+            aria-describedby={describedBy("f-project")}
+          />
+        </QueryField>
+        <QueryField label="Trigger" name="trigger" refused={refused}>
+          <input
+            id="f-trigger"
+            name="trigger"
+            value={trigger}
+            aria-describedby={describedBy("f-trigger")}
+          />
+        </QueryField>
+        <QueryField label="State" name="status" refused={refused}>
+          <select id="f-status" name="status" aria-describedby={describedBy("f-status")}>
+            <option value="">any</option>
+            {statuses.map((each) => <option value={each} selected={each === status}>{each}
+            </option>)}
+          </select>
+        </QueryField>
+        {pipeline === undefined ? null : <input type="hidden" name="pipeline" value={pipeline} />}
+        <button>Filter</button>
+        {isFiltered ? <a href={address}>Clear</a> : null}
+      </form>
+    </>
   );
 }

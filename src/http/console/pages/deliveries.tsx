@@ -2,39 +2,46 @@
 import { DELIVERY_OUTCOMES } from "../../../store/records/deliveries.ts";
 import { isLimited } from "../../api/access.ts";
 import type { DeliveryPage } from "../../api/deliveries.ts";
-import { cursorOf, search } from "../client.ts";
+import { ApiCallError, cursorOf, orRefused, search } from "../client.ts";
 import { may, Page } from "../components/page.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
+import { describedBy } from "../components/form.tsx";
+import { QueryField, QueryProblems } from "../components/query_field.tsx";
 import { Empty, More, Table } from "../components/table.tsx";
 import { Time } from "../components/values.tsx";
-import { type Html, route, type View, type Visit } from "../route.ts";
+import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
 
 /** The filters, which are the API's. */
 const FILTERS = ["trigger", "outcome", "condition", "from", "to", "delivery_id", "text"] as const;
+/** The filters that have a field. */
+const FIELDS = ["text", "trigger", "outcome"] as const;
 /** With a filter, the newest deliveries whose changes are told of: each look at them costs time that launches need. */
 const FOLLOWED = 25;
 const STREAM_PATH = "deliveries/events";
 
 type Filters = Record<typeof FILTERS[number], string | undefined>;
 
-async function show({ view }: Visit): Promise<Html> {
+async function show({ view }: Visit): Promise<Shown> {
   const filters = filtersOf(view.query);
   const cursor = view.query.get("cursor") ?? undefined;
-  const page = await view.api.get<DeliveryPage>("deliveries/", { ...filters, cursor });
-  return DeliveriesPage({ view, filters, cursor, page });
+  const found = await orRefused(
+    view.api.get<DeliveryPage>("deliveries/", { ...filters, cursor }),
+  );
+  const page = DeliveriesPage({ view, filters, cursor, found });
+  return found instanceof ApiCallError ? { page, status: found.status } : page;
 }
 
 interface DeliveriesProps {
   view: View;
   filters: Filters;
   cursor: string | undefined;
-  page: DeliveryPage;
+  /** The deliveries, or the refusal of the filters. */
+  found: DeliveryPage | ApiCallError;
 }
 
-function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html {
+function DeliveriesPage({ view, filters, cursor, found }: DeliveriesProps): Html {
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
-  const next = cursorOf(page.next);
-  const hasRows = page.results.length > 0;
+  const refused = found instanceof ApiCallError ? found : undefined;
   return (
     <Page view={view} title="Deliveries" nav="Deliveries">
       <div class="title">
@@ -42,7 +49,7 @@ function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html 
         {may(view, "operate") && !isLimited(view.access)
           ? (
             <div class="end">
-              {isFiltered && canReplay(filters)
+              {isFiltered && refused === undefined && canReplay(filters)
                 ? <a class="button" href={`replays/new${search(filters)}`}>Replay these</a>
                 : null}
               <a class="button quiet" href="replays">Replays</a>
@@ -50,8 +57,26 @@ function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html 
           )
           : null}
       </div>
-      <FilterForm filters={filters} />
-      {hasRows || isFiltered || cursor !== undefined ? null : <FirstDelivery />}
+      <QueryProblems refused={refused} fields={FIELDS} />
+      <FilterForm filters={filters} refused={refused} />
+      {found instanceof ApiCallError
+        ? null
+        : <Found view={view} filters={filters} cursor={cursor} page={found} />}
+    </Page>
+  );
+}
+
+interface FoundProps extends Omit<DeliveriesProps, "found"> {
+  page: DeliveryPage;
+}
+
+function Found({ view, filters, cursor, page }: FoundProps): Html {
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  const next = cursorOf(page.next);
+  const hasRows = page.results.length > 0;
+  return (
+    <>
+      {hasRows || isFiltered || cursor !== undefined ? null : <FirstDelivery view={view} />}
       <Table
         label="Deliveries"
         columns={DELIVERY_COLUMNS}
@@ -64,30 +89,41 @@ function DeliveriesPage({ view, filters, cursor, page }: DeliveriesProps): Html 
       {next === undefined
         ? null
         : <More href={`deliveries${search({ ...filters, cursor: next })}`} />}
-    </Page>
+    </>
   );
 }
 
-function FilterForm({ filters }: { filters: Filters }): Html {
+function FilterForm(
+  { filters, refused }: { filters: Filters; refused: ApiCallError | undefined },
+): Html {
   return (
     <form class="filters" action="deliveries" role="search" aria-label="Deliveries">
-      <div>
-        <label for="f-text">Text in an id or the body</label>
-        <input id="f-text" type="search" name="text" value={filters.text} data-hotkey="/" />
-      </div>
-      <div>
-        <label for="f-trigger">Trigger</label>
-        <input id="f-trigger" name="trigger" value={filters.trigger} />
-      </div>
-      <div>
-        <label for="f-outcome">Outcome</label>
-        <select id="f-outcome" name="outcome">
+      <QueryField label="Text in an id or the body" name="text" refused={refused}>
+        <input
+          id="f-text"
+          type="search"
+          name="text"
+          value={filters.text}
+          data-hotkey="/"
+          aria-describedby={describedBy("f-text")}
+        />
+      </QueryField>
+      <QueryField label="Trigger" name="trigger" refused={refused}>
+        <input
+          id="f-trigger"
+          name="trigger"
+          value={filters.trigger}
+          aria-describedby={describedBy("f-trigger")}
+        />
+      </QueryField>
+      <QueryField label="Outcome" name="outcome" refused={refused}>
+        <select id="f-outcome" name="outcome" aria-describedby={describedBy("f-outcome")}>
           <option value="">any</option>
           {DELIVERY_OUTCOMES.map((outcome) => (
             <option value={outcome} selected={outcome === filters.outcome}>{outcome}</option>
           ))}
         </select>
-      </div>
+      </QueryField>
       <button>Filter</button>
       {Object.values(filters).some((value) => value !== undefined)
         ? <a href="deliveries">Clear</a>
@@ -96,7 +132,7 @@ function FilterForm({ filters }: { filters: Filters }): Html {
   );
 }
 
-function FirstDelivery(): Html {
+function FirstDelivery({ view }: { view: View }): Html {
   return (
     <Empty title="Nothing has arrived yet">
       <p>
@@ -105,7 +141,13 @@ function FirstDelivery(): Html {
       </p>
       <pre><code>hooklaunch apply hooklaunch.yaml</code></pre>
       <p>
-        Or <a href="triggers/new">make one here</a>.{" "}
+        {may(view, "admin")
+          ? (
+            <>
+              Or <a href="triggers/new">make one here</a>.{" "}
+            </>
+          )
+          : null}
         <a href="docs/getting_started">Getting started</a> has the whole way.
       </p>
     </Empty>

@@ -1,37 +1,61 @@
 /** `/executions`: the launched steps of all projects, newest first. `/runs` leads to the deliveries that made them. */
 import { EXECUTION_STATUSES } from "../../../store/records/executions.ts";
 import type { ShownExecution } from "../../api/executions.ts";
-import { type ListPage, search } from "../client.ts";
+import { ApiCallError, type ListPage, orRefused, search } from "../client.ts";
 import { Page } from "../components/page.tsx";
 import { State } from "../components/states.tsx";
 import { Empty, More, Row, Table } from "../components/table.tsx";
 import { durationText, ShortId, Time } from "../components/values.tsx";
 import { WorkFilters, workFilters, type WorkFilterValues } from "../components/work_filters.tsx";
-import { type Html, route, type View, type Visit } from "../route.ts";
+import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
 
 const COLUMNS = ["Created", "Step", "Project", "State", "Engine", "Duration", "Id"];
 const REFRESH_S = 5;
 
-async function show({ view }: Visit): Promise<Html> {
+async function show({ view }: Visit): Promise<Shown> {
   const filters = workFilters(view.query);
   const cursor = view.query.get("cursor") ?? undefined;
-  const page = await view.api.list<ShownExecution>("executions/", { ...filters, cursor });
-  return ExecutionsPage({ view, filters, cursor, page });
+  const found = await orRefused(
+    view.api.list<ShownExecution>("executions/", { ...filters, cursor }),
+  );
+  const page = ExecutionsPage({ view, filters, cursor, found });
+  return found instanceof ApiCallError ? { page, status: found.status } : page;
 }
 
 interface ExecutionsProps {
   view: View;
   filters: WorkFilterValues;
   cursor: string | undefined;
-  page: ListPage<ShownExecution>;
+  /** The executions, or the refusal of the filters. */
+  found: ListPage<ShownExecution> | ApiCallError;
 }
 
-function ExecutionsPage({ view, filters, cursor, page }: ExecutionsProps): Html {
-  const isFiltered = Object.keys(filters).length > 0;
+function ExecutionsPage({ view, filters, cursor, found }: ExecutionsProps): Html {
+  const refused = found instanceof ApiCallError ? found : undefined;
   return (
     <Page view={view} title="Executions" nav="Executions">
       <h1>Executions</h1>
-      <WorkFilters address="executions" filters={filters} statuses={EXECUTION_STATUSES} />
+      <WorkFilters
+        address="executions"
+        filters={filters}
+        statuses={EXECUTION_STATUSES}
+        refused={refused}
+      />
+      {found instanceof ApiCallError
+        ? null
+        : <Found view={view} filters={filters} cursor={cursor} page={found} />}
+    </Page>
+  );
+}
+
+interface FoundProps extends Omit<ExecutionsProps, "found"> {
+  page: ListPage<ShownExecution>;
+}
+
+function Found({ view, filters, cursor, page }: FoundProps): Html {
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <>
       <div id="executions" data-refresh={cursor === undefined ? REFRESH_S : undefined}>
         {page.results.length === 0
           ? <NoneFound isFiltered={isFiltered} />
@@ -48,7 +72,7 @@ function ExecutionsPage({ view, filters, cursor, page }: ExecutionsProps): Html 
       {page.cursor === undefined
         ? null
         : <More href={`executions${search({ ...filters, cursor: page.cursor })}`} />}
-    </Page>
+    </>
   );
 }
 

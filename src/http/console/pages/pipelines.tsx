@@ -1,25 +1,51 @@
 /** `/pipelines`: the launched pipelines of all projects, newest first. */
 import { PIPELINE_STATUSES } from "../../../store/records/pipelines.ts";
 import type { ShownPipeline } from "../../api/pipelines.ts";
-import { search } from "../client.ts";
+import { ApiCallError, type ListPage, orRefused, search } from "../client.ts";
 import { Page } from "../components/page.tsx";
 import { State } from "../components/states.tsx";
 import { Empty, More, Row, Table } from "../components/table.tsx";
 import { ShortId, Time } from "../components/values.tsx";
-import { WorkFilters, workFilters } from "../components/work_filters.tsx";
-import { type Html, route, type View, type Visit } from "../route.ts";
+import { WorkFilters, workFilters, type WorkFilterValues } from "../components/work_filters.tsx";
+import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
 
 const COLUMNS = ["Created", "Pipeline", "Project", "State", "Nodes", "Id"];
 const REFRESH_S = 5;
 
-async function show({ view }: Visit): Promise<Html> {
+async function show({ view }: Visit): Promise<Shown> {
   const filters = workFilters(view.query);
   const cursor = view.query.get("cursor") ?? undefined;
-  const page = await view.api.list<ShownPipeline>("pipelines/", { ...filters, cursor });
-  return (
+  const found = await orRefused(
+    view.api.list<ShownPipeline>("pipelines/", { ...filters, cursor }),
+  );
+  const refused = found instanceof ApiCallError ? found : undefined;
+  const page = (
     <Page view={view} title="Pipelines" nav="Pipelines">
       <h1>Pipelines</h1>
-      <WorkFilters address="pipelines" filters={filters} statuses={PIPELINE_STATUSES} />
+      <WorkFilters
+        address="pipelines"
+        filters={filters}
+        statuses={PIPELINE_STATUSES}
+        refused={refused}
+      />
+      {found instanceof ApiCallError
+        ? null
+        : <Found view={view} filters={filters} cursor={cursor} page={found} />}
+    </Page>
+  );
+  return refused === undefined ? page : { page, status: refused.status };
+}
+
+interface FoundProps {
+  view: View;
+  filters: WorkFilterValues;
+  cursor: string | undefined;
+  page: ListPage<ShownPipeline>;
+}
+
+function Found({ view, filters, cursor, page }: FoundProps): Html {
+  return (
+    <>
       <div id="pipelines" data-refresh={cursor === undefined ? REFRESH_S : undefined}>
         {page.results.length === 0
           ? <NoneFound isFiltered={Object.keys(filters).length > 0} />
@@ -32,7 +58,7 @@ async function show({ view }: Visit): Promise<Html> {
       {page.cursor === undefined
         ? null
         : <More href={`pipelines${search({ ...filters, cursor: page.cursor })}`} />}
-    </Page>
+    </>
   );
 }
 

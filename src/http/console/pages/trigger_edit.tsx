@@ -1,5 +1,6 @@
 /** `/triggers/<name>/edit`: the settings of a trigger. A second editor sees what the first has changed. */
 import type { Problem } from "../../../platform/errors.ts";
+import { requireScope } from "../../api/access.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError } from "../client.ts";
 import { FilterField } from "../components/filter_field.tsx";
@@ -174,8 +175,10 @@ async function save(
 export const editTriggerRoutes = [
   route({
     path: "/triggers/:name/edit",
-    show: async ({ view, params: { name } }) =>
-      EditPage({ view, trigger: await readTrigger(view, name) }),
+    async show({ view, params: { name } }) {
+      requireScope(view.access, { method: "patch" });
+      return EditPage({ view, trigger: await readTrigger(view, name) });
+    },
     submit: save,
   }),
 ];

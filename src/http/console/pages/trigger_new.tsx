@@ -1,4 +1,5 @@
 /** `/triggers/new`: a trigger in under a minute: provider, secret, work. */
+import { requireScope } from "../../api/access.ts";
 import type { ProjectContents } from "../../api/project_contents.ts";
 import type { ShownProject } from "../../api/projects.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
@@ -232,5 +233,12 @@ async function create({ view, form }: Submission): Promise<Submitted> {
 
 /** The route of the form. */
 export const newTriggerRoutes = [
-  route({ path: "/triggers/new", show: ({ view }) => NewTriggerPage({ view }), submit: create }),
+  route({
+    path: "/triggers/new",
+    show({ view }) {
+      requireScope(view.access, { method: "post" });
+      return NewTriggerPage({ view });
+    },
+    submit: create,
+  }),
 ];

@@ -1,21 +1,29 @@
 /** `/triggers`: all triggers, by pages. */
 import type { ShownTrigger } from "../../api/triggers.ts";
-import { search } from "../client.ts";
+import { ApiCallError, type ListPage, orRefused, search } from "../client.ts";
+import { describedBy } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
+import { QueryField, QueryProblems } from "../components/query_field.tsx";
 import { Badge } from "../components/states.tsx";
 import { Empty, More, Row, Table } from "../components/table.tsx";
 import { Time } from "../components/values.tsx";
-import { type Html, route, type Submission, type Submitted, type Visit } from "../route.ts";
+import {
+  type Html,
+  route,
+  type Shown,
+  type Submission,
+  type Submitted,
+  type View,
+  type Visit,
+} from "../route.ts";
 import { presetOf } from "../triggers.ts";
 
-async function show({ view }: Visit): Promise<Html> {
+async function show({ view }: Visit): Promise<Shown> {
   const cursor = view.query.get("cursor") ?? undefined;
-  const name = view.query.get("name") ?? undefined;
-  const { results, cursor: next } = await view.api.list<ShownTrigger>("triggers/", {
-    cursor,
-    name,
-  });
-  return (
+  const name = view.query.get("name") || undefined;
+  const found = await orRefused(view.api.list<ShownTrigger>("triggers/", { cursor, name }));
+  const refused = found instanceof ApiCallError ? found : undefined;
+  const page = (
     <Page view={view} title="Triggers" nav="Triggers">
       <div class="title">
         <h1>Triggers</h1>
@@ -27,15 +35,37 @@ async function show({ view }: Visit): Promise<Html> {
           )
           : null}
       </div>
+      <QueryProblems refused={refused} fields={["name"]} />
       <form class="filters" action="triggers" role="search" aria-label="Triggers">
-        <div>
-          <label for="f-name">Name</label>
-          <input id="f-name" type="search" name="name" value={name} data-hotkey="/" />
-        </div>
+        <QueryField label="Whole name" name="name" refused={refused}>
+          <input
+            id="f-name"
+            type="search"
+            name="name"
+            value={name}
+            data-hotkey="/"
+            aria-describedby={describedBy("f-name")}
+          />
+        </QueryField>
         <button>Find</button>
         {name === undefined ? null : <a href="triggers">Clear</a>}
       </form>
-      {results.length === 0 ? <None name={name} /> : (
+      {found instanceof ApiCallError ? null : <Found view={view} name={name} page={found} />}
+    </Page>
+  );
+  return refused === undefined ? page : { page, status: refused.status };
+}
+
+interface FoundProps {
+  view: View;
+  name: string | undefined;
+  page: ListPage<ShownTrigger>;
+}
+
+function Found({ view, name, page: { results, cursor: next } }: FoundProps): Html {
+  return (
+    <>
+      {results.length === 0 ? <None view={view} name={name} /> : (
         <Table
           label="Triggers"
           columns={["Name", "State", "Project", "Senders", "Launches", "Saved"]}
@@ -63,7 +93,7 @@ async function show({ view }: Visit): Promise<Html> {
       {next === undefined
         ? null
         : <More href={`triggers${search({ cursor: next })}`} label="More" />}
-    </Page>
+    </>
   );
 }
 
@@ -82,12 +112,12 @@ function launches({ actions }: ShownTrigger): string {
   ).join(", ");
 }
 
-function None({ name }: { name: string | undefined }): Html {
+function None({ view, name }: Pick<FoundProps, "view" | "name">): Html {
   if (name !== undefined) {
     return (
-      <Empty title={`There is no trigger of this name`}>
+      <Empty title={`There is no trigger "${name}"`}>
         <p>
-          <a href="triggers">Show all triggers</a>
+          Only a trigger with exactly this name is found. <a href="triggers">Show all triggers</a>
         </p>
       </Empty>
     );
@@ -95,9 +125,13 @@ function None({ name }: { name: string | undefined }): Html {
   return (
     <Empty title="There is no trigger yet">
       <p>A trigger has a URL for webhooks, and launches your steps for each that it accepts.</p>
-      <p>
-        <a class="button primary" href="triggers/new">Make the first one</a>
-      </p>
+      {may(view, "admin")
+        ? (
+          <p>
+            <a class="button primary" href="triggers/new">Make the first one</a>
+          </p>
+        )
+        : null}
     </Empty>
   );
 }
