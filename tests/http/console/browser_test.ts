@@ -136,6 +136,8 @@ Deno.test({
       await page.getByRole("button", { name: "Why?" }).click();
       await page.getByRole("heading", { name: "What the doctor says" }).waitFor();
       await assertAccessible(page);
+      await page.reload();
+      await page.waitForURL(`**/deliveries/${deliveries.refused}`);
     });
 
     await t.step("a token is made, shown once, and revoked by a second click", async () => {
