@@ -17,6 +17,13 @@ export class ApiCallError extends HooklaunchError {
   constructor(readonly status: number, detail: string, readonly problems: readonly Problem[]) {
     super(detail);
   }
+
+  /** The message without its problems, where it lists them. */
+  get summary(): string {
+    const [{ detail = "" } = {}] = this.problems;
+    const [summary = ""] = this.message.split(": ", 1);
+    return detail !== "" && this.message.includes(detail) ? summary : this.message;
+  }
 }
 
 /** The query of a call; a parameter that is undefined or empty is left out. */

@@ -15,6 +15,7 @@ import { LoginPage, SendAgainPage } from "./pages/login.tsx";
 import type { ConsoleParts } from "./parts.ts";
 import type {
   Html,
+  Message,
   OpenSession,
   OpenView,
   Route,
@@ -227,8 +228,9 @@ export class Console {
     return this.#redirect(context, `login${search({ to: address })}`);
   }
 
-  #redirect(context: Context, to: string, notice?: string): Response {
-    if (notice !== undefined) this.#sessions.keepNotice(context, notice);
+  #redirect(context: Context, to: string, notice?: string | Message): Response {
+    const message = typeof notice === "string" ? { text: notice, tone: "ok" as const } : notice;
+    if (message !== undefined) this.#sessions.keepNotice(context, message);
     context.header("cache-control", "no-store");
     return context.redirect(this.#root() + to, SEE_OTHER);
   }

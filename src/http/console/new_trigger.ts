@@ -73,7 +73,11 @@ function conditionsOf(form: URLSearchParams): Settings[] {
   if (filter) conditions.push(filterOf(filter));
   if (form.has("deduplication")) conditions.push({ type: "deduplication" });
   const quota = form.get("quota")?.trim();
-  if (quota) conditions.push({ type: "rate_limit", quota: Number(quota), period: 60 });
+  if (quota) {
+    const count = Number(quota);
+    // What is no number is refused by the API, which names it.
+    conditions.push({ type: "rate_limit", quota: isNaN(count) ? quota : count, period: 60 });
+  }
   return conditions;
 }
 

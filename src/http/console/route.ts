@@ -33,7 +33,7 @@ export interface View {
   /** The value that the page's script and stylesheet name. */
   nonce: string;
   /** The message of the form that has led here. */
-  notice: string | undefined;
+  notice: Message | undefined;
 }
 
 /** A request that an operator sends to try a trigger out. */
@@ -66,8 +66,16 @@ export interface Submission<Path extends string = string> extends Visit<Path> {
   form: URLSearchParams;
 }
 
+/** A message for the next page. */
+export interface Message {
+  text: string;
+  tone: "ok" | "waiting" | "bad";
+  /** The id of the delivery that it is about. */
+  delivery?: string;
+}
+
 /** The result of a form: the address to go to, with a message, or the page again with its mistakes. */
-export type Submitted = { to: string; notice?: string } | { page: Html; status?: number };
+export type Submitted = { to: string; notice?: string | Message } | { page: Html; status?: number };
 
 /** A page, with a status where that is not 200. */
 export type Shown = Html | { page: Html; status: number };

@@ -19,13 +19,13 @@ const REPOSITORY = {
   html_url: "https://github.com/octo/digits",
 };
 
-/** Samples by the names of presets. */
-const SAMPLES: Readonly<Record<string, Sample>> = {
-  github: {
+/** Samples by the names of presets. Each has a delivery id of its own: a second test is no repeat. */
+const SAMPLES: Readonly<Record<string, (id: string) => Sample>> = {
+  github: (id) => ({
     title: "GitHub",
     headers: {
       "x-github-event": "push",
-      "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+      "x-github-delivery": id,
     },
     body: {
       ref: "refs/heads/main",
@@ -35,8 +35,8 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       pusher: { name: "octo", email: "octo@example.com" },
       commits: [],
     },
-  },
-  gitlab: {
+  }),
+  gitlab: () => ({
     title: "GitLab",
     headers: { "x-gitlab-event": "Push Hook" },
     body: {
@@ -44,36 +44,36 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
       ref: "refs/heads/main",
       project: { path_with_namespace: "octo/digits" },
     },
-  },
-  stripe: {
+  }),
+  stripe: (id) => ({
     title: "Stripe",
     headers: {},
     body: {
-      id: "evt_1NG8Du2eZvKYlo2CUI79vXWy",
+      id: `evt_${id.replaceAll("-", "")}`,
       object: "event",
       type: "invoice.paid",
       data: { object: { id: "in_1MtHbELkdIwHu7ixl4OzzPMv", object: "invoice", amount_paid: 1200 } },
     },
-  },
-  shopify: {
+  }),
+  shopify: () => ({
     title: "Shopify",
     headers: { "x-shopify-topic": "orders/create" },
     body: { id: 820982911946154500, email: "jon@example.com", total_price: "403.00" },
-  },
-  slack: {
+  }),
+  slack: (id) => ({
     title: "Slack",
     headers: {},
     body: {
       type: "event_callback",
-      event_id: "Ev123ABC456",
+      event_id: `Ev${id.slice(0, 8).toUpperCase()}`,
       event: { type: "message", text: "train" },
     },
-  },
+  }),
 };
 
 const OTHER: Sample = { headers: {}, body: { event: "test", data: { id: 1 } } };
 
 /** Returns what a provider sends; something plain for a provider whose requests are not known here. */
 export function sampleOf(preset: unknown): Sample {
-  return SAMPLES[String(preset)] ?? OTHER;
+  return SAMPLES[String(preset)]?.(crypto.randomUUID()) ?? OTHER;
 }

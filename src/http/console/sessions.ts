@@ -12,7 +12,7 @@ import { createSession, getSession, removeSession } from "../../store/records/se
 import { tokenHash } from "../../store/records/tokens.ts";
 import type { Store } from "../../store/store.ts";
 import type { TokenCheck } from "../api/auth.ts";
-import type { OpenSession } from "./route.ts";
+import type { Message, OpenSession } from "./route.ts";
 
 /** The time after which an operator logs in again. */
 const SESSION_MS = 7 * 24 * 60 * 60_000;
@@ -79,17 +79,19 @@ export class Sessions {
   }
 
   /** Keeps a message for the next page. */
-  keepNotice(context: Context, notice: string): void {
+  keepNotice(context: Context, { text, ...notice }: Message): void {
     const { name, options } = this.#cookie(context, "notice");
-    setCookie(context, name, notice.slice(0, NOTICE_LENGTH_MAX), { ...options, maxAge: NOTICE_S });
+    const value = JSON.stringify({ ...notice, text: text.slice(0, NOTICE_LENGTH_MAX) });
+    setCookie(context, name, value, { ...options, maxAge: NOTICE_S });
   }
 
   /** Takes the message that was kept for this page. */
-  takeNotice(context: Context): string | undefined {
+  takeNotice(context: Context): Message | undefined {
     const { name, options } = this.#cookie(context, "notice");
     const notice = getCookie(context, name);
-    if (notice !== undefined) deleteCookie(context, name, options);
-    return notice;
+    if (notice === undefined) return undefined;
+    deleteCookie(context, name, options);
+    return messageFrom(notice);
   }
 
   async #access(secret: string): Promise<Pick<OpenSession, "id" | "access"> | undefined> {
@@ -108,6 +110,20 @@ export class Sessions {
       name: isPlain ? `hooklaunch_${kind}_${port || 80}` : `__Host-hooklaunch_${kind}`,
       options: { path: "/", httpOnly: true, secure: !isPlain, sameSite: "Lax" } as const,
     };
+  }
+}
+
+/** Reads a message from its cookie. */
+function messageFrom(cookie: string): Message | undefined {
+  try {
+    const { text, tone, delivery } = JSON.parse(cookie);
+    return {
+      text: String(text),
+      tone: tone === "bad" || tone === "waiting" ? tone : "ok",
+      ...(delivery === undefined ? {} : { delivery: String(delivery) }),
+    };
+  } catch {
+    return undefined;
   }
 }
 

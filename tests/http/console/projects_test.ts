@@ -28,6 +28,7 @@ Deno.test("a project's page has its steps and pipelines, or the problems of its 
     assertStringIncludes(textOf(page), "line 3, column");
     assertStringIncludes(textOf(page), "cannot be used");
     assertStringIncludes(textOf(await browser.get("triggers/new")), "Project files has no steps");
+    assertMatch(textOf(await browser.get("projects")), /files ✕ cannot be used for .* line 3/);
   });
   await t.step("a new one, with its mistakes at their fields", async () => {
     const add = (fields: Record<string, string>) => browser.post("projects", { csrf, ...fields });
@@ -45,6 +46,16 @@ Deno.test("a project's page has its steps and pipelines, or the problems of its 
     const { status, text } = await browser.post("projects/gone/fetch", { csrf });
     assertEquals(status, 502);
     assertStringIncludes(text, 'role="alert"');
+    assertMatch(
+      textOf(await browser.get("projects")),
+      /gone ✕ cannot be fetched for .* Cannot fetch/,
+    );
+    const settings = { name: "limited", scope: "read", projects: ["files"] };
+    const { body } = await service.api("POST", "tokens/", settings);
+    const limited = await loggedIn(service, body.token);
+    for (const address of ["projects", "projects/files", "engines"]) {
+      assertEquals((await limited.get(address)).status, 200, address);
+    }
     assertEquals((await browser.get("projects/none")).status, 404);
   });
   await t.step(

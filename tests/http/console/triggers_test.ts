@@ -91,6 +91,90 @@ Deno.test("a trigger is made by a form, whose mistakes are at their fields", asy
   });
 });
 
+Deno.test("a test says how it ended, and a second one is no repeat", async (t) => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  const csrf = await browser.csrf();
+  await make(browser, { deduplication: "on", filter: "body.n != 0" });
+  const { id } = await stored(service);
+  const headersOf = (text: string) => /name="headers"[^>]*>([^<]*)</.exec(text)?.[1]?.trim() ?? "";
+  const test = async (headers: string, body = '{"n": 1}') => {
+    await browser.post(`triggers/${id}/test`, { csrf, body, headers });
+    const { text } = await browser.get("triggers/made");
+    const [, tone, said = "", delivery = ""] =
+      /class="notice (\w+)"[^>]*>(The test[^<]*)<a href="(deliveries\/[^"]+)"/.exec(text) ?? [];
+    assertEquals((await browser.get(delivery)).status, 200, text);
+    return { tone, said, next: headersOf(text) };
+  };
+  let headers = headersOf((await browser.get("triggers/made")).text);
+  assertStringIncludes(headers, "x-github-delivery: ");
+  for (const round of ["first", "second"]) {
+    const { tone, said, next } = await test(headers);
+    assertEquals([tone, said], ["ok", "The test was answered 200: accepted. "], round);
+    if (round === "first") headers = next;
+  }
+  for (
+    const [name, outcome, body] of [
+      ["repeat", ["waiting", "200: a repeat of an earlier delivery"], '{"n": 1}'],
+      ["filtered", ["waiting", "400: filtered by payload_filter, "], '{"n": 0}'],
+    ] as const
+  ) {
+    await t.step(name, async () => {
+      const { tone, said } = await test(headers, body);
+      assertEquals(tone, outcome[0]);
+      assertStringIncludes(said, outcome[1]);
+    });
+  }
+  await t.step("refused", async () => {
+    const secrets = [{ value: "{env:NOT_SET}" }];
+    const conditions = [{ type: "hmac", preset: "github", secrets }];
+    await service.api("PATCH", `triggers/${id}/`, { conditions });
+    const { tone, said } = await test("");
+    assertEquals(tone, "bad");
+    assertStringIncludes(said, "The test was answered 400: refused by hmac, ");
+  });
+  await t.step("a request that cannot be sent is refused in one sentence", async () => {
+    const { text } = await browser.post(`triggers/${id}/test`, { csrf, headers: "x y: 1" });
+    assertEquals([...text.matchAll(/Expected a name of letters/g)].length, 1, text);
+  });
+});
+
+Deno.test("a trigger's page counts as its lists do, and has units", async () => {
+  await using service = await startService();
+  await service.trigger({
+    name: "counted",
+    conditions: [
+      { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
+      { type: "hmac", preset: "github", secrets: [SECRET, "{env:NOT_SET}"] },
+      { type: "deduplication", window: 5_400 },
+      { type: "rate_limit", quota: 10, period: 3_600 },
+    ],
+  });
+  const seen = textOf(await (await loggedIn(service)).get("triggers/counted"));
+  for (
+    const part of [
+      "Condition 2 (hmac), secret 2: Matches nothing",
+      "Condition 3 (deduplication): No signature covers",
+      "window 90 min",
+      "period 1 h",
+    ]
+  ) assertStringIncludes(seen, part);
+});
+
+Deno.test("the form of a new trigger says what is wrong, and nothing else is red", async () => {
+  await using service = await startService();
+  const directory = `${service.folder}/nowhere`;
+  await service.api("POST", "projects/", { name: "broken", directory });
+  const browser = await loggedIn(service);
+  const { text } = await make(browser, { quota: "abc", secret: "" });
+  const fieldOf = (id: string) =>
+    new RegExp(`<label for="${id}">.*?</div></div>`, "s").exec(text)?.[0] ?? "";
+  assertStringIncludes(fieldOf("quota"), "Expected a number, found &quot;abc&quot;");
+  assertStringIncludes(fieldOf("secret"), "Expected the secret of the provider, found nothing");
+  assertStringIncludes(fieldOf("work"), "Project broken has no steps");
+  assert(!fieldOf("work").includes('class="problem"'), "another project can be launched");
+});
+
 Deno.test("secrets are added, end and are removed, and a missing one is named", async () => {
   await using service = await startService();
   const browser = await loggedIn(service);

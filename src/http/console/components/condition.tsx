@@ -6,9 +6,11 @@ import { valueText } from "./execution_facts.tsx";
 import { Action, Confirm, CsrfField, Input } from "./form.tsx";
 import { may } from "./page.tsx";
 import { Badge } from "./states.tsx";
-import { Time } from "./values.tsx";
+import { exactSpanText, Time } from "./values.tsx";
 
 const HIDDEN = ["type", "preset", "secrets"];
+/** Settings that are in seconds. */
+const SPANS = ["window", "period", "tolerance", "leeway"];
 
 /** One condition or action: its kind, and its settings as names and values. */
 export function Described({ settings }: { settings: Settings }): Html {
@@ -22,7 +24,8 @@ export function Described({ settings }: { settings: Settings }): Html {
       {title === undefined ? null : <>, as {title} does it</>}
       {shown.map(([name, value]) => (
         <>
-          , {name.replaceAll("_", " ")} <code>{valueText(value)}</code>
+          , {name.replaceAll("_", " ")}{" "}
+          <code>{SPANS.includes(name) ? exactSpanText(Number(value)) : valueText(value)}</code>
         </>
       ))}
     </>

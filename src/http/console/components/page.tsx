@@ -5,6 +5,7 @@ import { ASSETS } from "../assets.ts";
 import { type NavigationEntry, navigationOf } from "../navigation.ts";
 import type { Html, OpenView, View } from "../route.ts";
 import { CsrfField } from "./form.tsx";
+import { Notice } from "./table.tsx";
 
 /** Tells whether the token of a session has a scope. */
 export function may(view: View, scope: typeof SCOPES[number]): boolean {
@@ -41,7 +42,16 @@ export function Page({ view, title, nav, children }: PageProps): Html {
           {view.access === undefined ? null : <Navigation view={view} nav={nav} />}
         </header>
         <main id="content" tabindex={-1}>
-          {notice === undefined ? null : <p class="notice ok" role="status">{notice}</p>}
+          {notice === undefined ? null : (
+            <Notice tone={notice.tone}>
+              {notice.text}
+              {notice.delivery === undefined ? null : (
+                <>
+                  . <a href={`deliveries/${encodeURIComponent(notice.delivery)}`}>The delivery</a>
+                </>
+              )}
+            </Notice>
+          )}
           {children}
         </main>
         <KeyHelp />

@@ -36,7 +36,7 @@ export function QueryProblems(
   if (others.length === 0 && refused.problems.length > 0) return null;
   return (
     <Notice tone="bad">
-      {refused.message}
+      {refused.summary}
       {others.map(({ pointer, detail }) => <div>{pointer.slice(1)}: {detail}</div>)}
     </Notice>
   );

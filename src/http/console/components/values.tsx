@@ -62,6 +62,12 @@ function spanText(span_s: number): string {
   return `${span_s} s`;
 }
 
+/** Writes a span in the largest unit that it is a whole number of. */
+export function exactSpanText(span_s: number): string {
+  const [unit_s, unit] = UNITS.find(([each_s]) => span_s > 0 && span_s % each_s === 0) ?? [1, "s"];
+  return `${span_s / unit_s} ${unit}`;
+}
+
 /** A number of bytes. */
 export function Size({ bytes }: { bytes: number | undefined }): Html {
   return <span class="number">{bytes === undefined ? "–" : sizeText(bytes)}</span>;

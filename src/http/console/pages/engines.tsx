@@ -103,7 +103,8 @@ function Reachability(
   }
   const unreachable = [...running, ...waiting].filter(({ reachable }) => reachable === false);
   if (unreachable.length === 0) return <Badge tone="ok" label="no failure known" />;
-  return <Badge tone="bad" label={`cannot be asked about ${unreachable.length} executions`} />;
+  const executions = unreachable.length === 1 ? "1 execution" : `${unreachable.length} executions`;
+  return <Badge tone="bad" label={`cannot be asked about ${executions}`} />;
 }
 
 async function enginesOf({ api }: View): Promise<EngineWork[]> {

@@ -1,9 +1,12 @@
 /** `/projects`: all projects, and the form of a new one. */
+import type { ShownFailure } from "../../api/failures.ts";
 import type { ShownProject } from "../../api/projects.ts";
 import { ApiCallError, search } from "../client.ts";
 import { CsrfField, Input } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
+import { Badge } from "../components/states.tsx";
 import { Empty, More, Notice, Row, Table } from "../components/table.tsx";
+import { Lasting } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 
 interface ProjectsProps {
@@ -15,7 +18,10 @@ interface ProjectsProps {
 
 async function ProjectsPage({ view, form, refused }: ProjectsProps): Promise<Html> {
   const cursor = view.query.get("cursor") ?? undefined;
-  const { results, cursor: next } = await view.api.list<ShownProject>("projects/", { cursor });
+  const [{ results, cursor: next }, failures] = await Promise.all([
+    view.api.list<ShownProject>("projects/", { cursor }),
+    view.api.listIfAllowed<ShownFailure>("failures/"),
+  ]);
   return (
     <Page view={view} title="Projects" nav="Projects">
       <h1>Projects</h1>
@@ -29,11 +35,17 @@ async function ProjectsPage({ view, form, refused }: ProjectsProps): Promise<Htm
           </Empty>
         )
         : (
-          <Table label="Projects" columns={["Name", "Code", "Engine"]}>
+          <Table label="Projects" columns={["Name", "State", "Code", "Engine"]}>
             {results.map(({ name, repository, directory, engine }) => (
               <Row id={name}>
                 <td>
                   <a href={`projects/${name}`}>{name}</a>
+                </td>
+                <td class="wide">
+                  <Failures
+                    view={view}
+                    failures={failures.filter((each) => each.project === name)}
+                  />
                 </td>
                 <td class="wide">{repository ?? directory}</td>
                 <td>{engine.type}</td>
@@ -49,6 +61,28 @@ async function ProjectsPage({ view, form, refused }: ProjectsProps): Promise<Htm
         : null}
     </Page>
   );
+}
+
+/** The failures of a project. */
+function Failures({ view, failures }: { view: View; failures: readonly ShownFailure[] }): Html {
+  if (failures.length === 0) return <span class="dim">no failure known</span>;
+  return (
+    <>
+      {failures.map(({ kind, since, detail }) => (
+        <div>
+          <Badge tone="bad" label={kind === "fetch" ? "cannot be fetched" : "cannot be used"} />
+          {" "}
+          <Lasting since={since} now_ms={view.now_ms} />
+          <br />
+          <span class="dim">{firstLine(detail)}</span>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
 }
 
 interface FormProps {
@@ -75,7 +109,7 @@ function ProjectForm({ view, form, refused, isOpen }: FormProps): Html {
         {isTold
           ? (
             <Notice tone="bad">
-              {refused.message}
+              {refused.summary}
               {others.map(({ detail }) => <div>{detail}</div>)}
             </Notice>
           )

@@ -1,5 +1,7 @@
 /** `/triggers/<name>`: a trigger: its URL, conditions, actions, secrets, a test, and its recent deliveries. */
+import type { Problem } from "../../../platform/errors.ts";
 import type { DeliveryPage } from "../../api/deliveries.ts";
+import type { ShownDelivery } from "../../api/delivery_views.ts";
 import type { ShownQuota, TriggerQuotas } from "../../api/quotas.ts";
 import type { SignedResult } from "../../api/try_out.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
@@ -11,7 +13,14 @@ import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Notice, Table } from "../components/table.tsx";
 import { Copied, Time } from "../components/values.tsx";
-import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
+import {
+  type Html,
+  type Message,
+  route,
+  type Submission,
+  type Submitted,
+  type View,
+} from "../route.ts";
 import { sampleOf } from "../samples.ts";
 import { presetNameOf, presetOf, readTrigger, secretsOf, type ShownSecret } from "../triggers.ts";
 import { Health } from "./triggers.tsx";
@@ -19,6 +28,12 @@ import { Health } from "./triggers.tsx";
 const DELIVERIES = 10;
 const QUOTA_REFRESH_S = 5;
 const DAY_MS = 24 * 60 * 60_000;
+/** The tones of the outcomes of tests; bad where there is none. */
+const TEST_TONES: Readonly<Record<string, Message["tone"]>> = {
+  accepted: "ok",
+  repeat: "waiting",
+  filtered: "waiting",
+};
 
 interface TriggerProps {
   view: View;
@@ -46,10 +61,10 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
         <a href="triggers">Triggers</a>
       </p>
       <Head view={view} trigger={trigger} />
-      {refused === undefined ? null : <Refusal refused={refused} />}
+      {refused === undefined ? null : <Refusal trigger={trigger} refused={refused} />}
       {trigger.warnings.length === 0 ? null : (
         <Notice tone="waiting">
-          {trigger.warnings.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
+          {trigger.warnings.map((warning) => <div>{placedText(trigger, warning)}</div>)}
         </Notice>
       )}
       <p>
@@ -91,7 +106,7 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
         {recent.results.length === 0
           ? <p class="dim">Nothing has arrived yet.</p>
           : (
-            <Table label="Recent deliveries" columns={DELIVERY_COLUMNS}>
+            <Table label="Recent deliveries" columns={DELIVERY_COLUMNS} stacked>
               {recent.results.map((delivery) => <DeliveryRow delivery={delivery} view={view} />)}
             </Table>
           )}
@@ -147,13 +162,29 @@ function Head({ view, trigger }: TriggerProps): Html {
 }
 
 /** The refusal of a form, with all that is wrong. */
-export function Refusal({ refused }: { refused: ApiCallError }): Html {
+function Refusal({ trigger, refused }: { trigger: ShownTrigger; refused: ApiCallError }): Html {
   return (
     <Notice tone="bad">
-      {refused.message}
-      {refused.problems.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
+      {refused.summary}
+      {refused.problems.map((problem) => <div>{placedText(trigger, problem)}</div>)}
     </Notice>
   );
+}
+
+/** Writes a problem of a trigger with its place, as the page shows it: lists count from 1. */
+function placedText({ conditions }: ShownTrigger, { pointer, detail }: Problem): string {
+  const [, part, index, ...rest] = pointer.split("/");
+  if (part !== "conditions" || index === undefined) {
+    return pointer === "" ? detail : `${pointer.slice(1)}: ${detail}`;
+  }
+  const condition = `Condition ${Number(index) + 1} (${conditions[Number(index)]?.type})`;
+  const [list, place] = rest;
+  const inside = list === "secrets" && place !== undefined
+    ? [`secret ${Number(place) + 1}`]
+    : rest.length === 0
+    ? []
+    : [rest.join("/")];
+  return `${[condition, ...inside].join(", ")}: ${detail}`;
 }
 
 /** The steps at the provider. */
@@ -224,15 +255,17 @@ async function test({ view, params: { id }, form }: Submission<"/:id">): Promise
       headers,
       body,
     });
+    const sent = Uint8Array.fromBase64(signed.body_base64);
     const answer = await view.launch(id, {
       query: new URL(signed.url).search,
       headers: signed.headers,
-      body: Uint8Array.fromBase64(signed.body_base64),
+      body: sent,
     });
     await answer.body?.cancel();
     const { name } = await readTrigger(view, id);
+    const delivery = await deliveryOf(view, id, sent);
     const why = signed.problems.map(({ detail }) => `. ${detail}`).join("");
-    return { to: `triggers/${name}`, notice: `The test was answered ${answer.status}${why}` };
+    return { to: `triggers/${name}`, notice: messageOf(answer, delivery, why) };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
     return {
@@ -240,6 +273,37 @@ async function test({ view, params: { id }, form }: Submission<"/:id">): Promise
       status: error.status,
     };
   }
+}
+
+/** Finds the delivery that a test has made. */
+async function deliveryOf(
+  { api, now_ms }: View,
+  trigger: string,
+  body: Uint8Array<ArrayBuffer>,
+): Promise<ShownDelivery | undefined> {
+  const from = new Date(now_ms).toISOString();
+  const { results } = await api.get<DeliveryPage>("deliveries/", { trigger, from });
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body)).toHex();
+  // The body of a request that is refused by its head is not read.
+  return results.find(({ sha256 }) => sha256 === digest) ??
+    results.find(({ sha256 }) => sha256 === undefined);
+}
+
+/** Says how a test ended. */
+function messageOf(
+  { ok, status }: Response,
+  delivery: ShownDelivery | undefined,
+  why: string,
+): Message {
+  const text = `The test was answered ${status}`;
+  if (delivery === undefined) return { text: text + why, tone: ok ? "ok" : "bad" };
+  const { id, outcome, condition, reason } = delivery;
+  const told = outcome === "repeat"
+    ? "a repeat of an earlier delivery, so it launches nothing"
+    : reason === undefined
+    ? outcome
+    : `${outcome} by ${condition}, ${reason}`;
+  return { text: `${text}: ${told}${why}`, tone: TEST_TONES[outcome] ?? "bad", delivery: id };
 }
 
 function headersOf(lines: string): Record<string, string> {

@@ -55,7 +55,7 @@ function EditPage({ view, trigger, form, refused, tries = {} }: EditProps): Html
         ? <Conflict refused={refused} />
         : (
           <Notice tone="bad">
-            {refused.message}
+            {refused.summary}
             {others.map(({ detail }) => <div>{detail}</div>)}
           </Notice>
         )}

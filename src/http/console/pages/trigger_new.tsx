@@ -23,6 +23,7 @@ import { providers } from "../triggers.ts";
 
 /** The projects whose files are read for the form. */
 const PROJECTS = 10;
+const NO_SECRET = { pointer: "", detail: "Expected the secret of the provider, found nothing" };
 
 interface FormProps {
   view: View;
@@ -91,7 +92,7 @@ function NewTriggerForm(
       <CsrfField view={view} />
       {refused === undefined || (all.length > 0 && others.length === 0) ? null : (
         <Notice tone="bad">
-          {refused.message}
+          {refused.summary}
           {others.map(({ pointer, detail }) => <div>{pointer}: {detail}</div>)}
         </Notice>
       )}
@@ -109,7 +110,7 @@ function NewTriggerForm(
         label="Secret"
         id="secret"
         hint="The same as at the provider. It is stored encrypted; {env:NAME} names a variable of the service"
-        problems={problemsOf("secret")}
+        problems={problemsOf("secret").map((each) => typed("secret") ? each : NO_SECRET)}
         type="password"
         autocomplete="off"
         value={typed("secret")}
@@ -188,18 +189,15 @@ interface WorkProps {
 }
 
 function WorkField({ offers, chosen, problems }: WorkProps): Html {
-  const unusable = offers.flatMap(({ project, works, problems: own }) =>
-    works.length > 0 ? [] : [{
-      pointer: "",
-      detail: `Project ${project} has no steps: ${own[0]?.detail ?? "fetch it first"}`,
-    }]
+  const unusable = offers.filter(({ works }) => works.length === 0).map((offer) =>
+    `. Project ${offer.project} has no steps: ${offer.problems[0]?.detail ?? "fetch it first"}`
   );
   return (
     <Field
       label="What it launches"
       id="work"
-      hint="A step or a pipeline of a project"
-      problems={[...problems, ...unusable]}
+      hint={`A step or a pipeline of a project${unusable.join("")}`}
+      problems={problems}
     >
       <select id="work" name="work" required aria-describedby={describedBy("work")}>
         {offers.map(({ project, works }) => (
