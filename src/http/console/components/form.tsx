@@ -8,12 +8,15 @@ export function CsrfField({ view }: { view: View | OpenView }): Html {
   return <input type="hidden" name="csrf" value={view.csrf} />;
 }
 
-export interface ActionProps {
+interface PostFormProps {
   view: View;
   /** The address that performs it. */
   to: string;
   /** Hidden fields. */
-  fields?: Readonly<Record<string, string>>;
+  fields?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface ActionProps extends PostFormProps {
   /** The key that presses its button. */
   hotkey?: string;
   /** Its effect, on hover. */
@@ -23,8 +26,16 @@ export interface ActionProps {
 }
 
 /** A form that is a button alone. */
-export function Action(
-  { view, to, fields = {}, hotkey, title, children, ...rest }: ActionProps,
+export function Action({ hotkey, title, children, class: className, ...form }: ActionProps): Html {
+  return (
+    <PostForm {...form}>
+      <button data-hotkey={hotkey} title={title} class={className}>{children}</button>
+    </PostForm>
+  );
+}
+
+function PostForm(
+  { view, to, fields = {}, children }: PostFormProps & { children?: Child },
 ): Html {
   return (
     <form method="post" action={to} class="action">
@@ -32,39 +43,53 @@ export function Action(
       {Object.entries(fields).map(([name, value]) => (
         <input type="hidden" name={name} value={value} />
       ))}
-      <button data-hotkey={hotkey} title={title} class={rest.class}>{children}</button>
+      {children}
     </form>
   );
 }
 
-export interface ConfirmProps extends ActionProps {
-  /** The label of the second button: what will happen, with numbers. */
+export interface ConfirmProps extends PostFormProps {
+  /** What will happen, with numbers. */
   consequence: string;
+  /** The label of the button. */
+  children?: string;
 }
 
 /** A button that asks for a second click on the same place. It needs no script. */
-export function Confirm({ consequence, children, ...action }: ConfirmProps): Html {
+export function Confirm({ consequence, children = "", ...form }: ConfirmProps): Html {
   return (
-    <Asking ask={children}>
-      <Action {...action} class="danger">{consequence}</Action>
+    <Asking ask={children} consequence={consequence}>
+      <PostForm {...form}>
+        <Danger ask={children} consequence={consequence} />
+      </PostForm>
     </Asking>
   );
 }
 
+interface AskingProps {
+  ask: string;
+  consequence: string;
+}
+
 /** The same as the button of a form that has other fields. */
-export function SecondClick({ ask, consequence }: { ask: string; consequence: string }): Html {
+export function SecondClick(asking: AskingProps): Html {
   return (
     <>
       {/* Enter presses the first button of a form: without this one it would need no click. */}
       <button disabled hidden></button>
-      <Asking ask={ask}>
-        <button class="danger">{consequence}</button>
+      <Asking {...asking}>
+        <Danger {...asking} />
       </Asking>
     </>
   );
 }
 
-function Asking({ ask, children }: { ask: Child; children?: Child }): Html {
+/** The second button. The stylesheet shows the label of the first one in it, so that both have one size. */
+function Danger({ ask, consequence }: AskingProps): Html {
+  return <button class="danger" data-ask={ask} aria-label={consequence}></button>;
+}
+
+function Asking({ ask, consequence, children }: AskingProps & { children?: Child }): Html {
   return (
     <details class="confirm">
       <summary class="button">
@@ -72,6 +97,7 @@ function Asking({ ask, children }: { ask: Child; children?: Child }): Html {
         <span class="cancel">Cancel</span>
       </summary>
       {children}
+      <p class="consequence">{consequence}</p>
     </details>
   );
 }

@@ -54,7 +54,9 @@ export function State({ state }: { state: string }): Html {
 export function Badge({ tone, label }: { tone: Tone; label: string }): Html {
   return (
     <span class={`state ${tone}`}>
-      <span aria-hidden="true">{ICONS[tone]}</span> {label}
+      <span aria-hidden="true">{ICONS[tone]}</span>
+      {"\u00a0"}
+      {label}
     </span>
   );
 }

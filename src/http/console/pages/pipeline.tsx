@@ -148,10 +148,10 @@ function Nodes({ pipeline: { nodes } }: Pick<PipelineProps, "pipeline">): Html {
     <Table label="Nodes" columns={["Node", "Step", "State", "Attempts"]}>
       {nodes.map(({ name, step, status, execution_id, reused, attempts, reason }, index) => (
         <Row id={`node-${index}`}>
-          <td>
+          <td class="name">
             {execution_id === undefined ? name : <a href={`executions/${execution_id}`}>{name}</a>}
           </td>
-          <td>{step}</td>
+          <td class="name">{step}</td>
           <td class="wide">
             <State state={status} /> {reused ? <span class="dim">reused</span> : null}{" "}
             {reason === undefined ? null : <span class="dim">{reason}</span>}
