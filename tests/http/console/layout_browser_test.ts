@@ -11,7 +11,7 @@ const LONG_NAME = `a-${"long-".repeat(12)}x`;
 const STEP = {
   name: LONG,
   image: "debian",
-  command: `echo '{"${LONG}": 1}'; seq 2000`,
+  command: `echo '{"${LONG}": 1}'; echo '{"${LONG}": 2}'; seq 2000`,
 };
 const NODES = [{ name: LONG, type: "execution", step: LONG }];
 
@@ -94,6 +94,7 @@ Deno.test({
           ]
         ) {
           await page.goto(`/${address}`);
+          if (address.startsWith("executions")) await page.locator("figure").waitFor();
           await assertFits(page);
         }
         const state = await page.locator("tbody .state").boundingBox();

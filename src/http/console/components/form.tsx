@@ -49,7 +49,7 @@ function PostForm(
 }
 
 export interface ConfirmProps extends PostFormProps {
-  /** What will happen, with numbers. */
+  /** The effect, with numbers. */
   consequence: string;
   /** The label of the button. */
   children?: string;

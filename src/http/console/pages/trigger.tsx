@@ -265,7 +265,7 @@ async function test({ view, params: { id }, form }: Submission<"/:id">): Promise
     const { name } = await readTrigger(view, id);
     const delivery = await deliveryOf(view, id, sent);
     const why = signed.problems.map(({ detail }) => `. ${detail}`).join("");
-    return { to: `triggers/${name}`, notice: messageOf(answer, delivery, why) };
+    return { to: `triggers/${name}`, notice: testMessage(answer, delivery, why) };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
     return {
@@ -290,7 +290,7 @@ async function deliveryOf(
 }
 
 /** Says how a test ended. */
-function messageOf(
+function testMessage(
   { ok, status }: Response,
   delivery: ShownDelivery | undefined,
   why: string,
