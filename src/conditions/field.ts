@@ -44,6 +44,8 @@ export interface HeadField extends Field {
 export interface CredentialField extends Field {
   /** A JSON Pointer to a list in the body: every element carries a credential, at `name` within it. */
   each?: string | undefined;
+  /** The text before the credential, which is not part of it. */
+  prefix?: string | undefined;
 }
 
 /** Tells whether two fields are the same, however their names are written. */

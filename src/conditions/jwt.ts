@@ -9,8 +9,8 @@ import { withoutPrefix } from "./authorization.ts";
 import type { Check, HeadCheck, Refusal } from "./check.ts";
 import type { CheckedKind, ConditionContext } from "./condition.ts";
 import {
+  type CredentialField,
   describeField,
-  type Field,
   isInHead,
   isSameField,
   readHeadField,
@@ -82,7 +82,7 @@ export const jwt = {
   type: "jwt",
   stage: "authentication",
   schema,
-  credentials: (settings: JwtSettings): Field[] => [settings],
+  credentials: (settings: JwtSettings): CredentialField[] => [settings],
   prepare,
   beforeBody,
   sign: (settings: JwtSettings, context: SigningContext): SigningStep[] => [

@@ -103,12 +103,12 @@ export async function replayKept(
     const prepared = await currentTrigger(parts, triggerId, entryId);
     const delivery = await passed(prepared, kept, { entryId, baseUrl: parts.baseUrl() });
     const seen = { headers: kept.headers, queryText: queryOf(kept).slice(1) };
-    const { facts, deliveryId } = launchFacts(seen, prepared);
+    const { facts, deliveryId, contentType } = launchFacts(seen, prepared);
     return {
       prepared,
       launch: {
         body: changes.body ?? kept.body,
-        contentType: kept.headers.get("content-type") ?? undefined,
+        contentType,
         remoteIp: kept.remoteIp,
         ...(facts && { facts }),
         delivery: delivery ?? changes.delivery,

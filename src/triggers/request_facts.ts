@@ -6,9 +6,11 @@
 import { hash } from "node:crypto";
 import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../conditions/request.ts";
+import { hidePassword } from "../platform/network/urls.ts";
 import type { LaunchFacts } from "../store/records/runs.ts";
 import { type RequestFacts, shownId } from "../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "./prepare.ts";
+import { formDecode, RequestCredentials, withoutUrlQuery } from "./request_credentials.ts";
 
 /** Headers in which providers send the id of a delivery, in the order in which they are looked for. */
 export const DELIVERY_ID_HEADERS: readonly string[] = [
@@ -79,6 +81,7 @@ const CREDENTIAL_NAME =
 const HIDDEN = "********";
 const NAME_LENGTH_MAX = 100;
 const VALUE_LENGTH_MAX = 200;
+const CONTENT_TYPE_LENGTH_MAX = 255;
 const QUERY_LENGTH_MAX = 500;
 const HEADERS_MAX = 64;
 /** Limit of the headers of one run, in characters. */
@@ -99,8 +102,8 @@ export interface SeenRequest
 
 /** The ways in which headers of requests to one trigger are treated. */
 interface Treatment {
-  /** Names of headers with credentials, in lower case. */
-  hidden: ReadonlySet<string>;
+  /** The headers with credentials, by name in lower case, each with the texts before them. */
+  hidden: ReadonlyMap<string, readonly string[]>;
   /** Names of headers with the id of a delivery. */
   ids: readonly string[];
   queryCredentials: ReadonlySet<string>;
@@ -131,13 +134,14 @@ export function withHash(
 /** Returns the facts of a request for the trigger log, without the hash of its body. */
 export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): RequestFacts {
   const treatment = treatmentOf(prepared);
+  const credentials = credentialsOf(request, treatment);
   const headers: Record<string, string> = {};
   let shown = 0;
   for (const [name, value] of request.headers) {
     if (shown++ >= HEADERS_MAX) break;
-    headers[name.slice(0, NAME_LENGTH_MAX)] = SHOWN_HEADERS.has(name) && !treatment.hidden.has(name)
-      ? value.slice(0, VALUE_LENGTH_MAX)
-      : HIDDEN;
+    const isShown = SHOWN_HEADERS.has(name) && !treatment.hidden.has(name) &&
+      !credentials.isIn(value);
+    headers[name.slice(0, NAME_LENGTH_MAX)] = isShown ? value.slice(0, VALUE_LENGTH_MAX) : HIDDEN;
   }
   const { method, remoteIp: remote_ip, queryText, body } = request;
   // A sender that fails may have put its credential at a place of another name.
@@ -147,22 +151,34 @@ export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): R
     method,
     remote_ip,
     headers,
-    ...(queryText === "" ? {} : { query: shownQuery(queryText, isHidden) }),
+    ...(queryText === "" ? {} : { query: shownQuery(queryText, { isHidden, credentials }) }),
     ...(body ? { size: body.length } : {}),
   };
 }
 
-/** Returns what a run's record keeps of the request, and the id of the delivery where a header has it. */
+/** The part of a request's head that a run keeps. */
+export interface KeptHead {
+  facts?: LaunchFacts;
+  /** The id of the delivery, where a header has it. */
+  deliveryId?: string;
+  contentType?: string;
+}
+
+/** Returns the part of a request's head that a run keeps. */
 export function launchFacts(
-  { headers, queryText }: Pick<SeenRequest, "headers" | "queryText">,
+  request: Pick<SeenRequest, "headers" | "queryText">,
   prepared: PreparedTrigger,
-): { facts?: LaunchFacts; deliveryId?: string } {
+): KeptHead {
   const treatment = treatmentOf(prepared);
   const facts: LaunchFacts = {};
+  const { headers, queryText } = request;
+  const credentials = credentialsOf(request, treatment);
   let kept: Record<string, string> | undefined;
   let length = 0;
-  headers.forEach((value, name) => {
+  headers.forEach((sent, name) => {
     if (!isKept(name, treatment)) return;
+    const value = hidePassword(withoutUrlQuery(sent));
+    if (credentials.isIn(value)) return;
     const shown = value.length > VALUE_LENGTH_MAX ? value.slice(0, VALUE_LENGTH_MAX) : value;
     length += name.length + shown.length;
     if (length > RUN_HEADERS_LENGTH_MAX) return;
@@ -172,21 +188,44 @@ export function launchFacts(
   if (queryText !== "") {
     const isHidden = (name: string) =>
       treatment.queryCredentials.has(name) || CREDENTIAL_NAME.test(name);
-    facts.query = shownQuery(queryText, isHidden);
+    facts.query = shownQuery(queryText, { isHidden, credentials });
   }
   const { status = STATUS_CODE.OK } = prepared.trigger.response ?? {};
   if (status !== STATUS_CODE.OK) facts.status = status;
-  if (Object.keys(facts).length === 0) return {};
+  const type = headers.get("content-type");
+  const contentType = type === null || credentials.isIn(type)
+    ? {}
+    : { contentType: type.slice(0, CONTENT_TYPE_LENGTH_MAX) };
+  if (Object.keys(facts).length === 0) return contentType;
   const deliveryId = idIn((name) => facts.headers?.[name], treatment);
-  return deliveryId === undefined ? { facts } : { facts, deliveryId };
+  return { facts, ...contentType, ...(deliveryId === undefined ? {} : { deliveryId }) };
 }
 
 /** Returns the id of a delivery, where a header has it. */
 export function deliveryIdOf(
-  { headers }: SeenRequest,
+  request: SeenRequest,
   prepared: PreparedTrigger,
 ): string | undefined {
-  return idIn((name) => headers.get(name) ?? undefined, treatmentOf(prepared));
+  const treatment = treatmentOf(prepared);
+  const credentials = credentialsOf(request, treatment);
+  return idIn((name) => {
+    const value = request.headers.get(name);
+    return value === null || credentials.isIn(value) ? undefined : value;
+  }, treatment);
+}
+
+/** Returns the credentials that a request carries outside of its body. */
+function credentialsOf(
+  { headers, queryText }: Pick<SeenRequest, "headers" | "queryText">,
+  { hidden, queryCredentials }: Treatment,
+): RequestCredentials {
+  const credentials = new RequestCredentials();
+  headers.forEach((value, name) => {
+    const prefixes = hidden.get(name);
+    if (prefixes) credentials.addHeader(value, prefixes);
+  });
+  if (queryCredentials.size > 0) credentials.addQuery(queryText, queryCredentials);
+  return credentials;
 }
 
 function idIn(
@@ -207,16 +246,21 @@ function treatmentOf(prepared: PreparedTrigger): Treatment {
 }
 
 function newTreatment({ credentials, conditions }: PreparedTrigger): Treatment {
-  const namesIn = (place: string) =>
-    credentials.filter((field) => field.in === place).map(({ name }) => name);
   const ownIds = conditions.flatMap((condition) =>
     condition.type === "deduplication" && condition.in === "header" && condition.name !== undefined
       ? [condition.name.toLowerCase()]
       : []
   );
-  const queryCredentials = new Set(namesIn("query"));
+  const inHeaders = Map.groupBy(
+    credentials.filter((field) => field.in === "header"),
+    ({ name }) => name.toLowerCase(),
+  );
+  const inQuery = credentials.filter((field) => field.in === "query");
+  const queryCredentials = new Set(inQuery.map(({ name }) => name));
   return {
-    hidden: new Set(namesIn("header").map((name) => name.toLowerCase())),
+    hidden: new Map(
+      Array.from(inHeaders, ([name, fields]) => [name, fields.map(({ prefix = "" }) => prefix)]),
+    ),
     ids: [...ownIds, ...DELIVERY_ID_HEADERS],
     queryCredentials,
     kept: new Map(),
@@ -233,16 +277,24 @@ function isKept(name: string, { hidden, ids, kept }: Treatment): boolean {
   return isKept;
 }
 
-/**
- * Returns a query with the values of credentials masked.
- *
- * @param isHidden tells a parameter that is masked by its name
- */
-function shownQuery(query: string, isHidden: (name: string) => boolean): string {
-  return query.split("&").map((part) => {
-    const [name = ""] = part.split("=", 1);
-    const decoded = new URLSearchParams(`${name}=`).keys().next().value ?? name;
-    if (!isHidden(decoded)) return part;
-    return name === part ? HIDDEN : `${name}=${HIDDEN}`;
-  }).join("&").slice(0, QUERY_LENGTH_MAX);
+/** The parts of a query that are masked. */
+interface Masks {
+  /** Tells a parameter that is masked by its name. */
+  isHidden(name: string): boolean;
+  credentials: RequestCredentials;
+}
+
+/** Returns a query with the values of credentials masked. */
+function shownQuery(query: string, masks: Masks): string {
+  return query.split("&").map((part) => shownPart(part, masks)).join("&").slice(
+    0,
+    QUERY_LENGTH_MAX,
+  );
+}
+
+function shownPart(part: string, { isHidden, credentials }: Masks): string {
+  const [name = ""] = part.split("=", 1);
+  const isNameHidden = credentials.isIn(name);
+  if (!isNameHidden && !isHidden(formDecode(name)) && !credentials.isIn(part)) return part;
+  return isNameHidden || name === part ? HIDDEN : `${name}=${HIDDEN}`;
 }

@@ -19,7 +19,6 @@ import { countDelivery, type Door } from "./door.ts";
 import type { IncomingRequest } from "./incoming_request.ts";
 import { problem, rejected } from "../problem.ts";
 
-const CONTENT_TYPE_LENGTH_MAX = 255;
 /**
  * The statuses of answers without a body. They are sent as 204: with 205 Deno 2.9 does not say where the
  * answer ends, and a sender that keeps the connection waits in vain.
@@ -163,16 +162,16 @@ function launchOf(
   request: IncomingRequest,
   delivery: Delivery | undefined,
 ): Launch {
-  const { headers, body, remoteIp } = request;
+  const { body, remoteIp } = request;
   const { trigger, quotas } = prepared;
-  const { facts, deliveryId } = launchFacts(request, prepared);
+  const { facts, deliveryId, contentType } = launchFacts(request, prepared);
   return {
     triggerId: trigger.id,
     project: trigger.project,
     actions: trigger.actions,
     quotas,
     body,
-    contentType: headers.get("content-type")?.slice(0, CONTENT_TYPE_LENGTH_MAX),
+    contentType,
     remoteIp,
     ...(facts && { facts }),
     delivery,

@@ -1,0 +1,87 @@
+/**
+ * The credentials of one request, by which the places that repeat them are found: proxies copy the URL of a
+ * request into headers.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { withoutPrefix } from "../conditions/authorization.ts";
+import { percentDecode } from "../platform/network/urls.ts";
+
+/** A scheme and the credentials after it (RFC 9110 section 11.4). */
+const SCHEME = /^([a-z]+) +(\S.*)$/i;
+/** Characters that are in no URL. */
+const NOT_IN_URL = /[\s"{}]/;
+/** The most texts that are looked for. With more, any text may hold one. */
+const TEXTS_MAX = 64;
+
+/** The texts that are credentials of one request, as they came and decoded. */
+export class RequestCredentials {
+  readonly #texts = new Set<string>();
+
+  /**
+   * Adds the value of a header that carries a credential.
+   *
+   * @param prefixes the texts before the credential that conditions expect
+   */
+  addHeader(value: string, prefixes: readonly string[]): void {
+    this.#add(value);
+    for (const prefix of prefixes) this.#add(withoutPrefix(value, prefix));
+    const [, scheme, rest] = SCHEME.exec(value) ?? [];
+    this.#add(rest);
+    if (scheme?.toLowerCase() === "basic" && rest !== undefined) this.#addBasic(rest);
+  }
+
+  /** Adds the values of parameters that carry credentials. */
+  addQuery(query: string, names: ReadonlySet<string>): void {
+    for (const part of query.split("&")) {
+      const [name = ""] = part.split("=", 1);
+      if (!names.has(formDecode(name))) continue;
+      const value = part.slice(name.length + 1);
+      this.#add(value);
+      this.#add(formDecode(value));
+    }
+  }
+
+  /** Returns true when a text holds a credential, as it came or percent-encoded. */
+  isIn(text: string): boolean {
+    if (this.#texts.size === 0) return false;
+    if (this.#texts.size > TEXTS_MAX || this.#isPartOf(text)) return true;
+    return /[%+]/.test(text) &&
+      (this.#isPartOf(percentDecode(text)) || this.#isPartOf(formDecode(text)));
+  }
+
+  #isPartOf(text: string): boolean {
+    for (const credential of this.#texts) if (text.includes(credential)) return true;
+    return false;
+  }
+
+  #addBasic(encoded: string): void {
+    const decoded = Buffer.from(encoded, "base64").toString("utf8");
+    this.#add(decoded);
+    this.#add(decoded.slice(decoded.indexOf(":") + 1));
+  }
+
+  #add(text: string | undefined): void {
+    if (text === undefined || text === "") return;
+    this.#texts.add(text);
+    // Each character of a header stands for one byte.
+    const bytes = Buffer.from(text, "utf8").toString("latin1");
+    this.#texts.add(bytes);
+  }
+}
+
+/** Returns a header's value without the query of the URL that it is. */
+export function withoutUrlQuery(value: string): string {
+  const question = value.indexOf("?");
+  if (question === -1) return value;
+  const path = value.slice(0, question);
+  return path.includes("/") && !NOT_IN_URL.test(path) ? path : value;
+}
+
+/** Decodes a name or a value of a query as conditions read it. */
+export function formDecode(text: string): string {
+  if (!/[%+]/.test(text)) return text;
+  // A parameter's name may begin with a question mark.
+  return new URLSearchParams(`?=${text.replaceAll("&", "%26")}`).get("") ?? text;
+}
