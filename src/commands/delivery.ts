@@ -12,6 +12,7 @@ import type {
 } from "../http/api/delivery_details.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printFields, printJson } from "./console/table.ts";
+import { leftOutNames } from "./console/left_out.ts";
 import { workText } from "./console/work_text.ts";
 import { fullId } from "./input/options.ts";
 
@@ -38,6 +39,7 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
   const {
     verdicts = [],
     headers,
+    left_out,
     body,
     run,
     replays = [],
@@ -47,6 +49,7 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
   } = delivery;
   printFields(fields);
   section("Headers", Object.entries(headers).map(([name, value]) => `${name}: ${value}`));
+  section("Too long to keep", leftOutNames(left_out));
   if (body !== undefined) section("Body", bodyLines(Uint8Array.fromBase64(body)));
   section("Conditions", verdicts.map(verdictText));
   if (run !== undefined) {

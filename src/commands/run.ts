@@ -12,6 +12,7 @@ import { ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { fullId, listLimit } from "./input/options.ts";
 import { printFields, printJson, printList } from "./console/table.ts";
+import { leftOutNames } from "./console/left_out.ts";
 import { workText } from "./console/work_text.ts";
 import { writeLines } from "./console/terminal.ts";
 import { findTrigger } from "./api/find_trigger.ts";
@@ -139,6 +140,7 @@ function print(run: ShownRun, json: boolean): void {
     ...Object.fromEntries(
       Object.entries(request?.headers ?? {}).map(([name, value]) => [`header ${name}`, value]),
     ),
+    too_long: leftOutNames(request?.left_out).join(", ") || undefined,
     payload: `${size} bytes, sha256 ${sha256}`,
     content_type,
     ...Object.fromEntries(actions.map((outcome, index) => [`action ${index}`, describe(outcome)])),

@@ -8,9 +8,16 @@ import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { hidePassword } from "../platform/network/urls.ts";
 import type { LaunchFacts } from "../store/records/runs.ts";
+import { recordBytes } from "../store/records/record_size.ts";
 import { type RequestFacts, shownId } from "../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "./prepare.ts";
-import { formDecode, RequestCredentials, withoutUrlQuery } from "./request_credentials.ts";
+import {
+  formDecode,
+  isCredentialName,
+  RequestCredentials,
+  withoutUrlQuery,
+} from "./request_credentials.ts";
+import { MORE, ValueRoom } from "./value_room.ts";
 
 /** Headers in which providers send the id of a delivery, in the order in which they are looked for. */
 export const DELIVERY_ID_HEADERS: readonly string[] = [
@@ -75,8 +82,8 @@ const LEFT_OUT_HEADERS = new Set([
   "tracestate",
   "transfer-encoding",
 ]);
-/** Names of headers and parameters that often carry credentials. */
-const CREDENTIAL_NAME =
+/** Names of parameters in which a sender that is refused may have put its credential. */
+const SUSPECT_NAME =
   /auth|token|key|secret|sign|cookie|passw|credential|session|hmac|digest|jwt|otp|hash|code/i;
 const HIDDEN = "********";
 const NAME_LENGTH_MAX = 100;
@@ -84,8 +91,10 @@ const VALUE_LENGTH_MAX = 200;
 const CONTENT_TYPE_LENGTH_MAX = 255;
 const QUERY_LENGTH_MAX = 500;
 const HEADERS_MAX = 64;
-/** Limit of the headers of one run, in characters. */
-const RUN_HEADERS_LENGTH_MAX = 2_048;
+/** The most parameters of a run's query. */
+const PARTS_MAX = 512;
+/** Length of a trigger's actions from which little else fits into a run's record. */
+const LONG_ACTIONS_BYTES = 32 * 1024;
 /** Limit of the header names that are remembered for a trigger. */
 const NAMES_MAX = 256;
 
@@ -107,6 +116,8 @@ interface Treatment {
   /** Names of headers with the id of a delivery. */
   ids: readonly string[];
   queryCredentials: ReadonlySet<string>;
+  /** True where the actions take most of a run's record. */
+  hasLongActions: boolean;
   /** True for the headers that a run's record keeps, by name. */
   kept: Map<string, boolean>;
 }
@@ -145,8 +156,7 @@ export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): R
   }
   const { method, remoteIp: remote_ip, queryText, body } = request;
   // A sender that fails may have put its credential at a place of another name.
-  const isHidden = (name: string) =>
-    treatment.queryCredentials.size > 0 || CREDENTIAL_NAME.test(name);
+  const isHidden = (name: string) => treatment.queryCredentials.size > 0 || SUSPECT_NAME.test(name);
   return {
     method,
     remote_ip,
@@ -170,27 +180,10 @@ export function launchFacts(
   prepared: PreparedTrigger,
 ): KeptHead {
   const treatment = treatmentOf(prepared);
-  const facts: LaunchFacts = {};
-  const { headers, queryText } = request;
+  const { headers } = request;
   const credentials = credentialsOf(request, treatment);
-  let kept: Record<string, string> | undefined;
-  let length = 0;
-  headers.forEach((sent, name) => {
-    if (!isKept(name, treatment)) return;
-    const value = hidePassword(withoutUrlQuery(sent));
-    if (credentials.isIn(value)) return;
-    const shown = value.length > VALUE_LENGTH_MAX ? value.slice(0, VALUE_LENGTH_MAX) : value;
-    length += name.length + shown.length;
-    if (length > RUN_HEADERS_LENGTH_MAX) return;
-    kept ??= facts.headers = {};
-    kept[name] = shown;
-  });
-  if (queryText !== "") {
-    const isHidden = (name: string) =>
-      treatment.queryCredentials.has(name) || CREDENTIAL_NAME.test(name);
-    facts.query = shownQuery(queryText, { isHidden, credentials });
-  }
   const { status = STATUS_CODE.OK } = prepared.trigger.response ?? {};
+  const facts = keptValues(request, treatment, credentials);
   if (status !== STATUS_CODE.OK) facts.status = status;
   const type = headers.get("content-type");
   const contentType = type === null || credentials.isIn(type)
@@ -199,6 +192,43 @@ export function launchFacts(
   if (Object.keys(facts).length === 0) return contentType;
   const deliveryId = idIn((name) => facts.headers?.[name], treatment);
   return { facts, ...contentType, ...(deliveryId === undefined ? {} : { deliveryId }) };
+}
+
+/** Returns the headers and the query of a request without credentials, and the names of what is too long. */
+function keptValues(
+  { headers, queryText }: Pick<SeenRequest, "headers" | "queryText">,
+  treatment: Treatment,
+  credentials: RequestCredentials,
+): LaunchFacts {
+  const facts: LaunchFacts = {};
+  const room = new ValueRoom(treatment);
+  headers.forEach((sent, name) => {
+    if (!isKept(name, treatment)) return;
+    const value = hidePassword(withoutUrlQuery(sent));
+    if (credentials.isIn(value) || !room.take(name, name.length + value.length)) return;
+    facts.headers ??= {};
+    facts.headers[name] = value;
+  });
+  const queryRoom = new ValueRoom(treatment);
+  if (queryText !== "") facts.query = keptQuery(queryText, queryRoom, treatment, credentials);
+  const left_out = { headers: room.leftOut, query: queryRoom.leftOut };
+  if (left_out.headers.length + left_out.query.length > 0) facts.left_out = left_out;
+  return facts;
+}
+
+function keptQuery(
+  query: string,
+  room: ValueRoom,
+  { queryCredentials }: Treatment,
+  credentials: RequestCredentials,
+): string {
+  const isHidden = (name: string) => queryCredentials.has(name) || isCredentialName(name);
+  const parts = query.split("&", PARTS_MAX + 1).filter((part) => part !== "").map((part) =>
+    shownPart(part, { isHidden, credentials })
+  );
+  const kept = parts.slice(0, PARTS_MAX).filter((part) => room.take(nameOf(part), part.length));
+  if (parts.length > PARTS_MAX) room.leaveOut(MORE);
+  return kept.join("&");
 }
 
 /** Returns the id of a delivery, where a header has it. */
@@ -245,7 +275,7 @@ function treatmentOf(prepared: PreparedTrigger): Treatment {
   return treatment;
 }
 
-function newTreatment({ credentials, conditions }: PreparedTrigger): Treatment {
+function newTreatment({ credentials, conditions, trigger }: PreparedTrigger): Treatment {
   const ownIds = conditions.flatMap((condition) =>
     condition.type === "deduplication" && condition.in === "header" && condition.name !== undefined
       ? [condition.name.toLowerCase()]
@@ -263,6 +293,7 @@ function newTreatment({ credentials, conditions }: PreparedTrigger): Treatment {
     ),
     ids: [...ownIds, ...DELIVERY_ID_HEADERS],
     queryCredentials,
+    hasLongActions: recordBytes(trigger.actions) > LONG_ACTIONS_BYTES,
     kept: new Map(),
   };
 }
@@ -270,9 +301,8 @@ function newTreatment({ credentials, conditions }: PreparedTrigger): Treatment {
 function isKept(name: string, { hidden, ids, kept }: Treatment): boolean {
   const known = kept.get(name);
   if (known !== undefined) return known;
-  const isKept = name.length <= NAME_LENGTH_MAX && !LEFT_OUT_HEADERS.has(name) &&
-    !hidden.has(name) &&
-    (SHOWN_HEADERS.has(name) || ids.includes(name) || !CREDENTIAL_NAME.test(name));
+  const isKept = !LEFT_OUT_HEADERS.has(name) && !hidden.has(name) &&
+    (SHOWN_HEADERS.has(name) || ids.includes(name) || !isCredentialName(name));
   if (kept.size < NAMES_MAX) kept.set(name, isKept);
   return isKept;
 }
@@ -295,6 +325,11 @@ function shownQuery(query: string, masks: Masks): string {
 function shownPart(part: string, { isHidden, credentials }: Masks): string {
   const [name = ""] = part.split("=", 1);
   const isNameHidden = credentials.isIn(name);
-  if (!isNameHidden && !isHidden(formDecode(name)) && !credentials.isIn(part)) return part;
+  if (!isNameHidden && !isHidden(nameOf(part)) && !credentials.isIn(part)) return part;
   return isNameHidden || name === part ? HIDDEN : `${name}=${HIDDEN}`;
+}
+
+function nameOf(part: string): string {
+  const [name = ""] = part.split("=", 1);
+  return formDecode(name);
 }

@@ -34,11 +34,17 @@ Deno.test("a step finds its payload's path, and headers and query without creden
     ],
     response: { type: "text", text: "{run_id}" },
   });
-  const sent = await fetch(`${url}?pass=opensesame&branch=main&branch=b%C3%BC`, {
+  const query =
+    `pass=opensesame&branch=main&branch=b%C3%BC&q=${"q".repeat(700)}&code=AB&keyword=z` +
+    `&long=${"l".repeat(4_000)}&after=1`;
+  const sent = await fetch(`${url}?${query}`, {
     method: "POST",
     headers: {
       "content-type": "text/csv",
       "x-github-event": "push",
+      "x-huge": "h".repeat(5_000),
+      "x-list": "n".repeat(3_000),
+      "x-promo-code": "AB",
       authorization: "Basic c2VjcmV0OnNlY3JldA==",
     },
     body: "a,b\n",
@@ -53,7 +59,17 @@ Deno.test("a step finds its payload's path, and headers and query without creden
   const text = await output(execution.id, "outputs/request.json");
   const request = JSON.parse(text);
   assertEquals(request.headers["x-github-event"], "push");
-  assertEquals(request.query, { branch: "bü" });
+  assertEquals(request.headers["content-type"], "text/csv");
+  assertEquals(request.query, {
+    branch: ["main", "bü"],
+    q: "q".repeat(700),
+    code: "AB",
+    keyword: "z",
+    after: "1",
+  });
+  assertEquals(request.left_out, { headers: ["x-huge"], query: ["long"] });
+  assertEquals(request.headers["x-promo-code"], "AB");
+  assertEquals(request.headers["x-list"], "n".repeat(3_000));
   for (const secret of ["opensesame", "c2VjcmV0"]) assert(!text.includes(secret), text);
   assertEquals(await output(execution.id, "log/"), "a,b\n");
   assertEquals(await output((await endOf(service, runId, 1)).id, "log/"), "none\n");

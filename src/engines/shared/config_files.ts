@@ -57,10 +57,29 @@ export function inputConfigFiles(inputs: StagedInputs, folder: string): Map<stri
  * @param run undefined when it is not stored any more
  */
 export function requestConfigFile(run: Run | undefined): Map<string, string> {
-  const { headers = {}, query = "" } = run?.request ?? {};
-  const sent = [...new URLSearchParams(query)].filter(([, value]) => value !== MASK);
-  const content = { headers, query: Object.fromEntries(sent) };
+  const { headers = {}, query = "", left_out } = run?.request ?? {};
+  const { content_type } = run?.payload ?? {};
+  const content = {
+    headers: {
+      ...(content_type === undefined ? {} : { "content-type": content_type }),
+      ...headers,
+    },
+    query: parametersOf(query),
+    ...(left_out && { left_out }),
+  };
   return new Map([["request.json", `${JSON.stringify(content, null, 2)}\n`]]);
+}
+
+/** Returns the parameters of a query, without masked ones. The values of one that repeats are a list. */
+function parametersOf(query: string): Record<string, string | string[]> {
+  const byName = new Map<string, string | string[]>();
+  // A question mark at its start belongs to the first name.
+  for (const [name, value] of new URLSearchParams(`?${query}`)) {
+    if (name === MASK || value === MASK) continue;
+    const before = byName.get(name);
+    byName.set(name, before === undefined ? value : [before, value].flat());
+  }
+  return Object.fromEntries(byName);
 }
 
 /** Reads the run whose request launched an execution: of a replay the run that is replayed. */

@@ -26,7 +26,7 @@ import { STREAM_HEADERS } from "./event_stream.ts";
 import type { Api } from "./operator.ts";
 import { ChangeSource } from "./delivery_changes.ts";
 import { found } from "./finder.ts";
-import { run } from "./runs.ts";
+import { leftOut, run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
 import { operation } from "./operation.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
@@ -68,6 +68,7 @@ const details = answer<DeliveryDetails>()(
       "Without credentials, or with ******** in place of their values",
     ),
     query: text.exactOptional().describe("Without its ?, credentials masked"),
+    left_out: leftOut.exactOptional(),
     body: text.exactOptional().describe(
       "In base64. Absent when it is not kept, or longer than 1 MiB",
     ),

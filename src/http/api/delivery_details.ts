@@ -38,6 +38,8 @@ export interface DeliveryDetails extends ShownDelivery {
   method: string;
   headers: Record<string, string>;
   query?: string;
+  /** The names of headers and parameters that were too long to keep. */
+  left_out?: { headers: string[]; query: string[] };
   /** In base64. Absent when it is not kept, or longer than 1 MiB. */
   body?: string;
   /** The time up to which a request that made no run is kept as it came; absent when it is not. */
@@ -96,10 +98,13 @@ async function replaysOf(parts: DeliveryParts, found: FoundDelivery): Promise<Sh
   })));
 }
 
-type RequestDetails = Pick<DeliveryDetails, "method" | "headers" | "query" | "body" | "verdicts">;
+type RequestDetails = Pick<
+  DeliveryDetails,
+  "method" | "headers" | "query" | "left_out" | "body" | "verdicts"
+>;
 
 async function acceptedRequest(parts: DeliveryParts, run: Run): Promise<RequestDetails> {
-  const { request: { headers = {}, query } = {}, payload } = run;
+  const { request: { headers = {}, query, left_out } = {}, payload } = run;
   const type = payload.content_type === undefined ? {} : { "content-type": payload.content_type };
   const body = payload.size > BODY_BYTES_MAX ? undefined : await bodyOf(parts, run);
   const verdicts = await acceptedVerdicts(parts, run);
@@ -107,6 +112,7 @@ async function acceptedRequest(parts: DeliveryParts, run: Run): Promise<RequestD
     method: "POST",
     headers: { ...type, ...headers },
     ...(query === undefined ? {} : { query }),
+    ...(left_out && { left_out }),
     ...(body === undefined ? {} : { body }),
     ...(verdicts && { verdicts }),
   };

@@ -28,6 +28,11 @@ export const created = z.union([
   z.object({ pipeline_name: text, pipeline_id: text }),
 ]);
 
+/** The schema of the names of values that a run does not keep. */
+export const leftOut = z.object({ headers: z.array(text), query: z.array(text) }).describe(
+  "The names of headers and parameters that were too long to keep",
+);
+
 /** The schema of {@linkcode ShownRun}. */
 export const run = answer<ShownRun>()(
   "Run",
@@ -43,6 +48,7 @@ export const run = answer<ShownRun>()(
       headers: z.record(text, text).exactOptional()
         .describe("Without credentials, and without those of the connection and of the body"),
       query: text.exactOptional().describe("Without its ?, credentials masked"),
+      left_out: leftOut.exactOptional(),
       status: z.int().exactOptional().describe("The status of the answer; 200 when absent"),
     }).exactOptional().describe("Absent in replays"),
     delivery_id: text.exactOptional().describe("The sender's id of the delivery"),

@@ -46,6 +46,8 @@ export interface LaunchFacts {
   headers?: Record<string, string>;
   /** The query behind the launch URL, without its `?`, credentials masked. */
   query?: string;
+  /** The names of headers and parameters that were too long to keep. */
+  left_out?: { headers: string[]; query: string[] };
   /** The status of the answer; 200 where absent. */
   status?: number;
 }
@@ -123,6 +125,8 @@ function requestBytes({ request = {}, delivery_id = "" }: Run): number {
   for (const name in request.headers) {
     bytes += name.length + (request.headers[name]?.length ?? 0) + 8;
   }
+  const { headers = [], query = [] } = request.left_out ?? {};
+  for (const name of [...headers, ...query]) bytes += 2 * name.length + 8;
   return bytes;
 }
 

@@ -99,6 +99,24 @@ Deno.test("an end keeps long errors of few actions whole, and cuts those of many
   }
 });
 
+Deno.test("a run with the longest request, errors and payload fits into its record", async () => {
+  await using store = await storeInMemory();
+  const run = await makeRun(store, { ends: false });
+  const names = Array.from({ length: 4 }, (_, n) => `${n}${"n".repeat(99)}…`);
+  const request = {
+    headers: { "x-long": "x".repeat(4_082) },
+    query: `q=${"q".repeat(4_086)}`,
+    left_out: { headers: names, query: names },
+  };
+  const actions = Array.from(
+    { length: 16 },
+    () => ({ action: "run_execution", error: "語".repeat(4_096) }),
+  );
+  const ended = { ...run, request, delivery_id: "語".repeat(200), actions };
+  await store.committer.write(endWrites(ended, new Uint8Array(4_096)));
+  assertEquals((await getRun(store, run.id))?.request, request);
+});
+
 Deno.test("a trigger's runs are listed from the newest, page by page, pending ones among them", async () => {
   await using store = await storeInMemory();
   const made: Run[] = [];

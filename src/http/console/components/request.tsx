@@ -10,7 +10,8 @@ export const BODY_SHOWN_MAX = 32_768;
 const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 export function RequestView({ delivery }: { delivery: DeliveryDetails }): Html {
-  const { id, method, headers, query, body, size, outcome } = delivery;
+  const { id, method, headers, query, left_out, body, size, outcome } = delivery;
+  const tooLong = [...left_out?.headers ?? [], ...left_out?.query ?? []];
   const text = bodyText(body);
   return (
     <section aria-labelledby="request">
@@ -24,6 +25,7 @@ export function RequestView({ delivery }: { delivery: DeliveryDetails }): Html {
           </>
         ))}
       </pre>
+      {tooLong.length === 0 ? null : <p class="hint">Too long to keep: {tooLong.join(", ")}</p>}
       <div class="title">
         <h3>Body</h3>
         <Size bytes={size} />

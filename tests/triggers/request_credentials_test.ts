@@ -1,0 +1,50 @@
+/** Names of headers and parameters that carry credentials, and those that only resemble them. */
+import { assertEquals } from "@std/assert";
+import { isCredentialName } from "../../src/triggers/request_credentials.ts";
+
+const CREDENTIALS = [
+  "access_token",
+  "accessToken",
+  "accesstoken",
+  "apiKey",
+  "api_key",
+  "apikey",
+  "auth",
+  "authorization",
+  "client_secret",
+  "cookie",
+  "hmac",
+  "ocp-apim-subscription-key",
+  "password",
+  "sessionId",
+  "sig",
+  "user[password]",
+  "verif-hash",
+  "x-amz-credential",
+  "x-amz-signature",
+  "x-auth-key",
+  "x-hub-signature-256",
+  "x-shopify-hmac-sha256",
+  "x-square-hmacsha256-signature",
+  "x-telegram-bot-api-secret-token",
+];
+const OTHERS = [
+  "author",
+  "code",
+  "content-digest",
+  "design",
+  "hash",
+  "key",
+  "keyword",
+  "max_tokens",
+  "partition_key",
+  "secretary",
+  "session",
+  "signed_off_by",
+  "tokenizer",
+  "x-promo-code",
+];
+
+Deno.test("a name that says so carries a credential, one that only resembles it does not", () => {
+  assertEquals([...CREDENTIALS, ...OTHERS].filter(isCredentialName), CREDENTIALS);
+});
