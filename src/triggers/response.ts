@@ -9,7 +9,7 @@ import { refuseField } from "../platform/schema/schema.ts";
 
 const PLACEHOLDER = "{run_id}";
 /** A text that looks like a placeholder. */
-const PLACEHOLDERS = /\{[a-z][\w.:-]*\}/gi;
+const PLACEHOLDERS = /\{\s*[a-z][\w.:-]*\s*\}/gi;
 const RESPONSE_BYTES_MAX = 16 * 1024;
 
 const status = z.int().min(200).max(299).optional();
@@ -30,7 +30,10 @@ export const responseSchema = z.discriminatedUnion("type", [
   }).superRefine(({ json }, context) => checkPlaceholders(json, ["json"], context)),
 ]);
 
-/** Refuses placeholders other than `{run_id}` in texts at any depth: they would be sent as they are. */
+/**
+ * Refuses placeholders other than `{run_id}` in texts at any depth, and all of them in keys: they would be
+ * sent as they are.
+ */
 function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.RefinementCtx): void {
   if (Array.isArray(value)) {
     for (const [index, inner] of value.entries()) {
@@ -38,6 +41,10 @@ function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.Refin
     }
   } else if (typeof value === "object" && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
+      const [found] = key.match(PLACEHOLDERS) ?? [];
+      if (found !== undefined) {
+        refuseField(context, [...path, key], `Expected no placeholder in a key, found ${found}`);
+      }
       checkPlaceholders(inner, [...path, key], context);
     }
   } else if (typeof value === "string") {
