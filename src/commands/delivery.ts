@@ -39,6 +39,7 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
   const {
     verdicts = [],
     headers,
+    query,
     left_out,
     body,
     run,
@@ -47,7 +48,7 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     pipelines: _pipelines,
     ...fields
   } = delivery;
-  printFields(fields);
+  printFields({ ...fields, query: query || undefined });
   section("Headers", Object.entries(headers).map(([name, value]) => `${name}: ${value}`));
   section("Too long to keep", leftOutNames(left_out));
   if (body !== undefined) section("Body", bodyLines(Uint8Array.fromBase64(body)));

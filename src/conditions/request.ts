@@ -44,8 +44,12 @@ export interface LaunchRequest extends RequestHead {
 
 /** Returns the length of the body that a request declares; undefined when it declares none. */
 export function declaredLength(headers: Headers): number | undefined {
-  const length = headers.get("content-length");
-  return length !== null && /^\d+$/.test(length) ? Number(length) : undefined;
+  return lengthIn(headers.get("content-length"));
+}
+
+/** Returns the length that the header Content-Length says; undefined when it says none. */
+export function lengthIn(contentLength: string | null | undefined): number | undefined {
+  return /^\d+$/.test(contentLength ?? "") ? Number(contentLength) : undefined;
 }
 
 /** A body as JSON, as a form, or as neither. */

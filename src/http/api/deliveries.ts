@@ -47,8 +47,10 @@ const fields = {
   reason: text.exactOptional(),
   delivery_id: text.exactOptional().describe("The sender's id of the delivery"),
   remote_ip: text,
-  size: count.exactOptional().describe("Absent when the body was not read"),
-  sha256: text.exactOptional(),
+  size: count.exactOptional().describe(
+    "What Content-Length says where the body was not read; absent without it",
+  ),
+  sha256: text.exactOptional().describe("Absent when the body was not read"),
   run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
   run_status: z.enum(RUN_STATUSES).exactOptional().describe("The status of the run that it made"),
   replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
@@ -63,11 +65,12 @@ const details = answer<DeliveryDetails>()(
   "DeliveryDetails",
   z.object({
     ...fields,
+    ...workStates,
     method: text,
     headers: z.record(text, text).describe(
       "Without credentials, or with ******** in place of their values",
     ),
-    query: text.exactOptional().describe("Without its ?, credentials masked"),
+    query: text.describe("Without its ?, credentials masked; empty where there was none"),
     left_out: leftOut.exactOptional(),
     body: text.exactOptional().describe(
       "In base64. Absent when it is not kept, or longer than 1 MiB",

@@ -19,7 +19,7 @@ import {
 import type { Operator } from "./operator.ts";
 import { type OutcomeDifference, outcomeDifferencesOf } from "./outcomes.ts";
 import type { ShownRun } from "./runs.ts";
-import { withStates } from "./work_states.ts";
+import { withStates, type WorkStates } from "./work_states.ts";
 
 /** The newest ones are shown. */
 const REPLAYS_MAX = 20;
@@ -34,10 +34,11 @@ export interface DeliveryVerdict extends KnownVerdict {
 }
 
 /** A delivery with its request, its verdicts and its run. */
-export interface DeliveryDetails extends ShownDelivery {
+export interface DeliveryDetails extends Omit<ShownDelivery, keyof WorkStates>, WorkStates {
   method: string;
   headers: Record<string, string>;
-  query?: string;
+  /** Empty where there was none. */
+  query: string;
   /** The names of headers and parameters that were too long to keep. */
   left_out?: { headers: string[]; query: string[] };
   /** In base64. Absent when it is not kept, or longer than 1 MiB. */
@@ -69,6 +70,8 @@ export async function deliveryDetails(
   const run = await runOf(parts, delivery);
   const replays = await replaysOf(parts, delivery);
   return {
+    executions: [],
+    pipelines: [],
     ...shown,
     ...("run" in delivery
       ? await acceptedRequest(parts, delivery.run)
@@ -104,14 +107,14 @@ type RequestDetails = Pick<
 >;
 
 async function acceptedRequest(parts: DeliveryParts, run: Run): Promise<RequestDetails> {
-  const { request: { headers = {}, query, left_out } = {}, payload } = run;
+  const { request: { headers = {}, query = "", left_out } = {}, payload } = run;
   const type = payload.content_type === undefined ? {} : { "content-type": payload.content_type };
   const body = payload.size > BODY_BYTES_MAX ? undefined : await bodyOf(parts, run);
   const verdicts = await acceptedVerdicts(parts, run);
   return {
     method: "POST",
     headers: { ...type, ...headers },
-    ...(query === undefined ? {} : { query }),
+    query,
     ...(left_out && { left_out }),
     ...(body === undefined ? {} : { body }),
     ...(verdicts && { verdicts }),
@@ -157,11 +160,11 @@ async function keptBody(
 }
 
 function refusedRequest(entry: DeliveryEntry): RequestDetails {
-  const { request: { method, headers, query }, verdicts } = entry;
+  const { request: { method, headers, query = "" }, verdicts } = entry;
   return {
     method,
     headers,
-    ...(query === undefined ? {} : { query }),
+    query,
     ...(verdicts && { verdicts: explained(entry, verdicts) }),
   };
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { STATUS_CODE } from "@std/http/status";
+import { lengthIn } from "../../conditions/request.ts";
 import { idTime } from "../../platform/ids.ts";
 import {
   type DeliveryFilter,
@@ -40,8 +41,9 @@ export interface ShownDelivery extends Partial<WorkStates> {
   /** The sender's id. */
   delivery_id?: string;
   remote_ip: string;
-  /** Absent, as `sha256` is, when the body was not read. */
+  /** Length of the body: of one that was not read, what Content-Length says; absent without it. */
   size?: number;
+  /** Absent when the body was not read. */
   sha256?: string;
   run_id?: string;
   /** The status of the run that it made. */
@@ -172,7 +174,8 @@ function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run):
 }
 
 function ofEntry(trigger_id: string, entry: DeliveryEntry): ShownDelivery {
-  const { id, time, delivery_id, request: { remote_ip, size, sha256 } } = entry;
+  const { id, time, delivery_id, request: { remote_ip, headers, sha256 } } = entry;
+  const size = entry.request.size ?? lengthIn(headers["content-length"]);
   return {
     id,
     time,

@@ -190,7 +190,8 @@ Deno.test("one delivery has its request, the verdict on each condition, and its 
 
   await t.step("a repeat has the run that it repeats", async () => {
     const found = await details(service, "?outcome=repeat");
-    assertEquals([found.run.id, found.executions], [runId, undefined]);
+    assertEquals([found.run.id, found.executions, found.pipelines], [runId, [], []]);
+    assertEquals([found.query, found.size], ["", BODY.length]);
     assertEquals(verdictsOf(found), [
       "hmac 0 passed",
       "payload_filter 1 passed",
@@ -221,6 +222,9 @@ Deno.test("one delivery has its request, the verdict on each condition, and its 
         "payload_filter 1 not reached",
         "deduplication 2 not reached",
       ]);
+      assertEquals([found.query, found.executions, found.pipelines], ["", [], []]);
+      // Its body was not read.
+      assertEquals([found.size, found.sha256], [BODY.length, undefined]);
       assertEquals([found.verdicts[0].expected, found.verdicts[0].found], [
         "sha256=<64 hex digits>",
         "2 characters",

@@ -17,7 +17,7 @@ export function RequestView({ delivery }: { delivery: DeliveryDetails }): Html {
     <section aria-labelledby="request">
       <h2 id="request">Request</h2>
       <pre tabindex={0} aria-label="Headers">
-        <strong>{method}{query === undefined ? "" : ` ?${query}`}</strong>
+        <strong>{method}{query === "" ? "" : ` ?${query}`}</strong>
         {Object.entries(headers).map(([name, value]) => (
           <>
             {"\n"}
