@@ -17,6 +17,7 @@ import {
   RequestCredentials,
   withoutUrlQuery,
 } from "./request_credentials.ts";
+import { sentStatus } from "./response.ts";
 import { MORE, ValueRoom } from "./value_room.ts";
 
 /** Headers in which providers send the id of a delivery, in the order in which they are looked for. */
@@ -182,7 +183,7 @@ export function launchFacts(
   const treatment = treatmentOf(prepared);
   const { headers } = request;
   const credentials = credentialsOf(request, treatment);
-  const { status = STATUS_CODE.OK } = prepared.trigger.response ?? {};
+  const status = sentStatus(prepared.trigger.response?.status ?? STATUS_CODE.OK);
   const facts = keptValues(request, treatment, credentials);
   if (status !== STATUS_CODE.OK) facts.status = status;
   const type = headers.get("content-type");

@@ -11,6 +11,7 @@ import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
 import { inspectHead, type Refused, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import { sentStatus } from "../../triggers/response.ts";
 import { launchFacts } from "../../triggers/request_facts.ts";
 import { shownId } from "../../store/records/trigger_log_entries.ts";
 import { inspectLogged, noteRefusal, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
@@ -18,12 +19,6 @@ import { intakeHandler, type SendersContext } from "./request_intake.ts";
 import { countDelivery, type Door } from "./door.ts";
 import type { IncomingRequest } from "./incoming_request.ts";
 import { problem, rejected } from "../problem.ts";
-
-/**
- * The statuses of answers without a body. They are sent as 204: with 205 Deno 2.9 does not say where the
- * answer ends, and a sender that keeps the connection waits in vain.
- */
-const EMPTY_STATUSES: readonly number[] = [204, 205];
 
 /** The answer to a request that a filter refuses, where the trigger sets its status. */
 const IGNORED: Omit<Answer, "status"> = {
@@ -208,9 +203,9 @@ function answerTo(
 }
 
 function responseOf({ status, contentType, body }: Answer): Response {
-  const isEmpty = EMPTY_STATUSES.includes(status);
-  return new Response(isEmpty ? null : body, {
-    status: isEmpty ? 204 : status,
+  const sent = sentStatus(status);
+  return new Response(sent === STATUS_CODE.NoContent ? null : body, {
+    status: sent,
     headers: { "content-type": contentType, "x-content-type-options": "nosniff" },
   });
 }

@@ -6,6 +6,7 @@ export const STATUS_CODE: {
   readonly Created: 201;
   readonly Accepted: 202;
   readonly NoContent: 204;
+  readonly ResetContent: 205;
   readonly BadRequest: 400;
   readonly Unauthorized: 401;
   readonly Forbidden: 403;

@@ -369,6 +369,26 @@ Deno.test("a run keeps the headers and the query of its request, and no credenti
   });
 });
 
+Deno.test("a delivery has the status that was sent: 205 is sent as 204", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({
+    conditions: [HMAC_CONDITION, FILTER, DEDUPLICATION],
+    actions: ECHO,
+    response: { type: "text", text: "", status: 205 },
+    filtered: { status: 205 },
+  });
+  const headers = { "x-delivery": "evt_1" };
+  await send(trigger.url, { headers });
+  await send(trigger.url, { headers });
+  await send(trigger.url, { body: '{"a":2}' });
+  const { results } = await list(service);
+  assertEquals(results.map(({ outcome, status }: Json) => [outcome, status]), [
+    ["filtered", 204],
+    ["repeat", 204],
+    ["accepted", 204],
+  ]);
+});
+
 Deno.test("of a refused request that may have its credential elsewhere, no value of the query is shown", async () => {
   await using service = await startService();
   const condition = { type: "static_token", in: "query", name: "token", secrets: ["s3cret"] };
