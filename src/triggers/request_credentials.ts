@@ -6,10 +6,11 @@
  */
 import { Buffer } from "node:buffer";
 import { withoutPrefix } from "../conditions/authorization.ts";
-import { percentDecode } from "../platform/network/urls.ts";
+import { hidePassword, percentDecode } from "../platform/network/urls.ts";
 
 /** A scheme and the credentials after it (RFC 9110 section 11.4). */
 const SCHEME = /^([a-z]+) +(\S.*)$/i;
+const NOT_ASCII = /[^\0-\x7f]/;
 /** Characters that are in no URL. */
 const NOT_IN_URL = /[\s"{}]/;
 /** The most texts that are looked for. With more, any text may hold one. */
@@ -54,6 +55,8 @@ export function isCredentialName(name: string): boolean {
 /** The texts that are credentials of one request, as they came and decoded. */
 export class RequestCredentials {
   readonly #texts = new Set<string>();
+  /** Length of the shortest one. */
+  #length_min = Infinity;
 
   /**
    * Adds the value of a header that carries a credential.
@@ -81,7 +84,8 @@ export class RequestCredentials {
 
   /** Returns true when a text holds a credential, as it came or percent-encoded. */
   isIn(text: string): boolean {
-    if (this.#texts.size === 0) return false;
+    // Decoding makes no text longer.
+    if (text.length < this.#length_min) return false;
     if (this.#texts.size > TEXTS_MAX || this.#isPartOf(text)) return true;
     return /[%+]/.test(text) &&
       (this.#isPartOf(percentDecode(text)) || this.#isPartOf(formDecode(text)));
@@ -101,14 +105,15 @@ export class RequestCredentials {
   #add(text: string | undefined): void {
     if (text === undefined || text === "") return;
     this.#texts.add(text);
+    this.#length_min = Math.min(this.#length_min, text.length);
     // Each character of a header stands for one byte.
-    const bytes = Buffer.from(text, "utf8").toString("latin1");
-    this.#texts.add(bytes);
+    if (NOT_ASCII.test(text)) this.#texts.add(Buffer.from(text, "utf8").toString("latin1"));
   }
 }
 
-/** Returns a header's value without the query of the URL that it is. */
-export function withoutUrlQuery(value: string): string {
+/** Returns a header's value without the query and the password of the URL that it is. */
+export function shownUrl(sent: string): string {
+  const value = sent.includes("@") ? hidePassword(sent) : sent;
   const question = value.indexOf("?");
   if (question === -1) return value;
   const path = value.slice(0, question);

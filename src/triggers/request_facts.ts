@@ -6,7 +6,6 @@
 import { hash } from "node:crypto";
 import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../conditions/request.ts";
-import { hidePassword } from "../platform/network/urls.ts";
 import type { LaunchFacts } from "../store/records/runs.ts";
 import { recordBytes } from "../store/records/record_size.ts";
 import { type RequestFacts, shownId } from "../store/records/trigger_log_entries.ts";
@@ -15,7 +14,7 @@ import {
   formDecode,
   isCredentialName,
   RequestCredentials,
-  withoutUrlQuery,
+  shownUrl,
 } from "./request_credentials.ts";
 import { sentStatus } from "./response.ts";
 import { MORE, ValueRoom } from "./value_room.ts";
@@ -146,16 +145,15 @@ export function withHash(
 /** Returns the facts of a request for the trigger log, without the hash of its body. */
 export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): RequestFacts {
   const treatment = treatmentOf(prepared);
-  const credentials = credentialsOf(request, treatment);
+  const { method, remoteIp: remote_ip, queryText, body } = request;
+  const sent = entriesOf(request.headers);
+  const credentials = credentialsIn({ headers: sent, queryText }, treatment);
   const headers: Record<string, string> = {};
-  let shown = 0;
-  for (const [name, value] of request.headers) {
-    if (shown++ >= HEADERS_MAX) break;
+  for (const [name, value] of sent.slice(0, HEADERS_MAX)) {
     const isShown = SHOWN_HEADERS.has(name) && !treatment.hidden.has(name) &&
       !credentials.isIn(value);
     headers[name.slice(0, NAME_LENGTH_MAX)] = isShown ? value.slice(0, VALUE_LENGTH_MAX) : HIDDEN;
   }
-  const { method, remoteIp: remote_ip, queryText, body } = request;
   // A sender that fails may have put its credential at a place of another name.
   const isHidden = (name: string) => treatment.queryCredentials.size > 0 || SUSPECT_NAME.test(name);
   return {
@@ -181,13 +179,14 @@ export function launchFacts(
   prepared: PreparedTrigger,
 ): KeptHead {
   const treatment = treatmentOf(prepared);
-  const { headers } = request;
-  const credentials = credentialsOf(request, treatment);
+  const headers = entriesOf(request.headers);
+  const { queryText } = request;
+  const credentials = credentialsIn({ headers, queryText }, treatment);
   const status = sentStatus(prepared.trigger.response?.status ?? STATUS_CODE.OK);
-  const facts = keptValues(request, treatment, credentials);
+  const facts = keptValues({ headers, queryText }, treatment, credentials);
   if (status !== STATUS_CODE.OK) facts.status = status;
-  const type = headers.get("content-type");
-  const contentType = type === null || credentials.isIn(type)
+  const type = headers.find(([name]) => name === "content-type")?.[1];
+  const contentType = type === undefined || credentials.isIn(type)
     ? {}
     : { contentType: type.slice(0, CONTENT_TYPE_LENGTH_MAX) };
   if (Object.keys(facts).length === 0) return contentType;
@@ -197,23 +196,26 @@ export function launchFacts(
 
 /** Returns the headers and the query of a request without credentials, and the names of what is too long. */
 function keptValues(
-  { headers, queryText }: Pick<SeenRequest, "headers" | "queryText">,
+  { headers, queryText }: ReadHead,
   treatment: Treatment,
   credentials: RequestCredentials,
 ): LaunchFacts {
   const facts: LaunchFacts = {};
   const room = new ValueRoom(treatment);
-  headers.forEach((sent, name) => {
-    if (!isKept(name, treatment)) return;
-    const value = hidePassword(withoutUrlQuery(sent));
-    if (credentials.isIn(value) || !room.take(name, name.length + value.length)) return;
+  for (const [name, sent] of headers) {
+    if (!isKept(name, treatment)) continue;
+    const value = shownUrl(sent);
+    if (credentials.isIn(value) || !room.take(name, name.length + value.length)) continue;
     facts.headers ??= {};
     facts.headers[name] = value;
-  });
-  const queryRoom = new ValueRoom(treatment);
-  if (queryText !== "") facts.query = keptQuery(queryText, queryRoom, treatment, credentials);
-  const left_out = { headers: room.leftOut, query: queryRoom.leftOut };
-  if (left_out.headers.length + left_out.query.length > 0) facts.left_out = left_out;
+  }
+  let query: string[] = [];
+  if (queryText !== "") {
+    const queryRoom = new ValueRoom(treatment);
+    facts.query = keptQuery(queryText, queryRoom, treatment, credentials);
+    query = queryRoom.leftOut;
+  }
+  if (room.leftOut.length + query.length > 0) facts.left_out = { headers: room.leftOut, query };
   return facts;
 }
 
@@ -238,23 +240,36 @@ export function deliveryIdOf(
   prepared: PreparedTrigger,
 ): string | undefined {
   const treatment = treatmentOf(prepared);
-  const credentials = credentialsOf(request, treatment);
+  const { queryText } = request;
+  const credentials = credentialsIn({ headers: entriesOf(request.headers), queryText }, treatment);
   return idIn((name) => {
     const value = request.headers.get(name);
     return value === null || credentials.isIn(value) ? undefined : value;
   }, treatment);
 }
 
+/** The head of a request, read once: going through headers takes long. */
+interface ReadHead {
+  headers: readonly (readonly [name: string, value: string])[];
+  queryText: string;
+}
+
+function entriesOf(headers: Headers): ReadHead["headers"] {
+  const entries: [name: string, value: string][] = [];
+  headers.forEach((value, name) => entries.push([name, value]));
+  return entries;
+}
+
 /** Returns the credentials that a request carries outside of its body. */
-function credentialsOf(
-  { headers, queryText }: Pick<SeenRequest, "headers" | "queryText">,
+function credentialsIn(
+  { headers, queryText }: ReadHead,
   { hidden, queryCredentials }: Treatment,
 ): RequestCredentials {
   const credentials = new RequestCredentials();
-  headers.forEach((value, name) => {
+  for (const [name, value] of headers) {
     const prefixes = hidden.get(name);
     if (prefixes) credentials.addHeader(value, prefixes);
-  });
+  }
   if (queryCredentials.size > 0) credentials.addQuery(queryText, queryCredentials);
   return credentials;
 }
