@@ -103,12 +103,26 @@ function printSigned({ notes, problems }: SignedResult, test: TestResult | undef
     for (const { pointer, detail } of notes) console.log(`conditions${pointer}: ${detail}`);
     test.conditions.forEach(printVerdict);
   }
-  for (const { pointer, detail } of problems) console.error(`conditions${pointer}: ${detail}`);
+  for (const { pointer, detail } of problems) {
+    console.error(`conditions${pointer}: ${ofService(detail)}`);
+  }
+}
+
+/** Says of environment variables that they are the service's: the reader has others. */
+function ofService(reason: string): string {
+  return reason.replace(
+    /environment variables? \S+(?:, \S+)*(?= (?:is|are) not set)/g,
+    "$& of the service",
+  );
 }
 
 function printVerdict({ condition, index, passed, ...said }: TestVerdict): void {
   const { reason, expected, found } = said;
-  const why = [reason, expected && `expected ${expected}`, found && `found ${found}`];
+  const why = [
+    reason && ofService(reason),
+    expected && `expected ${expected}`,
+    found && `found ${found}`,
+  ];
   const words = [passed ? "passes" : "refuses", why.filter(Boolean).join("; ")]
     .filter((text) => text !== "").join(": ");
   const line = index < 0 ? `${condition} ${words}` : `conditions/${index} ${condition} ${words}`;

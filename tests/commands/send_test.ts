@@ -126,6 +126,24 @@ Deno.test("send --explain says which condition refuses and why, and ends with 1"
   assertStringIncludes(printed, '400 {"title":"Request rejected","status":400}');
 });
 
+Deno.test("send --explain says that a missing variable is one of the service", async () => {
+  await using service = await startService();
+  const secrets = [["{env:NOT_SET}"], ["{env:NOT_SET}", "{env:NOR_THIS}"]];
+  const args = ["--explain", "--url", service.url];
+  const printed = await Promise.all(secrets.map(async (secrets, index) => {
+    const name = `unset-${index}`;
+    const conditions = [{ type: "static_token", in: "header", name: "X-Token", secrets }];
+    await service.trigger({ name, conditions });
+    return (await run(["send", name, ...args], TOKEN)).printed;
+  }));
+  assertMatch(
+    printed[0] ?? "",
+    /conditions\/0: No secret can be used: environment variable NOT_SET of the service is not set/,
+  );
+  assertStringIncludes(printed[1] ?? "", "variables NOT_SET, NOR_THIS of the service are not set");
+  assert(!/NOT_SET is not set|NOR_THIS are not set/.test(printed.join("")), printed.join(""));
+});
+
 Deno.test("send --explain shows nothing of a file that a terminal would obey", async () => {
   await using service = await startService();
   await service.trigger({
