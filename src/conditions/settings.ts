@@ -49,7 +49,7 @@ export function checkField(field: Field, context: z.RefinementCtx): void {
 
 /** Placeholders of other programs, and misspelt ones of ours. */
 const PLACEHOLDER =
-  /^(\$\{.*\}|\$[A-Z_]+[A-Z0-9_]*|%[A-Z_]+[A-Z0-9_]*%|\{\w+:.*\}|\{\{.*\}\}|env:\w+)$/i;
+  /^(\$\{.*\}|\$[A-Z_]+[A-Z0-9_]*|%[A-Z_]+[A-Z0-9_]*%|\{\w+:.*\}|\{\{.*\}\}|env:\w+)$/;
 
 const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX)
   .refine((text) => standsForSecret(text) || !/\{(?:env|file):/.test(text), {
