@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { isDeepStrictEqual } from "node:util";
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
@@ -27,7 +26,7 @@ import {
 } from "../store/records/triggers.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import { type Opened, openWhatOpens, sealSecrets, type SecretBox } from "./secrets.ts";
-import { expectRevision, settingsOf } from "./revision.ts";
+import { expectRevision, isSame, settingsOf } from "./revision.ts";
 import { type Mark, maskSecrets, normalSecrets, unmaskSecrets } from "./secret_masks.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 import { missingVariables } from "./variables.ts";
@@ -67,6 +66,15 @@ export interface SaveOptions {
   expected?: readonly number[] | undefined;
   /** Validates the change and returns its result, and stores nothing. */
   isDryRun?: boolean;
+  /** Throws where the author may not save this. */
+  authorize?(written: TriggerSettings, current: Trigger | undefined): void;
+}
+
+/** Options of the check of a new version. */
+interface Check {
+  /** The fields that are not checked: they hold secrets that cannot be decrypted. */
+  kept?: readonly string[];
+  authorize?: SaveOptions["authorize"] | undefined;
 }
 
 /** The triggers of a database. */
@@ -150,9 +158,9 @@ export class TriggerRegistry {
    * @throws {InvalidInputError} with everything that is wrong with it
    * @throws {ConflictError} when its name or its id is taken
    */
-  create(value: unknown, { isDryRun = false }: SaveOptions = {}): Promise<Trigger> {
+  create(value: unknown, { isDryRun = false, authorize }: SaveOptions = {}): Promise<Trigger> {
     return this.#change(async () => {
-      const settings = await this.#check(value, undefined);
+      const settings = await this.#check(value, undefined, { authorize });
       const now_ms = this.#parts.context.clock.now();
       const id = settings.id ?? newId(now_ms);
       if (await getStoredTrigger(this.#parts.store, id)) {
@@ -177,7 +185,7 @@ export class TriggerRegistry {
   update(
     id: string,
     change: (current: Trigger) => unknown,
-    { expected, isDryRun = false }: SaveOptions = {},
+    { expected, isDryRun = false, authorize }: SaveOptions = {},
   ): Promise<Trigger> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
@@ -189,7 +197,7 @@ export class TriggerRegistry {
       const kept = opened.locked.map(nameAt)
         .filter((name) => childOf(written, name) === childOf(shown, name));
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
-      const settings = await this.#check(written, { value: current, locked }, kept);
+      const settings = await this.#check(written, { value: current, locked }, { kept, authorize });
       if (isSame(settings, current)) return shown;
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const revision = shown.revision + 1;
@@ -293,14 +301,14 @@ export class TriggerRegistry {
     this.#preparing.delete(id);
   }
 
-  /** @param kept the fields that are not checked: they hold secrets that cannot be decrypted */
   async #check(
     value: unknown,
     current: Opened<Trigger> | undefined,
-    kept: readonly string[] = [],
+    { kept = [], authorize }: Check = {},
   ): Promise<TriggerSettings> {
     const { triggerSchema } = await import("./trigger.ts");
     const parsed = parseInput(triggerSchema, value, "the trigger");
+    authorize?.(parsed, current?.value);
     if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
       throw new InvalidInputError("the trigger", [{
         pointer: "/id",
@@ -379,14 +387,6 @@ export class TriggerRegistry {
 /** Returns the name of the field of a trigger that a pointer leads into. */
 function nameAt(at: string): string {
   return at.split("/")[1] ?? "";
-}
-
-/** Returns true when settings are those of a trigger. */
-function isSame(settings: TriggerSettings, current: Trigger): boolean {
-  // The id may be written or left out.
-  const { id: _id, ...written } = settings;
-  const { id: _currentId, ...known } = settingsOf(current);
-  return isDeepStrictEqual(written, known);
 }
 
 function triggerOf(stored: StoredTrigger): Trigger {

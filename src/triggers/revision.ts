@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isDeepStrictEqual } from "node:util";
 import { ChangedError, type Problem } from "../platform/errors.ts";
 import { differencesOf } from "../platform/schema/differences.ts";
 import { withoutNulls } from "../platform/schema/nulls.ts";
@@ -13,6 +14,14 @@ import type { Trigger, TriggerSettings } from "./trigger.ts";
 export function settingsOf(trigger: Trigger): TriggerSettings {
   const { created_at: _created, updated_at: _updated, revision: _revision, ...settings } = trigger;
   return settings;
+}
+
+/** Returns true when settings are those of a trigger. */
+export function isSame(settings: TriggerSettings, current: Trigger): boolean {
+  // The id may be written or left out.
+  const { id: _id, ...written } = settings;
+  const { id: _currentId, ...known } = settingsOf(current);
+  return isDeepStrictEqual(written, known);
 }
 
 /**

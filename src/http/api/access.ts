@@ -62,25 +62,50 @@ export function requireScope(
  * Checks that a limited token may reach the record that a path names. A record that does not exist passes:
  * its operation answers that.
  *
- * @throws {ForbiddenError} when it may not, or when the path names no record that could be checked
+ * @throws {ForbiddenError} when it may not, when the path names no record that could be checked, or when the
+ * operation makes a record and does not check it itself
  */
 export async function requireTarget(
   access: Access,
-  path: string,
+  { method, path, limitedTokens }: Declaration,
   params: Readonly<Record<string, string>>,
   operator: Operator,
 ): Promise<void> {
   if (!isLimited(access)) return;
   const [, kind = ""] = path.split("/");
   const read = READERS[kind];
-  if (read === undefined) throw refused(access);
+  if (read === undefined || limitedTokens === "refused") throw refused(access);
   const name = params.id ?? params.name;
-  // A list is filtered by the caller; a new record belongs to nothing that the token names.
-  if (name === undefined) return;
-  const record = await read(operator, name);
-  if (record !== undefined && !permits(access, await targetOf(kind, record, operator))) {
+  if (name === undefined) {
+    // A list is filtered by the caller; a new record belongs to nothing that the token names.
+    if (method === "get" || limitedTokens === "checked") return;
     throw refused(access);
   }
+  const record = await read(operator, name);
+  if (record === undefined) return;
+  if (!permits(access, await targetOf(kind, record, operator))) throw refused(access);
+  // A replay runs in the project that the trigger has now.
+  const isReplay = method !== "get" && (kind === "runs" || kind === "deliveries");
+  if (isReplay && "trigger_id" in record) {
+    const trigger = await operator.triggers.get(String(record.trigger_id));
+    if (trigger && !permits(access, await targetOf("triggers", trigger, operator))) {
+      throw refused(access);
+    }
+  }
+}
+
+/**
+ * Checks that a limited token may save a trigger with a project: a trigger stays in its project, or comes into one
+ * that the token is limited to. A token that is limited to triggers makes no new ones.
+ *
+ * @param before the project that the trigger has; undefined for a new one
+ * @throws {ForbiddenError} when it may not
+ */
+export function requireProject(access: Access, project: string, before?: string): void {
+  if (!isLimited(access) || project === before) return;
+  const mayCome = access.projects?.includes(project) ?? false;
+  const mayMake = before !== undefined || access.triggers === undefined;
+  if (!mayCome || !mayMake) throw refused(access);
 }
 
 /**

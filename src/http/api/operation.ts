@@ -58,6 +58,11 @@ export interface Declaration {
   answers: Readonly<Record<string, Answer>>;
   /** The scope that its token needs: `read` for a GET and `admin` for another method, when absent. */
   scope?: Scope;
+  /**
+   * The treatment of tokens that are limited to triggers or projects: they are refused, or the operation checks what
+   * they may do. When absent, they reach a record that they may see, and make no new ones.
+   */
+  limitedTokens?: "refused" | "checked";
   /** It stores nothing, though it is no GET: it is not written into the audit log. */
   isTrial?: true;
   /** It takes no operator's token. */
@@ -110,7 +115,7 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       const authenticated: Authenticated = context.env;
       const params: Record<string, string> = context.req.param();
       requireScope(authenticated.access, each);
-      await requireTarget(authenticated.access, each.path, params, api);
+      await requireTarget(authenticated.access, each, params, api);
       const query = readQuery(context, each.query ?? noQuery);
       checkHeaders(each, context);
       const body = await bodyOf(each, context, api);

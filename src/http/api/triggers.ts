@@ -3,18 +3,22 @@
  *
  * @module
  */
+import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { removeTriggerLog } from "../../store/records/trigger_log.ts";
 import type { Listed } from "../../store/read/lists.ts";
 import { triggerIdByName } from "../../store/records/triggers.ts";
+import type { SaveOptions } from "../../triggers/registry.ts";
 import { settingsOf } from "../../triggers/revision.ts";
 import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
 import { type Trigger, triggerSchema, withoutReadOnly } from "../../triggers/trigger.ts";
+import { requireProject } from "./access.ts";
 import { type Activity, activity, activityOf } from "./activity.ts";
 import { answer, count, input, page, problem, text, time } from "./answer.ts";
+import type { Authenticated } from "./auth.ts";
 import { found } from "./finder.ts";
 import { mergePatch } from "./input.ts";
 import { operation } from "./operation.ts";
@@ -95,6 +99,7 @@ export const triggerOperations = [
     id: "createTrigger",
     method: "post",
     path: "/triggers/",
+    limitedTokens: "checked",
     summary: "Create a trigger",
     query: saveQuery,
     body: triggerInput,
@@ -103,7 +108,10 @@ export const triggerOperations = [
       201: { schema: trigger, headers: LOCATION },
     },
     async perform({ api, context, query: { dry_run: isDryRun }, body }) {
-      const created = await api.triggers.create(withoutReadOnly(body), { isDryRun });
+      const created = await api.triggers.create(withoutReadOnly(body), {
+        isDryRun,
+        authorize: authorizer(context),
+      });
       const answer = await saved(created, api, { written: body, isDryRun });
       if (isDryRun) return context.json(answer);
       return context.json(answer, STATUS_CODE.Created, {
@@ -134,8 +142,11 @@ export const triggerOperations = [
     answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
     async perform({ api, context, params: { id }, query: { dry_run: isDryRun }, body }) {
       const settings = withoutReadOnly(body);
-      const expected = expectedRevisions(context);
-      const replaced = await api.triggers.update(id, () => settings, { expected, isDryRun });
+      const replaced = await api.triggers.update(id, () => settings, {
+        expected: expectedRevisions(context),
+        isDryRun,
+        authorize: authorizer(context),
+      });
       return context.json(
         await saved(replaced, api, { written: body, isDryRun }),
         200,
@@ -157,7 +168,7 @@ export const triggerOperations = [
       const patched = await api.triggers.update(
         id,
         (current) => patchSettings(settingsOf(current), patch),
-        { expected: expectedRevisions(context), isDryRun },
+        { expected: expectedRevisions(context), isDryRun, authorize: authorizer(context) },
       );
       return context.json(
         await saved(patched, api, { written: body, isDryRun }),
@@ -183,6 +194,13 @@ export const triggerOperations = [
     },
   }),
 ];
+
+/** Makes the check that the token of a request may save a trigger with its project. */
+function authorizer(context: Context): NonNullable<SaveOptions["authorize"]> {
+  // The caller has put it there.
+  const { access }: Authenticated = context.env;
+  return ({ project }, current) => requireProject(access, project, current?.project);
+}
 
 /**
  * Applies a merge patch to a trigger's settings. A response that names its type replaces the whole one

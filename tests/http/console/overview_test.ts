@@ -40,6 +40,7 @@ Deno.test("the overview says what needs attention, and counts the last 24 hours"
     assertEquals(seen.status, 200);
     const text = textOf(seen);
     assert(text.includes("labels") && !text.includes("payments"), text);
+    assert(!text.includes("is limited to"), text);
     assertEquals((await limited.get("settings")).status, 403);
   });
 });

@@ -1,0 +1,185 @@
+/** Tokens that are limited to triggers or projects: what each operation lets them do, and what lists tell them. */
+import { assert, assertEquals } from "@std/assert";
+import { operations } from "../../../src/http/api/mod.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { eventually, startService, type TestService } from "../../data.ts";
+import { storePipeline } from "./fixture.ts";
+
+const ACTIONS = [{ type: "run_execution", step: "echo" }];
+
+/** Makes a token; returns a function that sends a request with it. */
+async function withToken(service: TestService, settings: Record<string, unknown>) {
+  const { status, body: { token } } = await service.api("POST", "tokens/", settings);
+  assertEquals(status, 201);
+  return async (method: string, path: string, body?: unknown) => {
+    const answer = await fetch(`${service.url}/api/v0/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    const isJson = answer.headers.get("content-type")?.includes("json") ?? false;
+    return { status: answer.status, text, body: isJson ? JSON.parse(text) : undefined };
+  };
+}
+
+type Send = Awaited<ReturnType<typeof withToken>>;
+
+/**
+ * Makes a project and a trigger of one name, and launches the trigger.
+ *
+ * @returns the ids of the records, by the first part of their paths
+ */
+async function fill(service: TestService, project: string): Promise<Record<string, string>> {
+  const directory = `${service.folder}/project`;
+  await service.api("PUT", `projects/${project}/`, { directory });
+  const { id: triggers, url } = await service.trigger({
+    name: project,
+    project,
+    actions: ACTIONS,
+    response: { type: "text", text: "{run_id}" },
+  });
+  const run = await (await fetch(url, { method: "POST", body: "{}" })).text();
+  const executions = await eventually(async () => {
+    const { body: { results } } = await service.api("GET", `executions/?trigger=${project}`);
+    return results[0]?.id;
+  }, { what: "the execution" });
+  const { id: pipelines } = await storePipeline(service.service.parts.store, {
+    run_id: run,
+    trigger_id: triggers,
+    project,
+  });
+  return { triggers, projects: project, runs: run, deliveries: run, executions, pipelines };
+}
+
+/**
+ * What limited tokens may do with their own: `t` with their trigger, `p` with their project. Nobody does anything
+ * with what is others'.
+ */
+const ALLOWED: Readonly<Record<string, string>> = {
+  listTriggers: "tp",
+  createTrigger: "p",
+  getTrigger: "tp",
+  replaceTrigger: "tp",
+  patchTrigger: "tp",
+  deleteTrigger: "tp",
+  getTriggerActivity: "tp",
+  getTriggerQuotas: "tp",
+  testTrigger: "tp",
+  signRequest: "tp",
+  tryTriggerFilter: "tp",
+  tryFilter: "",
+  diagnoseRequest: "tp",
+  listTriggerLog: "tp",
+  listTriggerRuns: "tp",
+  listDeliveries: "tp",
+  getDelivery: "tp",
+  replayDelivery: "tp",
+  listRuns: "tp",
+  getRun: "tp",
+  getRunPayload: "tp",
+  replayRun: "tp",
+  createReplay: "",
+  listReplays: "",
+  getReplay: "",
+  listReplayResults: "",
+  stopReplay: "",
+  listProjects: "tp",
+  createProject: "",
+  getProject: "p",
+  putProject: "",
+  deleteProject: "",
+  fetchProject: "p",
+  getProjectContents: "p",
+  listExecutions: "tp",
+  getExecution: "tp",
+  stopExecution: "tp",
+  getExecutionLog: "tp",
+  getExecutionOutput: "tp",
+  listPipelines: "tp",
+  getPipeline: "tp",
+  stopPipeline: "tp",
+  copyPipeline: "tp",
+  retryPipeline: "tp",
+  approvePipeline: "tp",
+  listTokens: "",
+  createToken: "",
+  revokeToken: "",
+  listSessions: "",
+  endSession: "",
+  listAudit: "",
+  getService: "",
+  listFailures: "",
+  listInstances: "",
+};
+
+Deno.test("each operation lets a limited token do what its limits allow, and no more", async (t) => {
+  await using service = await startService();
+  const mine = await fill(service, "mine");
+  const others = await fill(service, "others");
+  const tokens: [kind: string, Send][] = [
+    ["t", await withToken(service, { name: "t", triggers: ["mine"] })],
+    ["p", await withToken(service, { name: "p", projects: ["mine"] })],
+  ];
+  assertEquals(operations.map(({ id }) => id).sort(), Object.keys(ALLOWED).sort());
+  const isLast = ({ method }: { method: string }) => method === "delete";
+  const ordered = operations.toSorted((a, b) => Number(isLast(a)) - Number(isLast(b)));
+  for (const { id, method, path } of ordered) {
+    const [, kind = ""] = path.split("/");
+    const pathOf = (ids: Record<string, string>) =>
+      path.replace(/\{(?:id|name)\}/, ids[kind] ?? newId(0)).replace("{path}", "x").slice(1);
+    const bodyOf = (project: string) => {
+      if (method === "get" || method === "delete") return undefined;
+      return { name: project, project, actions: ACTIONS };
+    };
+    for (const [token, send] of tokens) {
+      await t.step(`${id} with a token limited by ${token}`, async () => {
+        const own = await send(method.toUpperCase(), pathOf(mine), bodyOf("mine"));
+        const isAllowed = ALLOWED[id]?.includes(token) ?? false;
+        assertEquals(own.status === 403, !isAllowed, `${own.status} ${own.text}`);
+        const isList = method === "get" && !path.includes("{");
+        if (isList) return Object.values(others).forEach((id) => assert(!own.text.includes(id)));
+        const foreign = await send(method.toUpperCase(), pathOf(others), bodyOf("others"));
+        assertEquals(foreign.status, 403, foreign.text);
+      });
+    }
+  }
+});
+
+Deno.test("a limited token cannot bring its trigger into another project", async () => {
+  await using service = await startService();
+  const ids = await fill(service, "mine");
+  await fill(service, "others");
+  const byTrigger = await withToken(service, { name: "t", triggers: ["mine"] });
+  const byProject = await withToken(service, { name: "p", projects: ["mine", "spare"] });
+  const spare = { directory: `${service.folder}/project` };
+  assertEquals((await service.api("PUT", "projects/spare/", spare)).status, 201);
+  const path = `triggers/${ids.triggers}/`;
+  const whole = { name: "mine", actions: ACTIONS };
+  for (const send of [byTrigger, byProject]) {
+    for (const project of ["others", "none"]) {
+      assertEquals((await send("PATCH", path, { project })).status, 403);
+      assertEquals((await send("PATCH", `${path}?dry_run`, { project })).status, 403);
+      assertEquals((await send("PUT", path, { ...whole, project })).status, 403);
+      assertEquals((await send("POST", "triggers/", { ...whole, name: "n", project })).status, 403);
+    }
+    assertEquals((await send("PUT", path, { ...whole, project: "mine" })).status, 200);
+  }
+  assertEquals((await byTrigger("PATCH", path, { project: "spare" })).status, 403);
+  assertEquals((await byProject("PATCH", path, { project: "spare" })).status, 200);
+  const made = await byProject("POST", "triggers/", { ...whole, name: "made", project: "spare" });
+  assertEquals([made.status, made.body.project], [201, "spare"]);
+});
+
+Deno.test("a limited token does not replay into the project that a trigger has moved to", async () => {
+  await using service = await startService();
+  const ids = await fill(service, "mine");
+  await fill(service, "others");
+  const send = await withToken(service, { name: "p", projects: ["mine"] });
+  assertEquals((await send("POST", `runs/${ids.runs}/replay/`)).status, 201);
+  await service.api("PATCH", `triggers/${ids.triggers}/`, { project: "others" });
+  for (const path of [`runs/${ids.runs}/`, `deliveries/${ids.deliveries}/`]) {
+    assertEquals((await send("GET", path)).status, 200);
+    assertEquals((await send("POST", `${path}replay/`)).status, 403);
+  }
+});
