@@ -7,10 +7,12 @@
  * @module
  */
 import { ForbiddenError } from "../../platform/errors.ts";
+import { isId } from "../../platform/ids.ts";
 import { getExecution } from "../../store/records/executions.ts";
 import { getPipeline } from "../../store/records/pipelines.ts";
 import { getRun } from "../../store/records/runs.ts";
 import { type Scope, SCOPES } from "../../store/records/tokens.ts";
+import { triggerIdByName } from "../../store/records/triggers.ts";
 import type { Author } from "../../store/records/audit.ts";
 import { findDelivery } from "./delivery_views.ts";
 import type { Declaration } from "./operation.ts";
@@ -95,6 +97,29 @@ export async function requireTarget(
 }
 
 /**
+ * Checks that the filters of a list name what a limited token may see: whether there are other triggers and
+ * projects of these names is nothing that it learns.
+ *
+ * @throws {ForbiddenError} when they name another
+ */
+export async function requireFilters(
+  access: Access,
+  { trigger, project }: { trigger?: unknown; project?: unknown },
+  operator: Operator,
+): Promise<void> {
+  if (typeof project === "string" && access.projects?.includes(project) === false) {
+    throw refused(access);
+  }
+  // An id is no name: the list is empty, whether the trigger exists or not.
+  if (typeof trigger !== "string" || isId(trigger)) return;
+  const id = await triggerIdByName(operator.store, trigger);
+  const found = id === undefined ? undefined : await operator.triggers.get(id);
+  if (!found || !permits(access, await targetOf("triggers", found, operator))) {
+    throw refused(access);
+  }
+}
+
+/**
  * Checks that a limited token may save a trigger with a project: a trigger stays in its project, or comes into one
  * that the token is limited to. A token that is limited to triggers makes no new ones.
  *
@@ -106,29 +131,6 @@ export function requireProject(access: Access, project: string, before?: string)
   const mayCome = access.projects?.includes(project) ?? false;
   const mayMake = before !== undefined || access.triggers === undefined;
   if (!mayCome || !mayMake) throw refused(access);
-}
-
-/**
- * Returns a list's answer without the records that a limited token may not see.
- *
- * @throws {ForbiddenError} when the answer is no list of records that could be checked
- */
-export async function filtered(
-  access: Access,
-  path: string,
-  answer: Response,
-  operator: Operator,
-): Promise<Response> {
-  const [, kind = ""] = path.split("/");
-  const isJson = answer.headers.get("content-type")?.startsWith("application/json") ?? false;
-  const { results, omitted, ...rest } = isJson ? await answer.json() : { results: undefined };
-  if (!Array.isArray(results) || READERS[kind] === undefined) throw refused(access);
-  const see = (records: readonly object[]) => visible(access, { kind, records }, operator);
-  return Response.json({
-    results: await see(results),
-    ...rest,
-    ...(omitted === undefined ? {} : { omitted: await see(omitted) }),
-  }, { status: answer.status });
 }
 
 /**
@@ -182,7 +184,8 @@ function permits({ triggers, projects }: Access, target: Target): boolean {
       (target.project !== undefined && projects.includes(target.project)));
 }
 
-function refused({ name, triggers, projects }: Access): ForbiddenError {
+/** Returns the error that says what a limited token may reach. */
+export function refused({ name, triggers, projects }: Access): ForbiddenError {
   const limits = [...triggers?.map((each) => `trigger ${each}`) ?? []];
   limits.push(...projects?.map((each) => `project ${each}`) ?? []);
   return new ForbiddenError(`The token "${name}" is limited to ${limits.join(", ")}`);

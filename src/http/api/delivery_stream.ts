@@ -81,8 +81,10 @@ export class DeliverySource implements Followed {
     const events = (await visible(changed)).reverse().map((data) =>
       eventText({ id: data.id, data })
     );
-    const [{ id = after } = {}] = found;
-    if (isGap) events.unshift(eventText({ event: "gap", id, data: {} }));
+    if (isGap) {
+      const [{ id = after } = {}] = await visible(found);
+      events.unshift(eventText({ event: "gap", id, data: {} }));
+    }
     return events.length === 0 ? undefined : { text: events.join("") };
   }
 }

@@ -28,6 +28,7 @@ import { quotaOperations } from "./quotas.ts";
 import { projectContentsOperations } from "./project_contents.ts";
 import { replayOperations } from "./replays.ts";
 import { runOperations } from "./runs.ts";
+import { SealedCursors } from "./sealed_cursors.ts";
 import { serviceOperations } from "./service.ts";
 import { sessionOperations } from "./sessions.ts";
 import { tokenOperations } from "./tokens.ts";
@@ -82,7 +83,7 @@ export function operatorRoutes(
   const streams = new EventStreams({ clock, ...options });
   const diagnoses = new DiagnosisLimits(clock);
   const deliveryChanges = new DeliveryChanges(operator);
-  const made = { streams, diagnoses, deliveryChanges };
+  const made = { streams, diagnoses, deliveryChanges, cursors: new SealedCursors() };
   const parts = { ...operator, ...made, hasEnvironmentToken, checkToken };
   const api = new Hono({ strict: false });
   return api

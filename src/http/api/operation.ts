@@ -7,11 +7,12 @@
 import { type Context, Hono } from "@hono/hono";
 import { z } from "zod";
 import type { Scope } from "../../store/records/tokens.ts";
-import { filtered, isLimited, requireScope, requireTarget } from "./access.ts";
+import { isLimited, requireFilters, requireScope, requireTarget } from "./access.ts";
 import { audited } from "./audit_trail.ts";
 import type { Authenticated } from "./auth.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import { readJson, readOptionalJson } from "./input.ts";
+import { openCursor, visiblePage } from "./limited_lists.ts";
 import type { Api } from "./operator.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
 import { readQuery } from "./queries.ts";
@@ -114,13 +115,19 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       // The caller has put it there.
       const authenticated: Authenticated = context.env;
       const params: Record<string, string> = context.req.param();
-      requireScope(authenticated.access, each);
-      await requireTarget(authenticated.access, each, params, api);
-      const query = readQuery(context, each.query ?? noQuery);
+      const { access } = authenticated;
+      requireScope(access, each);
+      await requireTarget(access, each, params, api);
+      const name = params.id ?? params.name;
+      const isLimitedList = each.method === "get" && name === undefined && isLimited(access);
+      const list = isLimitedList ? { access, path: each.path } : undefined;
+      const opened = list && openCursor(context.req.query("cursor"), list, api);
+      const query = readQuery(context, each.query ?? noQuery, list && { cursor: opened });
+      if (list) await requireFilters(access, query, api);
       checkHeaders(each, context);
       const body = await bodyOf(each, context, api);
-      const perform = async () => await each.perform({ api, context, params, query, body });
-      const name = params.id ?? params.name;
+      const perform = async (page = {}) =>
+        await each.perform({ api, context, params, query: { ...query, ...page }, body });
       const isTrial = each.isTrial || [query, body].some((sent) => Object(sent).dry_run === true);
       if (each.method !== "get" && !isTrial) {
         // Hono has removed the slash from its end.
@@ -128,10 +135,9 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
         return await audited({ operation: each.id, path, name, perform }, authenticated, api);
       }
       const answer = await perform();
-      const isList = name === undefined && !isStream(answer);
-      return isLimited(authenticated.access) && isList
-        ? await filtered(authenticated.access, each.path, answer, api)
-        : answer;
+      if (list === undefined || isStream(answer)) return answer;
+      const limit = Number(query.limit);
+      return await visiblePage(list, { first: answer, limit, read: perform }, api);
     });
   }
   return app;

@@ -175,10 +175,11 @@ export const logQuery = z.strictObject({
 /**
  * Reads the query of a request.
  *
+ * @param changed parameters in place of those that were sent
  * @throws {InvalidInputError} with everything that is wrong with it
  */
-export function readQuery<T>(context: Context, schema: z.ZodType<T>): T {
-  return parseWith(schema, context.req.query(), "the query");
+export function readQuery<T>(context: Context, schema: z.ZodType<T>, changed = {}): T {
+  return parseWith(schema, { ...context.req.query(), ...changed }, "the query");
 }
 
 /**

@@ -108,6 +108,28 @@ Deno.test("more than are sent at once are a gap, of which the newest come", asyn
   assertEquals(ids.at(-1), newest.id);
 });
 
+Deno.test("a gap tells a limited token no id of another trigger", async () => {
+  await using service = await startService();
+  await service.trigger({ name: "mine" });
+  const { id: other } = await service.trigger({ name: "other" });
+  const settings = { name: "limited", scope: "read", triggers: ["mine"] };
+  const { body: { token } } = await service.api("POST", "tokens/", settings);
+  const before = newId(Date.now());
+  const request = { method: "POST", remote_ip: "192.0.2.7", headers: {} };
+  for (let index = 0; index < 3; index++) {
+    const id = newId(Date.now());
+    const time = new Date().toISOString();
+    const refused = { kind: "refused" as const, condition: "hmac", reason: "no", request };
+    const { committer } = service.service.parts.store;
+    await committer.write(entryWrites(other, { id, time, ...refused }));
+  }
+  const headers = { "last-event-id": before, authorization: `Bearer ${token}` };
+  const at = `${service.url}/api/v0/deliveries/?follow&limit=2`;
+  await using followed = await followPath(at, headers);
+  const { event, id } = await followed.next() ?? {};
+  assertEquals([event, id], ["gap", before]);
+});
+
 Deno.test("a limited token follows the deliveries of its triggers alone, until it is revoked", async () => {
   await using service = await startService();
   const mine = await service.trigger({ name: "mine", conditions: [HMAC_CONDITION] });

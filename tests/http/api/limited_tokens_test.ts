@@ -1,6 +1,9 @@
 /** Tokens that are limited to triggers or projects: what each operation lets them do, and what lists tell them. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { openCursor, visiblePage } from "../../../src/http/api/limited_lists.ts";
 import { operations } from "../../../src/http/api/mod.ts";
+import type { Api } from "../../../src/http/api/operator.ts";
+import { SealedCursors } from "../../../src/http/api/sealed_cursors.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { eventually, startService, type TestService } from "../../data.ts";
 import { storePipeline } from "./fixture.ts";
@@ -181,5 +184,106 @@ Deno.test("a limited token does not replay into the project that a trigger has m
   for (const path of [`runs/${ids.runs}/`, `deliveries/${ids.deliveries}/`]) {
     assertEquals((await send("GET", path)).status, 200);
     assertEquals((await send("POST", `${path}replay/`)).status, 403);
+  }
+});
+
+/** The lists that limited tokens read. */
+const LISTS = ["triggers", "projects", "deliveries", "runs", "executions", "pipelines"];
+
+Deno.test("lists and their cursors tell a limited token nothing of others", async (t) => {
+  await using service = await startService();
+  const before = await fill(service, "a-before");
+  const mine = await fill(service, "mine");
+  const after = await fill(service, "z-after");
+  const hidden = [...Object.values(before), ...Object.values(after)];
+  const tokens = [
+    ["triggers", await withToken(service, { name: "t", triggers: ["mine"] })],
+    ["projects", await withToken(service, { name: "p", projects: ["mine"] })],
+  ] as const;
+  for (const [limits, send] of tokens) {
+    for (const kind of LISTS.filter((kind) => kind !== "projects" || limits === "projects")) {
+      await t.step(`${kind} with a token that is limited to ${limits}`, async () => {
+        const found: unknown[] = [];
+        let path: string | undefined = `${kind}/?limit=1`;
+        let pages = 0;
+        while (path !== undefined) {
+          const { status, text, body } = await send("GET", path);
+          assertEquals(status, 200, text);
+          for (const each of hidden) assert(!text.includes(each), text);
+          found.push(...body.results);
+          if (pages++ === 0) assertEquals(body.results.length, 1, "the first page is full");
+          path = body.next?.replace(`${service.url}/api/v0/`, "");
+        }
+        const [{ id, name }] = found as [{ id: string; name: string }];
+        assertEquals([found.length, id ?? name], [1, mine[kind]]);
+      });
+    }
+  }
+});
+
+Deno.test("a limited token goes on with the cursors that it has got, and with no others", async () => {
+  await using service = await startService();
+  for (const name of ["one", "two", "three"]) await service.trigger({ name });
+  const limits = { projects: ["files"] };
+  const send = await withToken(service, { name: "a", ...limits });
+  const other = await withToken(service, { name: "b", ...limits });
+  const { body: { results: [one], next } } = await send("GET", "triggers/?limit=1");
+  const query = new URL(next).search;
+  const second = await send("GET", `triggers/${query}`);
+  assertEquals([one.name, second.body.results[0].name], ["one", "two"]);
+  for (
+    const answer of [
+      await other("GET", `triggers/${query}`),
+      await send("GET", `runs/${query}`),
+      await send("GET", `triggers/?cursor=${one.id}`),
+      await send("GET", "projects/?cursor=files"),
+    ]
+  ) {
+    assertEquals([answer.status, answer.body.errors[0].pointer], [422, "/cursor"]);
+  }
+  assertEquals((await send("GET", "triggers/?cursor=")).body.results.length, 3);
+});
+
+Deno.test("a list in which nothing is visible ends early, and goes on", async () => {
+  const access = { id: "1", name: "p", scope: "read" as const, projects: ["mine"] };
+  const list = { access, path: "/projects/" };
+  const cursors = new SealedCursors();
+  let now_ms = 0;
+  // A list of projects is filtered by its names alone.
+  const api = { cursors, clock: { steady: () => now_ms += 60 } } as unknown as Api;
+  const asked: unknown[] = [];
+  const page = (name: string) =>
+    Response.json({ results: [{ name }], next: `http://h/projects/?limit=1&cursor=${name}` });
+  const read = ({ cursor, limit }: { cursor: string; limit: number }) => {
+    asked.push([cursor, limit]);
+    return Promise.resolve(page(`after-${cursor}`));
+  };
+  const answer = await visiblePage(list, { first: page("x"), limit: 5, read }, api);
+  const { results, next } = await answer.json();
+  assertEquals([results, asked.length > 1], [[], true]);
+  assertEquals(asked[0], ["x", 5]);
+  const cursor = new URL(next).searchParams.get("cursor") ?? "";
+  assertMatch(cursor, /^[\w-]{120,}$/);
+  assertMatch(openCursor(cursor, list, api) ?? "", /^after-.*x$/);
+});
+
+Deno.test("a filter by what is not a limited token's is refused alike, whether it exists or not", async () => {
+  await using service = await startService();
+  await fill(service, "mine");
+  await fill(service, "others");
+  const byTrigger = await withToken(service, { name: "t", triggers: ["mine"] });
+  const byProject = await withToken(service, { name: "p", projects: ["mine"] });
+  for (const list of ["runs", "executions", "pipelines"]) {
+    for (const name of ["others", "none"]) {
+      assertEquals((await byTrigger("GET", `${list}/?trigger=${name}`)).status, 403);
+      assertEquals((await byProject("GET", `${list}/?trigger=${name}`)).status, 403);
+      assertEquals((await byProject("GET", `${list}/?project=${name}`)).status, 403);
+      assertEquals((await byTrigger("GET", `${list}/?project=${name}`)).body.results, []);
+    }
+    for (const query of ["trigger=mine", "project=mine"]) {
+      for (const send of [byTrigger, byProject]) {
+        assertEquals((await send("GET", `${list}/?${query}`)).body.results.length, 1);
+      }
+    }
   }
 });
