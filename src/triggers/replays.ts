@@ -191,7 +191,7 @@ export class Replays {
 }
 
 /** Tells whether a delivery has a run that succeeded: its own, or that of a replay. */
-async function hasSuccess(store: Store, found: FoundDelivery): Promise<boolean> {
+export async function hasSuccess(store: Store, found: FoundDelivery): Promise<boolean> {
   if ("run" in found && await hasSucceeded(store, found.run)) return true;
   const { id } = "run" in found ? found.run : found.entry;
   for (const run of await listReplaysOf(store, id, { limit: REPLAYS_LOOKED_AT_MAX })) {

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { InvalidInputError, prefixed } from "../../platform/errors.ts";
 import { type FoundDelivery, searchDeliveries } from "../../store/records/deliveries.ts";
 import { getReplay, listReplays, type Replay, REPLAY_STATES } from "../../store/records/replays.ts";
-import { REPLAY_DELIVERIES_MAX } from "../../triggers/replays.ts";
+import { hasSuccess, REPLAY_DELIVERIES_MAX } from "../../triggers/replays.ts";
 import { delivery } from "./deliveries.ts";
 import { outcomeDifferences } from "./outcomes.ts";
 import { type ReplayResult, replayResults } from "./replay_results.ts";
@@ -138,7 +138,11 @@ export const replayOperations = [
         sent,
         "the replay",
       );
-      const { ids, isWhole } = await deliveriesOf(api, filter, { isBrief: dry_run && briefly });
+      const { ids, isWhole } = await deliveriesOf(api, filter, {
+        isBrief: dry_run && briefly,
+        // A replay that runs looks at each delivery when its turn comes.
+        leavesOutSuccess: dry_run && rest.only_without_success,
+      });
       if (dry_run) {
         const counted: DryRun = { state: "dry_run", count: ids.length };
         return context.json(isWhole ? counted : { ...counted, has_more: true });
@@ -207,11 +211,12 @@ export const replayOperations = [
  * Finds the deliveries that a filter wants and that can be launched again, oldest first.
  *
  * @param isBrief only the newest of them, as many as a moment is enough for
+ * @param leavesOutSuccess leaves out those that have succeeded by now
  */
 async function deliveriesOf(
   { store, triggerLog, worker }: Operator,
   { trigger, from, to, outcome = "accepted", ...filter }: z.output<typeof replayFilter>,
-  { isBrief }: { isBrief: boolean },
+  { isBrief, leavesOutSuccess }: { isBrief: boolean; leavesOutSuccess: boolean },
 ): Promise<{ ids: string[]; isWhole: boolean }> {
   await triggerLog.flush().catch(() => {});
   const wanted = {
@@ -225,6 +230,7 @@ async function deliveriesOf(
     to_ms: to,
   };
   const ids: string[] = [];
+  let found = 0;
   let before: string | undefined;
   for (;;) {
     const { records, next } = await searchDeliveries(store, {
@@ -233,8 +239,13 @@ async function deliveriesOf(
       before,
       ...(wanted.trigger_id && { pending: worker.pendingOf(wanted.trigger_id) }),
     });
-    ids.push(...records.flatMap(replayableId));
-    if (ids.length > REPLAY_DELIVERIES_MAX) {
+    const replayable = records.filter(isReplayable);
+    const succeeded = leavesOutSuccess
+      ? await Promise.all(replayable.map((each) => hasSuccess(store, each)))
+      : [];
+    ids.push(...replayable.filter((_, index) => !succeeded[index]).map(idOf));
+    found += replayable.length;
+    if (found > REPLAY_DELIVERIES_MAX) {
       const detail =
         `Expected a filter that finds at most ${REPLAY_DELIVERIES_MAX} deliveries: narrow it`;
       throw new InvalidInputError("the replay", [{ pointer: "/filter", detail }]);
@@ -244,12 +255,16 @@ async function deliveriesOf(
   }
 }
 
-/** The id of a delivery that its sender made, where its payload or its request is kept. */
-function replayableId(found: FoundDelivery): string[] {
+/** Returns true for a delivery that its sender made, where its payload or its request is kept. */
+function isReplayable(found: FoundDelivery): boolean {
   // A replay of replays would launch each payload once more for every replay before.
-  if ("run" in found) return found.run.replay_of === undefined ? [found.run.id] : [];
+  if ("run" in found) return found.run.replay_of === undefined;
   const { entry } = found;
-  return entry.kind === "refused" && entry.kept_until !== undefined ? [entry.id] : [];
+  return entry.kind === "refused" && entry.kept_until !== undefined;
+}
+
+function idOf(found: FoundDelivery): string {
+  return "run" in found ? found.run.id : found.entry.id;
 }
 
 /** A filter as it was sent: the fields that it has, as text. */
