@@ -8,6 +8,7 @@ import { messageOf } from "../../platform/errors.ts";
 import { writeAudit } from "../../store/records/audit.ts";
 import { changesBetween } from "../../store/records/audit_changes.ts";
 import { getProject } from "../../store/records/projects.ts";
+import { getReplay } from "../../store/records/replays.ts";
 import { listTokens } from "../../store/records/tokens.ts";
 import type { Authenticated } from "./auth.ts";
 import type { Operator } from "./operator.ts";
@@ -19,6 +20,13 @@ const SNAPSHOTS: Readonly<Record<string, (operator: Operator, name: string) => P
   {
     triggers: async ({ triggers }, id) => await triggers.get(id),
     projects: ({ store }, name) => getProject(store, name),
+    async replays({ store }, name) {
+      const replay = await getReplay(store, name);
+      if (replay === undefined) return undefined;
+      const { id, state, filter, rate, only_without_success, commit, body } = replay;
+      const has_body = body !== undefined;
+      return { id, state, filter, rate, only_without_success, commit, has_body };
+    },
     async tokens({ store }, id) {
       const token = (await listTokens(store)).find((each) => each.id === id);
       const { last_used_at: _, ...settings } = token ?? {};
@@ -34,6 +42,8 @@ export interface Change {
   path: string;
   /** The id or name in the path; absent for a new record. */
   name: string | undefined;
+  /** Values of the request, which are told where it makes another record than the one in the path. */
+  told: object | undefined;
   perform(): Promise<Response>;
 }
 
@@ -42,7 +52,7 @@ export interface Change {
  * written.
  */
 export async function audited(
-  { operation, path, name, perform }: Change,
+  { operation, path, name, told, perform }: Change,
   { access, remoteIp }: Authenticated,
   operator: Operator,
 ): Promise<Response> {
@@ -50,15 +60,17 @@ export async function audited(
   const before = name === undefined ? undefined : await snapshot?.(operator, name);
   const response = await perform();
   if (response.status >= 400) return response;
-  const made = name ?? nameOfMade(response);
-  const after = made === undefined ? undefined : await snapshot?.(operator, made);
+  const made = nameOfMade(response);
+  const changed = name ?? made;
+  const after = changed === undefined ? undefined : await snapshot?.(operator, changed);
+  const other = name === undefined || made === undefined ? undefined : { id: made, ...told };
   const { name: author, id } = access;
   const entry = {
     author: { name: author, ...(id !== undefined && { id }) },
     remote_ip: remoteIp,
     operation,
     path,
-    changes: changesBetween(before, after),
+    changes: [...changesBetween(before, after), ...changesBetween(undefined, other)],
   };
   log.info("{author} performed {operation} on {path}", { author, operation, path });
   await writeAudit(operator.store, entry, operator.clock.now())

@@ -11,6 +11,7 @@ import {
   type DeliveryFilter,
   readDelivery,
 } from "../../store/records/deliveries.ts";
+import { childOf } from "../../platform/schema/pointer.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { replay, replayKept } from "../../triggers/replay.ts";
 import { outcomeDifferences } from "./outcomes.ts";
@@ -191,6 +192,10 @@ export const deliveryOperations = [
       "says which of them still refuses it.",
     body: { schema: replayInput, isOptional: true, limit_bytes: 2 * REPLAYED_BYTES_MAX },
     answers: { 201: { schema: run, headers: { Location: "The address of the new run" } } },
+    told: (sent) => ({
+      commit: childOf(sent, "commit") ?? undefined,
+      has_body: typeof childOf(sent, "body") === "string",
+    }),
     async perform({ api, context, params: { id }, body: sent }) {
       await api.triggerLog.flush().catch(() => {});
       const delivery = await found("delivery", id, readDelivery(api.store, id));

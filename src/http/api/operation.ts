@@ -93,6 +93,8 @@ export interface Operation<Path extends string = string, Query extends z.ZodObje
   extends Declaration {
   path: Path;
   query?: Query;
+  /** Returns what the audit log tells of the JSON that was sent, beside the id of the record that it makes. */
+  told?(sent: unknown): object;
   perform(call: Call<Path, z.output<Query>>): Response | Promise<Response>;
 }
 
@@ -132,7 +134,9 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       if (each.method !== "get" && !isTrial) {
         // Hono has removed the slash from its end.
         const path = `${context.req.path.replace(/^\/api\/v0/, "")}/`;
-        return await audited({ operation: each.id, path, name, perform }, authenticated, api);
+        const told = each.told?.(body);
+        const change = { operation: each.id, path, name, told, perform };
+        return await audited(change, authenticated, api);
       }
       const answer = await perform();
       if (list === undefined || isStream(answer)) return answer;

@@ -43,6 +43,49 @@ Deno.test("each change is written with its author, address and values; secrets a
   for (const hidden of [secret, made.body.token, ADMIN_TOKEN]) assert(!text.includes(hidden));
 });
 
+Deno.test("replays are written with what they launch, and how", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    name: "replayed",
+    response: { type: "text", text: "{run_id}" },
+  });
+  const run = await (await fetch(url, { method: "POST", body: "{}" })).text();
+  const body = btoa("another");
+  const one = await service.api("POST", `deliveries/${run}/replay/`, { commit: "fix-1", body });
+  const again = await service.api("POST", `runs/${run}/replay/`);
+  const filter = { trigger: "replayed", outcome: "accepted" };
+  const settings = { filter, commit: "fix-2", rate: 0.1 };
+  const { body: { id } } = await service.api("POST", "replays/", settings);
+  await service.api("POST", "replays/", { ...settings, body, dry_run: true });
+  await service.api("POST", `replays/${id}/stop/`);
+  const { body: { results } } = await service.api("GET", "audit/?limit=4");
+  const told = results.reverse().map(({ operation, path, changes }: Record<string, unknown>) => [
+    operation,
+    path,
+    Object.fromEntries(
+      (changes as { pointer: string; after: unknown }[]).map((each) => [each.pointer, each.after]),
+    ),
+  ]);
+  assertEquals(told[0], ["replayDelivery", `/deliveries/${run}/replay/`, {
+    "/id": one.body.id,
+    "/commit": "fix-1",
+    "/has_body": true,
+  }]);
+  assertEquals(told[1], ["replayRun", `/runs/${run}/replay/`, { "/id": again.body.id }]);
+  const { "/state": _state, ...created } = told[2][2];
+  assertEquals([told[2][0], created], ["createReplay", {
+    "/id": id,
+    "/filter/trigger": "replayed",
+    "/filter/outcome": "accepted",
+    "/rate": 0.1,
+    "/only_without_success": false,
+    "/commit": "fix-2",
+    "/has_body": false,
+  }]);
+  assertEquals(told[3].slice(0, 2), ["stopReplay", `/replays/${id}/stop/`]);
+  assert(!JSON.stringify(results).includes(body));
+});
+
 Deno.test("the audit log is filtered by operation and read page by page", async () => {
   await using service = await startService();
   for (const name of ["a", "b", "c"]) await service.api("POST", "tokens/", { name });
