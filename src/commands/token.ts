@@ -95,8 +95,10 @@ function expiry(text: string): string {
   const time_ms = count === undefined
     ? Date.parse(text)
     : Date.now() + Number(count) * (unit === "d" ? 24 : 1) * HOUR_MS;
-  if (Number.isFinite(time_ms)) return new Date(time_ms).toISOString();
+  if (time_ms > Date.now()) return new Date(time_ms).toISOString();
   throw new InvalidArgumentError(
-    "Expected a time such as 12h or 30d, or a date such as 2027-01-31",
+    Number.isNaN(time_ms)
+      ? "Expected a time such as 12h or 30d, or a date such as 2027-01-31"
+      : "Expected a time in the future, such as 12h, 30d or a date",
   );
 }

@@ -37,6 +37,14 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
   assertEquals((await hooklaunch(asJson.token, "revoke", asJson.id)).code, 0);
 });
 
+Deno.test("a token that would have expired already is not made", async () => {
+  for (const when of ["0d", "2020-01-31"]) {
+    const { code, printed } = await run(["token", "create", "ci", "--expires", when]);
+    assertEquals(code, 1, printed);
+    assertStringIncludes(printed, "Expected a time in the future");
+  }
+});
+
 Deno.test({
   name: "the operators' token of a first start that cannot show it is made anew by the next one",
   ignore: Deno.build.os !== "linux",
