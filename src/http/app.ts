@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { InvalidInputError } from "../platform/errors.ts";
+import { pointer } from "../platform/schema/pointer.ts";
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { ArtifactStore } from "../artifacts/store.ts";
@@ -107,6 +109,11 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   }).all(onlyGet);
   const description = described(operator.baseUrl);
   app.get("/api/v0/openapi.json", async (context) => {
+    const [name] = Object.keys(context.req.query());
+    if (name !== undefined) {
+      const detail = `Unknown field "${name}"`;
+      throw new InvalidInputError("the query", [{ pointer: pointer(name), detail }]);
+    }
     return context.body(await description(), 200, { "content-type": "application/json" });
   }).all(onlyGet);
   app.get("/api/v0/docs", async (context) => {

@@ -26,7 +26,15 @@ const WITH_RULES = [
   "tryFilter",
 ];
 /** Fields that name something that must be there, a URL whose host must be one, or a time that must be to come. */
-const NAMING = ["/trigger", "/filter/trigger", "/delivery_id", "/url", "/expires_at"];
+const NAMING = [
+  "/project",
+  "/cursor",
+  "/trigger",
+  "/filter/trigger",
+  "/delivery_id",
+  "/url",
+  "/expires_at",
+];
 
 /** An operation, and how requests for it are drawn. */
 interface Drawn {

@@ -19,6 +19,7 @@ import {
   type Pipeline,
   type PipelinePlan,
 } from "../../../src/store/records/pipelines.ts";
+import type { Project } from "../../../src/store/records/projects.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { ADMIN_TOKEN, endOfRun, type TestService } from "../../data.ts";
 import { executionOf } from "../../store/execution.ts";
@@ -133,6 +134,12 @@ export async function serveRoutes(
       await store.close();
     },
   };
+}
+
+/** A project that has no records yet. */
+export function projectOf(name: string): Project {
+  const engine = { type: "local", runner: "process" };
+  return { name, directory: "/srv/project", config_file: "valohai.yaml", engine };
 }
 
 /** Stores an execution, and answers its id. */

@@ -20,8 +20,8 @@ interface ProjectProps {
 
 async function ProjectPage({ view, name, branches, refused }: ProjectProps): Promise<Html> {
   const at = `projects/${encodeURIComponent(name)}/`;
-  const [project, contents, failures] = await Promise.all([
-    view.api.get<ShownProject>(at),
+  const project = await view.api.get<ShownProject>(at);
+  const [contents, failures] = await Promise.all([
     view.api.get<ProjectContents>(`${at}contents/`),
     view.api.listIfAllowed<ShownFailure>("failures/", { project: name }),
   ]);
