@@ -113,6 +113,7 @@ function invalid(detail: string): InvalidInputError {
   return new InvalidInputError("the request", detail);
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+/** Returns true for a JSON object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

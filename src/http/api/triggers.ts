@@ -12,6 +12,7 @@ import type { Listed } from "../../store/read/lists.ts";
 import { triggerIdByName } from "../../store/records/triggers.ts";
 import type { SaveOptions } from "../../triggers/registry.ts";
 import { settingsOf } from "../../triggers/revision.ts";
+import { responseSchema } from "../../triggers/response.ts";
 import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
 import { type Trigger, triggerSchema, withoutReadOnly } from "../../triggers/trigger.ts";
@@ -20,7 +21,7 @@ import { type Activity, activity, activityOf } from "./activity.ts";
 import { answer, count, input, page, problem, text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
 import { found } from "./finder.ts";
-import { mergePatch } from "./input.ts";
+import { isObject, mergePatch } from "./input.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
@@ -33,6 +34,10 @@ import {
   revisionHeader,
 } from "./revisions.ts";
 
+const FIELDS: ReadonlySet<string> = new Set(Object.keys(triggerSchema.shape));
+const RESPONSE_FIELDS: ReadonlySet<string> = new Set(
+  responseSchema.options.flatMap(({ shape }) => Object.keys(shape)),
+);
 const LOCATION = { Location: "The address of the new trigger", ...REVISION_HEADER };
 
 const trigger = answer<ShownTrigger>()(
@@ -207,9 +212,27 @@ function authorizer(context: Context): NonNullable<SaveOptions["authorize"]> {
  * before: merged, it would keep what that one held, and lose what is null.
  */
 function patchSettings(settings: unknown, patch: unknown): unknown {
-  const patched = mergePatch(settings, patch);
+  if (!isObject(patch)) return patch;
+  const patched = { ...Object(mergePatch(settings, patch)), ...unknownNulls(patch, FIELDS) };
   const response = childOf(patch, "response");
-  return childOf(response, "type") === undefined ? patched : { ...Object(patched), response };
+  const type = childOf(response, "type");
+  if (type === undefined) {
+    if (!isObject(response)) return patched;
+    return {
+      ...patched,
+      response: { ...patched.response, ...unknownNulls(response, RESPONSE_FIELDS) },
+    };
+  }
+  // null is a value of the field `json`; any other field it leaves out.
+  const fields = Object.entries(Object(response))
+    .filter(([name, value]) => value !== null || name === type || !RESPONSE_FIELDS.has(name));
+  return { ...patched, response: Object.fromEntries(fields) };
+}
+
+/** Returns the fields of a patch that are null and unknown. The schema refuses them; a merge forgets them. */
+function unknownNulls(patch: unknown, known: ReadonlySet<string>): Record<string, unknown> {
+  const fields = Object.entries(Object(patch));
+  return Object.fromEntries(fields.filter(([name, value]) => value === null && !known.has(name)));
 }
 
 /** The schema of a merge patch: every field may be left out, and optional ones may be null. */

@@ -145,6 +145,30 @@ Deno.test("a trigger that was read can be written back by each method, with what
   assertEquals([status, body.id], [201, id]);
 });
 
+Deno.test("null in a patch leaves a known field out, and an unknown field is refused", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ response: { type: "json", json: { a: 1 } } });
+  const path = `triggers/${id}/`;
+  const text = { type: "text", text: "x", json: null, status: null };
+  const patched = await service.api("PATCH", path, { response: text });
+  assertEquals([patched.status, patched.body.response], [200, { type: "text", text: "x" }]);
+  const json = { type: "json", json: null, text: null };
+  const valued = await service.api("PATCH", path, { response: json });
+  assertEquals([valued.status, valued.body.response], [200, { type: "json", json: null }]);
+  const refused: [patch: unknown, pointer: string][] = [
+    [{ dry: null }, "/dry"],
+    [{ enabled: false, dry: null }, "/dry"],
+    [{ response: { type: "text", text: "x", dry: null } }, "/response/dry"],
+    [{ response: { type: "text", text: null } }, "/response/text"],
+    [{ response: { dry: null } }, "/response/dry"],
+    [[], ""],
+  ];
+  for (const [patch, pointer] of refused) {
+    const { status, body } = await service.api("PATCH", path, patch);
+    assertEquals([status, body.errors?.[0].pointer], [422, pointer], JSON.stringify(patch));
+  }
+});
+
 Deno.test("a patch with a whole response replaces the one before, and one with part of it changes that", async () => {
   await using service = await startService();
   const { id } = await service.trigger({ response: { type: "json", json: { a: 1, b: 2 } } });
