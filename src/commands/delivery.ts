@@ -14,7 +14,7 @@ import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printFields, printJson } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
 import { workText } from "./console/work_text.ts";
-import { fullId } from "./input/options.ts";
+import { fullDeliveryId } from "./input/options.ts";
 
 /** The characters of a body that are shown. */
 const BODY_SHOWN = 2_000;
@@ -28,7 +28,7 @@ export function defineDelivery(command: Command): void {
           "what it launched. Credentials are masked.",
       ),
   )
-    .argument("<id>", "the full id; deliveries and runs have the same ids", fullId)
+    .argument("<id>", "the full id; deliveries and runs have the same ids", fullDeliveryId)
     .option("--json", "print JSON")
     .action(show);
 }

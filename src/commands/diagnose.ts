@@ -12,7 +12,7 @@ import type { ApiClient } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { headersOf, type HttpMessage, parseHttpMessage } from "./input/http_message.ts";
-import { fullId, readInput } from "./input/options.ts";
+import { fullDeliveryId, readInput } from "./input/options.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
 interface DiagnoseOptions {
@@ -33,7 +33,7 @@ export function defineDiagnose(command: Command): void {
     .option(
       "--delivery <id>",
       "a delivery in place of a file: one that the trigger keeps (keep_refused), or an accepted one",
-      fullId,
+      fullDeliveryId,
     )
     .option(
       "--request <file>",

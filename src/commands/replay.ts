@@ -14,7 +14,7 @@ import type { ShownRun } from "../http/api/runs.ts";
 import { printJson, printList } from "./console/table.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
-import { fullId, listLimit, readInput } from "./input/options.ts";
+import { fullDeliveryId, fullId, listLimit, readInput } from "./input/options.ts";
 
 const POLL_MS = 500;
 
@@ -41,7 +41,7 @@ export function defineReplay(command: Command): void {
         "one that is kept is checked again by the trigger's conditions as they are now.",
     ),
   )
-    .argument("<id>", "the full id of the delivery, or of its run", fullId)
+    .argument("<id>", "the full id of the delivery, or of its run", fullDeliveryId)
     .action(replayOne);
   deliveryFilter(
     changeOptions(

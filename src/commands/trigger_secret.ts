@@ -56,6 +56,10 @@ async function add(
   // Not from the command line, which everybody on the machine can read.
   const value = from ?? new TextDecoder().decode(await readInput("-", "the secret"))
     .replace(/\r?\n$/, "");
+  if (value === "") {
+    const detail = "Expected it on standard input, or --from with its place: found nothing";
+    throw new InvalidInputError("the secret", detail);
+  }
   if (from !== undefined && !/^\{(env|file):/.test(from)) {
     throw new InvalidInputError(
       "--from",

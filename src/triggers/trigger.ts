@@ -19,6 +19,7 @@ const READ_ONLY = ["url", "warnings", "created_at", "updated_at", "revision"];
 /** The schema of the time for which requests that are refused or filtered are kept. */
 const keepRefusedSchema = z.string().refine(isKeepTime, {
   error: "Expected a time such as 30m, 24h or 7d",
+  abort: true,
 }).refine((text) => keepTime_ms(text) <= keepTime_ms(KEEP_TIME_MAX), {
   error: `Expected at most ${KEEP_TIME_MAX}`,
 }).describe(

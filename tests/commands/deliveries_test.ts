@@ -45,6 +45,14 @@ function mend(service: TestService, id: string) {
   return service.api("PATCH", `triggers/${id}/`, { conditions: [HMAC_CONDITION] });
 }
 
+Deno.test("what is no id of a delivery is told of with the command that lists them", async () => {
+  for (const args of ["delivery nope", "replay delivery nope", "diagnose --delivery nope"]) {
+    const { code, printed } = await run(args.split(" "));
+    assertEquals(code, 1, printed);
+    assertStringIncludes(printed, "hooklaunch deliveries shows them");
+  }
+});
+
 Deno.test("from a refused delivery to its run: found, diagnosed, mended, launched again, compared", async (t) => {
   const { service, trigger, id, command } = await withRefused();
   await using _ = service;

@@ -42,6 +42,12 @@ Deno.test("a trigger is created from a file, disabled, enabled and deleted", asy
   assertStringIncludes(again.printed, 'There is no trigger "retrain"');
 });
 
+Deno.test("a secret that is not given is told of with its places", async () => {
+  const { code, printed } = await run(["trigger", "secret", "add", "hook", "new"]);
+  assertEquals(code, 1, printed);
+  assertMatch(printed, /standard input, or --from/);
+});
+
 Deno.test("a secret is rotated by name: added, expired and removed", async () => {
   await using service = await startService({ env: { NEW_SECRET: "the-new-secret-1" } });
   const secrets = [{ name: "old", value: "the-old-secret-1" }];

@@ -49,9 +49,18 @@ export function listLimit(): Option {
 
 /** Reads an id. Its first characters do not suffice: ids of one second begin alike. */
 export function fullId(text: string): string {
+  return idShownBy("list", text);
+}
+
+/** Reads the id of a delivery. */
+export function fullDeliveryId(text: string): string {
+  return idShownBy("hooklaunch deliveries", text);
+}
+
+function idShownBy(command: string, text: string): string {
   if (isId(text)) return text;
   throw new InvalidArgumentError(
-    "Expected a full id, such as 01900000-0000-7000-8000-000000000000; list shows them.",
+    `Expected a full id, such as 01900000-0000-7000-8000-000000000000; ${command} shows them.`,
   );
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
+import { ConflictError } from "../../platform/errors.ts";
 import { lowestId } from "../../platform/ids.ts";
 import {
   DELIVERY_OUTCOMES,
@@ -17,7 +18,7 @@ import { replay, replayKept } from "../../triggers/replay.ts";
 import { outcomeDifferences } from "./outcomes.ts";
 import { answerReplay } from "./replay_answer.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
-import { NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
+import { type DeliveryEntry, NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
 import { isLimited, visible } from "./access.ts";
 import { answer, count, input, pageFields, text, time } from "./answer.ts";
 import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
@@ -199,6 +200,7 @@ export const deliveryOperations = [
     async perform({ api, context, params: { id }, body: sent }) {
       await api.triggerLog.flush().catch(() => {});
       const delivery = await found("delivery", id, readDelivery(api.store, id));
+      if (!("run" in delivery)) expectNoRepeat("replay", delivery.entry);
       const { body, ...rest } = parseInput(replayInput, sent ?? {}, "the replay");
       const changes = { ...rest, ...(body !== undefined && { body: Uint8Array.fromBase64(body) }) };
       return await answerReplay(
@@ -211,6 +213,15 @@ export const deliveryOperations = [
     },
   }),
 ];
+
+/** @throws {ConflictError} when a delivery is a repeat: the one that it repeats has the request */
+export function expectNoRepeat(what: "replay" | "diagnose", entry: DeliveryEntry): void {
+  if (entry.kind !== "repeat") return;
+  throw new ConflictError(
+    `Cannot ${what} delivery ${entry.id}: it is a repeat of ${entry.run_id}, which was accepted. ` +
+      `Ask to ${what} that one`,
+  );
+}
 
 function followDeliveries(
   api: Api,

@@ -19,6 +19,7 @@ import { problem } from "../problem.ts";
 import { type Access, isLimited } from "./access.ts";
 import { answer, input, text } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
+import { expectNoRepeat } from "./deliveries.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Api } from "./operator.ts";
@@ -181,6 +182,7 @@ async function deliveryOf(
     throw new InvalidInputError("the request to diagnose", [{ pointer: "/delivery_id", detail }]);
   }
   if ("run" in found) return { accepted: await requestOfRun(store, found.run, baseUrl()) };
+  expectNoRepeat("diagnose", found.entry);
   const kept = await keptRequests.read({ triggerId, entryId: id });
   if (kept !== undefined) return { kept };
   throw new ConflictError(

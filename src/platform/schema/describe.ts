@@ -96,9 +96,13 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "invalid_key":
       return `Expected a name of ${issue.issues.map(withoutExpected).join(" and ")}`;
     case "too_small":
-      return `Expected ${size("at least", issue.origin, issue.minimum)}`;
+      return `Expected ${
+        size(issue.inclusive === false ? "more than" : "at least", issue.origin, issue.minimum)
+      }`;
     case "too_big":
-      return `Expected ${size("at most", issue.origin, issue.maximum)}`;
+      return `Expected ${
+        size(issue.inclusive === false ? "less than" : "at most", issue.origin, issue.maximum)
+      }`;
     default:
       return issue.message;
   }

@@ -190,6 +190,17 @@ Deno.test("one delivery has its request, the verdict on each condition, and its 
 
   await t.step("a repeat has the run that it repeats", async () => {
     const found = await details(service, "?outcome=repeat");
+    const { id: delivery_id, trigger_id } = found;
+    for (
+      const [path, body] of [
+        [`deliveries/${delivery_id}/replay/`, undefined],
+        [`triggers/${trigger_id}/diagnose/`, { delivery_id }],
+      ] as const
+    ) {
+      const { status, body: { detail } } = await service.api("POST", path, body);
+      assertEquals(status, 409);
+      assertMatch(detail, new RegExp(`is a repeat of ${runId}, which was accepted`));
+    }
     assertEquals([found.run.id, found.executions, found.pipelines], [runId, [], []]);
     assertEquals([found.query, found.size], ["", BODY.length]);
     assertEquals(verdictsOf(found), [

@@ -50,6 +50,13 @@ async function replays(service: Running, trigger: string) {
     ).reverse();
 }
 
+Deno.test("a replay without a launch a second is refused", async () => {
+  await using service = await startService();
+  const { body } = await service.api("POST", "replays/", { filter: {}, rate: 0 });
+  const detail = "Expected a number of more than 0, found 0";
+  assertEquals(body.errors, [{ pointer: "/rate", detail }]);
+});
+
 Deno.test("a replay counts first, then launches the runs of a filter again, oldest first", async () => {
   const { service, id, runs } = await withRuns(["good", "bad!", "good"]);
   await using _ = service;

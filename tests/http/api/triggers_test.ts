@@ -145,6 +145,14 @@ Deno.test("a trigger that was read can be written back by each method, with what
   assertEquals([status, body.id], [201, id]);
 });
 
+Deno.test("a time that is none is one problem", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger();
+  const { body } = await service.api("PATCH", `triggers/${id}/`, { keep_refused: "1s" });
+  const detail = 'Expected a time such as 30m, 24h or 7d, found "1s"';
+  assertEquals(body.errors, [{ pointer: "/keep_refused", detail }]);
+});
+
 Deno.test("null in a patch leaves a known field out, and an unknown field is refused", async () => {
   await using service = await startService();
   const { id } = await service.trigger({ response: { type: "json", json: { a: 1 } } });
