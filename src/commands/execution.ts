@@ -21,6 +21,7 @@ const EVENT_PREFIX = "hooklaunch: ";
 
 interface ListOptions extends ApiOptions {
   project?: string;
+  trigger?: string;
   status?: string;
   pipeline?: string;
   limit: number;
@@ -30,6 +31,7 @@ interface ListOptions extends ApiOptions {
 export function defineExecution(command: Command): void {
   apiOptions(command.command("list").description("List the executions, newest first"))
     .option("--project <name>", "only those of this project")
+    .option("--trigger <trigger>", "only those of this trigger, by its name or id")
     .addOption(
       new Option("--status <status>", "only those with this status").choices(EXECUTION_STATUSES),
     )
@@ -70,10 +72,10 @@ export function defineExecution(command: Command): void {
 }
 
 async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {
-  const { project, status, pipeline } = query;
+  const { project, trigger, status, pipeline } = query;
   const listed = await clientOf(url).list<Execution>("executions/", {
     ...(pipeline === undefined ? { limit } : {}),
-    query: { project, status, pipeline },
+    query: { project, trigger, status, pipeline },
   });
   // The service sorts by ids, and the ids of a pipeline's executions all carry the time of the pipeline.
   if (pipeline !== undefined) {

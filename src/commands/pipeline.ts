@@ -23,6 +23,7 @@ const PATIENCE_MS = 60_000;
 
 interface ListOptions extends ApiOptions {
   project?: string;
+  trigger?: string;
   status?: string;
   limit: number;
 }
@@ -31,6 +32,7 @@ interface ListOptions extends ApiOptions {
 export function definePipeline(command: Command): void {
   apiOptions(command.command("list").description("List the pipelines, newest first"))
     .option("--project <name>", "only those of this project")
+    .option("--trigger <trigger>", "only those of this trigger, by its name or id")
     .addOption(
       new Option("--status <status>", "only those with this status").choices(PIPELINE_STATUSES),
     )
@@ -72,10 +74,11 @@ export function definePipeline(command: Command): void {
     .action(approve);
 }
 
-async function list({ url, json = false, limit, project, status }: ListOptions): Promise<void> {
+async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {
+  const { project, trigger, status } = query;
   const pipelines = await clientOf(url).list<Pipeline>("pipelines/", {
     limit,
-    query: { project, status },
+    query: { project, trigger, status },
   });
   printList(pipelines, [
     ["id", ({ id }) => id],

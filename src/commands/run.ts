@@ -5,7 +5,7 @@
  */
 import { type Command, Option } from "commander";
 import type { ShownRun } from "../http/api/runs.ts";
-import { ConflictError, messageOf } from "../platform/errors.ts";
+import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { type ActionOutcome, RUN_STATUSES } from "../store/records/runs.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ApiError } from "./api/client.ts";
@@ -42,8 +42,9 @@ export function defineRun(command: Command): void {
 /** Defines `hooklaunch runs`, which is the same as `hooklaunch run list`. */
 export function defineRuns(command: Command): void {
   apiOptions(command.description("List the runs of all triggers, or of one, newest first"))
-    .argument("[trigger]", "name or id")
+    .argument("[trigger]", "name or id; the same as --trigger")
     .option("--project <name>", "only those of this project")
+    .option("--trigger <trigger>", "only those of this trigger, by its name or id")
     .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
     .addOption(listLimit())
     .option("--json", "print JSON")
@@ -52,16 +53,20 @@ export function defineRuns(command: Command): void {
 
 interface ListOptions extends ApiOptions {
   project?: string;
+  trigger?: string;
   status?: string;
   limit: number;
 }
 
 async function list(
   nameOrId: string | undefined,
-  { url, json = false, limit, project, status }: ListOptions,
+  { url, json = false, limit, project, trigger: ofOption, status }: ListOptions,
 ): Promise<void> {
+  if (nameOrId !== undefined && ofOption !== undefined) {
+    throw new InvalidInputError("--trigger", "Expected one trigger, found two");
+  }
   const api = clientOf(url);
-  const trigger = nameOrId === undefined ? undefined : (await findTrigger(api, nameOrId)).id;
+  const trigger = nameOrId === undefined ? ofOption : (await findTrigger(api, nameOrId)).id;
   printList(await api.list<ShownRun>("runs/", { limit, query: { trigger, project, status } }), [
     ["id", (run) => run.id],
     ["status", ({ status }) => status],

@@ -1,7 +1,14 @@
 /** Changing triggers from the command line, against a real service. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { ADMIN_TOKEN, HMAC_CONDITION, signature, startService, type TestService } from "../data.ts";
+import {
+  ADMIN_TOKEN,
+  eventually,
+  HMAC_CONDITION,
+  signature,
+  startService,
+  type TestService,
+} from "../data.ts";
 import { run } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN, GITHUB_SECRET: "x" };
@@ -127,5 +134,20 @@ Deno.test("run list shows the runs of all triggers, and those of one", async () 
   }
   const count = async (...args: string[]) =>
     JSON.parse((await command(service, "run", "list", "--json", ...args)).printed).length;
+  const directory = `${service.folder}/project`;
+  await service.api("PUT", "projects/none/", { directory });
   assertEquals([await count(), await count("a"), await count("--project", "none")], [2, 1, 0]);
+  assertEquals(await count("--trigger", "b"), 1);
+  const both = await command(service, "runs", "a", "--trigger", "b");
+  assertEquals(both.code, 1);
+  assertStringIncludes(both.printed, "Expected one trigger, found two");
+  for (const kind of ["execution", "pipeline"]) {
+    const expected = kind === "execution" ? 1 : 0;
+    await eventually(async () => {
+      const { printed } = await command(service, kind, "list", "--trigger", "a", "--json");
+      return JSON.parse(printed).length === expected || undefined;
+    }, { what: `the ${kind} of the trigger` });
+    const unknown = await command(service, kind, "list", "--trigger", "nobody");
+    assertStringIncludes(unknown.printed, "which no trigger has");
+  }
 });
