@@ -65,9 +65,9 @@ function auditOf({ store, clock }: LocalService, file: string) {
 function targetOf(service: LocalService, file: string): ApplyTarget {
   const { store, triggers, engines } = service;
   const audit = auditOf(service, file);
-  const saved = async (trigger: Trigger, written: unknown): Promise<SavedTrigger> => ({
+  const saved = async (trigger: Trigger): Promise<SavedTrigger> => ({
     ...trigger,
-    warnings: await savedTriggerWarnings(trigger, service, written),
+    warnings: await savedTriggerWarnings(trigger, service),
   });
   return {
     projects: () => listProjects(store),
@@ -83,14 +83,14 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
     async createTrigger(settings) {
       const after = await triggers.create(settings);
       await audit({ operation: "createTrigger", path: "/triggers/", before: undefined, after });
-      return await saved(after, settings);
+      return await saved(after);
     },
     async updateTrigger(id, settings) {
       const before = await triggers.get(id);
       const after = await triggers.update(id, () => settings);
       if (after.revision !== before?.revision) {
         await audit({ operation: "replaceTrigger", path: `/triggers/${id}/`, before, after });
-        return await saved(after, settings);
+        return await saved(after);
       }
       // A look into its project at each start would take the longer the more triggers there are.
       return { ...after, warnings: triggerWarnings(after, service.env) };

@@ -10,7 +10,6 @@ import { getProject, type Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import { triggerWarnings } from "./review.ts";
 import type { Trigger } from "./trigger.ts";
-import { literalWarnings } from "./variables.ts";
 
 /** The time that a look into a project may take. */
 const PROJECT_CHECK_MS = 5_000;
@@ -26,23 +25,16 @@ export interface WarningParts {
 /**
  * Finds what a trigger names and what is not there: steps, pipelines, inputs and parameters of its project's
  * current commit, and environment variables; and conditions that do not work as expected.
- *
- * @param written the trigger, or the part of it, as its owner wrote it: only that shows literal secrets
  */
 export async function savedTriggerWarnings(
   trigger: Trigger,
   { store, projects, env }: WarningParts,
-  written: unknown,
 ): Promise<Problem[]> {
   const project = await getProject(store, trigger.project);
   const actions = project === undefined
     ? []
     : await checkActions(trigger.actions, { project, projects, store });
-  return [
-    ...triggerWarnings(trigger, env),
-    ...literalWarnings(written),
-    ...prefixed("/actions", actions),
-  ];
+  return [...triggerWarnings(trigger, env), ...prefixed("/actions", actions)];
 }
 
 /** Finds what a project names and what is not there: its folder, its configuration file, its variables. */

@@ -7,11 +7,10 @@
 import { SECRET_FILE, valueOf, VARIABLE } from "../conditions/secret.ts";
 import { readSecretFile } from "../conditions/secret_file.ts";
 import type { Problem } from "../platform/errors.ts";
-import { mapLiterals, mapSecrets } from "./secrets.ts";
+import { mapSecrets } from "./secrets.ts";
 
 /** A shorter secret gets a warning. Providers' own secrets are longer, and so is an operator's token. */
 const LENGTH_MIN = 16;
-const LENGTH_EXPECTED = `expected ${LENGTH_MIN} characters or more`;
 
 /** A secret that is in an environment variable or a file. */
 export interface SecretVariable {
@@ -48,18 +47,6 @@ export function variableWarnings(
   );
 }
 
-/** Returns warnings about the secrets that a written trigger has as text, each with a pointer to the secret. */
-export function literalWarnings(written: unknown): Problem[] {
-  const warnings: Problem[] = [];
-  mapLiterals(written, (secret, pointer) => {
-    if (secret.length < LENGTH_MIN && !/^\*+$/.test(secret)) {
-      warnings.push({ pointer, detail: `Can be guessed: ${LENGTH_EXPECTED}` });
-    }
-    return secret;
-  });
-  return warnings;
-}
-
 function flawsOf(place: string, text: string | undefined): string[] {
   if (text === undefined) {
     const why = place.startsWith("file ") ? "cannot be read, or is empty" : "is not set, or empty";
@@ -72,7 +59,7 @@ function flawsOf(place: string, text: string | undefined): string[] {
     );
   }
   if (text.length < LENGTH_MIN) {
-    flaws.push(`The service's ${place} can be guessed: ${LENGTH_EXPECTED}`);
+    flaws.push(`The service's ${place} can be guessed: expected ${LENGTH_MIN} characters or more`);
   }
   return flaws;
 }

@@ -117,7 +117,7 @@ export const triggerOperations = [
         isDryRun,
         authorize: authorizer(context),
       });
-      const answer = await saved(created, api, { written: body, isDryRun });
+      const answer = await saved(created, api, isDryRun);
       if (isDryRun) return context.json(answer);
       return context.json(answer, STATUS_CODE.Created, {
         location: `${api.baseUrl()}/api/v0/triggers/${created.id}/`,
@@ -153,7 +153,7 @@ export const triggerOperations = [
         authorize: authorizer(context),
       });
       return context.json(
-        await saved(replaced, api, { written: body, isDryRun }),
+        await saved(replaced, api, isDryRun),
         200,
         revisionHeader(replaced),
       );
@@ -176,7 +176,7 @@ export const triggerOperations = [
         { expected: expectedRevisions(context), isDryRun, authorize: authorizer(context) },
       );
       return context.json(
-        await saved(patched, api, { written: body, isDryRun }),
+        await saved(patched, api, isDryRun),
         200,
         revisionHeader(patched),
       );
@@ -259,12 +259,8 @@ async function triggersNamed(
 export type ShownTrigger = ReturnType<typeof shown> & { activity?: Activity };
 
 /** Shows a trigger that was just saved, with all that can be known of it, and logs its warnings. */
-async function saved(
-  trigger: Trigger,
-  api: Operator,
-  { written, isDryRun }: { written: unknown; isDryRun: boolean },
-): Promise<ShownTrigger> {
-  const warnings = await savedTriggerWarnings(trigger, api, written);
+async function saved(trigger: Trigger, api: Operator, isDryRun: boolean): Promise<ShownTrigger> {
+  const warnings = await savedTriggerWarnings(trigger, api);
   if (!isDryRun) logWarnings("trigger", trigger.name, warnings);
   return { ...shown(trigger, api), warnings };
 }
