@@ -169,9 +169,11 @@ export const projectOperations = [
       const made = parseNamed(name, body);
       api.engines.expectUsable(made.engine);
       const expected = expectedRevisions(context);
+      // Also `*` expects that there is one.
+      const mustExist = context.req.header("if-match") !== undefined;
       const { before, stored } = await triggers.between(async () => {
         const before = await getProject(store, name);
-        expectRevision(name, before, { expected, written: made });
+        expectRevision(name, before, { expected, mustExist, written: made });
         return {
           before,
           stored: isDryRun ? nextProject(before, made) : await putProject(store, made),
@@ -258,9 +260,14 @@ function parseNamed(name: string, body: unknown): Project {
 function expectRevision(
   name: string,
   project: Project | undefined,
-  { expected, written }: { expected: readonly number[] | undefined; written?: Project },
+  { expected, mustExist = true, written }: {
+    expected: readonly number[] | undefined;
+    mustExist?: boolean;
+    written?: Project;
+  },
 ): void {
-  if (expected === undefined || (project && expected.includes(revisionOf(project)))) return;
+  if (project === undefined && !mustExist) return;
+  if (project && (expected?.includes(revisionOf(project)) ?? true)) return;
   const found = project === undefined
     ? "does not exist"
     : `has revision ${revisionOf(project)} by now`;

@@ -215,3 +215,15 @@ Deno.test("a save is answered with what the project does not have", async (t) =>
     assertEquals(body.warnings.map((each: { pointer: string }) => each.pointer), ["/config_file"]);
   });
 });
+
+Deno.test("If-Match of a project that is not there is answered 412, and creates nothing", async () => {
+  await using service = await startService();
+  const sent = { method: "PUT", path: "projects/new/", body: { directory: service.folder } };
+  for (const ifMatch of ["*", '"1"']) {
+    const { status, body } = await send(service, { ...sent, ifMatch });
+    assertEquals(status, 412);
+    assertStringIncludes(body.detail, "it does not exist");
+    assertEquals((await service.api("GET", "projects/new/")).status, 404);
+  }
+  assertEquals((await send(service, sent)).status, 201);
+});
