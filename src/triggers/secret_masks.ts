@@ -51,7 +51,7 @@ export function normalSecrets<T>(value: T): T {
  * Puts stored secrets back where a new version of a value has the mask. The mask stands for a secret of the
  * stored condition with the same settings, first of one at the same place; otherwise of the condition of the
  * same type at the same place. There it stands for the secret of its name, or else of its fingerprint; without
- * both, for the only one.
+ * both, for the only one. Two masks of a list do not stand for the same secret.
  *
  * @param stored the stored value, its secrets in clear; undefined when there is none
  * @throws {InvalidInputError} where the mask stands for no secret, for several, or for a locked one
@@ -65,12 +65,18 @@ export function unmaskSecrets<T>(
     ? new Map<string, StoredSecret[]>()
     : storedLists(stored, mark);
   const problems: Problem[] = [];
+  const taken = new Map<string, StoredSecret[]>();
   const unmasked = mapElements(value, (element, at) => {
     const { value: secret, fingerprint, ...others } = asObject(element);
     if (typeof secret !== "string") return element;
     if (secret !== SECRET_MASK) return compact({ ...others, value: secret });
-    const found = findStored(lists, namesOf(value, at), { name: others.name, fingerprint });
-    if (typeof found !== "string") return compact({ ...others, value: found.secret });
+    const inList = taken.getOrInsertComputed(holderOf(at), () => []);
+    const mask = { name: others.name, fingerprint, taken: inList };
+    const found = findStored(lists, namesOf(value, at), mask);
+    if (typeof found !== "string") {
+      inList.push(found);
+      return compact({ ...others, value: found.secret });
+    }
     problems.push({
       pointer: at,
       detail: `Expected a secret, found ${SECRET_MASK}, which stands for a stored one: ${found}`,
@@ -106,28 +112,44 @@ function storedLists({ value, locked }: Opened<unknown>, mark: Mark): Map<string
   return lists;
 }
 
+/** A mask that was sent. */
+interface Mask {
+  name: unknown;
+  fingerprint: unknown;
+  /** The secrets that others of its list stand for. */
+  taken: readonly StoredSecret[];
+}
+
 /** Returns the stored secret that a mask stands for, or the reason why there is none. */
 function findStored(
   lists: ReadonlyMap<string, readonly StoredSecret[]>,
   holders: readonly string[],
-  { name, fingerprint }: { name: unknown; fingerprint: unknown },
+  mask: Mask,
 ): StoredSecret | string {
   let why = "none is stored here. Send the secret itself";
   for (const holder of holders) {
     const list = lists.get(holder);
     if (list === undefined) continue;
-    const found = list.find((one) => name !== undefined && one.name === name) ??
-      list.find((one) => fingerprint !== undefined && one.fingerprint === fingerprint);
-    const isOnly = name === undefined && fingerprint === undefined && list.length === 1;
-    const meant = found ?? (isOnly ? list[0] : undefined);
-    if (meant?.fingerprint !== undefined) return meant;
-    if (meant !== undefined) return "it cannot be decrypted with this key. Send the secret itself";
-    why = whyNone(list.length, name, fingerprint);
+    const meant = meantBy(mask, list);
+    const free = meant.find((one) => !mask.taken.includes(one));
+    if (free?.fingerprint !== undefined) return free;
+    if (free !== undefined) return "it cannot be decrypted with this key. Send the secret itself";
+    why = meant.length > 0
+      ? "another one in this list stands for it already"
+      : whyNone(list.length, mask);
   }
   return why;
 }
 
-function whyNone(count: number, name: unknown, fingerprint: unknown): string {
+/** Returns the stored secrets of a list that a mask can stand for. */
+function meantBy({ name, fingerprint }: Mask, list: readonly StoredSecret[]): StoredSecret[] {
+  const named = list.filter((one) => name !== undefined && one.name === name);
+  if (named.length > 0) return named;
+  if (name === undefined && fingerprint === undefined) return list.length === 1 ? [...list] : [];
+  return list.filter((one) => fingerprint !== undefined && one.fingerprint === fingerprint);
+}
+
+function whyNone(count: number, { name, fingerprint }: Mask): string {
   if (name !== undefined) return `none is named "${name}". Send the secret itself`;
   if (fingerprint !== undefined) {
     return `none has the fingerprint "${fingerprint}". Send the secret itself`;

@@ -158,6 +158,24 @@ Deno.test("what is shown can be written back, also as it was shown in part", () 
   }
 });
 
+Deno.test("two masks of a list do not stand for one secret", () => {
+  const one = [{ name: "x", value: "a" }];
+  const doubled: [stored: unknown[], sent: unknown[]][] = [
+    [["a"], [SECRET_MASK, SECRET_MASK]],
+    [["a"], [marked("a"), SECRET_MASK]],
+    [["a", "b"], [marked("a"), marked("b"), marked("a")]],
+    [one, [named("x"), named("x")]],
+  ];
+  for (const [stored, sent] of doubled) {
+    const error = assertThrows(() => written(stored, sent), InvalidInputError);
+    const [{ pointer, detail } = { pointer: "", detail: "" }, ...others] = error.problems;
+    assertEquals([pointer, others], [`/conditions/0/secrets/${sent.length - 1}`, []]);
+    assertMatch(detail, /another one in this list stands for it already$/);
+  }
+  // What is stored twice already can be written back.
+  assertEquals(written(["a", "a"], [marked("a"), marked("a")]), ["a", "a"]);
+});
+
 Deno.test("an error says what is stored, and what to send", () => {
   const says: [sent: unknown, detail: RegExp][] = [
     [SECRET_MASK, /2 are stored\. Send its name or its fingerprint with it, or the secret itself$/],
