@@ -114,6 +114,16 @@ export function mapElements<T>(value: T, change: (element: unknown, at: string) 
   return walk(value, "", change) as T;
 }
 
+/** Finds the references, such as `{env:NAME}`, among the secrets of a value. */
+export function referencesIn(value: unknown): Set<string> {
+  const found = new Set<string>();
+  mapSecrets(value, (secret) => {
+    if (isReference(secret)) found.add(secret);
+    return secret;
+  });
+  return found;
+}
+
 /** Replaces every secret in a value by the result of a function of the secret and the pointer to it. */
 export function mapSecrets<T>(value: T, change: (secret: string, at: string) => string): T {
   return mapElements(value, (element, at) => {

@@ -14,6 +14,8 @@ import { getRun } from "../../store/records/runs.ts";
 import { type Scope, SCOPES } from "../../store/records/tokens.ts";
 import { triggerIdByName } from "../../store/records/triggers.ts";
 import type { Author } from "../../store/records/audit.ts";
+import { referencesIn } from "../../triggers/secrets.ts";
+import type { TriggerSettings } from "../../triggers/trigger.ts";
 import { findDelivery } from "./delivery_views.ts";
 import type { Declaration } from "./operation.ts";
 import type { Operator } from "./operator.ts";
@@ -131,6 +133,26 @@ export function requireProject(access: Access, project: string, before?: string)
   const mayCome = access.projects?.includes(project) ?? false;
   const mayMake = before !== undefined || access.triggers === undefined;
   if (!mayCome || !mayMake) throw refused(access);
+}
+
+/**
+ * Checks that a limited token names no variable or file of the service in a trigger that does not name it
+ * already: a trigger's secrets can be had by signing a request, and the service's own would open everything.
+ *
+ * @throws {ForbiddenError} when it names one
+ */
+export function requireReferences(
+  access: Access,
+  written: TriggerSettings,
+  current: TriggerSettings | undefined,
+): void {
+  if (!isLimited(access)) return;
+  const known = referencesIn(current);
+  const [other] = [...referencesIn(written)].filter((each) => !known.has(each));
+  if (other === undefined) return;
+  throw new ForbiddenError(
+    `${refused(access).message}: it cannot let a trigger read ${other}. Send the secret itself`,
+  );
 }
 
 /**

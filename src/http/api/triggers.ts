@@ -16,7 +16,7 @@ import { responseSchema } from "../../triggers/response.ts";
 import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
 import { type Trigger, triggerSchema, withoutReadOnly } from "../../triggers/trigger.ts";
-import { requireProject } from "./access.ts";
+import { requireProject, requireReferences } from "./access.ts";
 import { type Activity, activity, activityOf } from "./activity.ts";
 import { answer, count, input, page, problem, text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
@@ -200,11 +200,14 @@ export const triggerOperations = [
   }),
 ];
 
-/** Makes the check that the token of a request may save a trigger with its project. */
+/** Makes the check that the token of a request may save a trigger. */
 function authorizer(context: Context): NonNullable<SaveOptions["authorize"]> {
   // The caller has put it there.
   const { access }: Authenticated = context.env;
-  return ({ project }, current) => requireProject(access, project, current?.project);
+  return (written, current) => {
+    requireProject(access, written.project, current?.project);
+    requireReferences(access, written, current);
+  };
 }
 
 /**

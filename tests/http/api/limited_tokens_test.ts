@@ -174,6 +174,32 @@ Deno.test("a limited token cannot bring its trigger into another project", async
   assertEquals([made.status, made.body.project], [201, "spare"]);
 });
 
+Deno.test("a limited token lets no trigger read a secret of the service", async () => {
+  await using service = await startService({ env: { OWN: "a-secret-of-the-trigger" } });
+  const withSecrets = (...secrets: unknown[]) => ({
+    name: "mine",
+    project: "files",
+    actions: ACTIONS,
+    conditions: [{ type: "static_token", in: "header", name: "X-Token", secrets }],
+  });
+  const { id } = await service.trigger(withSecrets("{env:OWN}"));
+  const path = `triggers/${id}/`;
+  const send = await withToken(service, { name: "p", projects: ["files"] });
+  for (const secret of ["{env:HOOKLAUNCH_ADMIN_TOKEN}", "{file:/etc/hostname}"]) {
+    for (const written of [secret, { name: "x", value: secret }]) {
+      const trigger = withSecrets("{env:OWN}", written);
+      const made = await send("POST", "triggers/", { ...trigger, name: "new" });
+      assertEquals(made.status, 403, made.text);
+      const { conditions } = trigger;
+      const changed = await send("PATCH", path, { conditions });
+      assertEquals(changed.status, 403, changed.text);
+      assertMatch(changed.body.detail, /cannot let a trigger read \{(env|file):/);
+    }
+  }
+  const kept = await send("PUT", path, withSecrets("{env:OWN}", "a-literal-of-the-token"));
+  assertEquals(kept.status, 200, kept.text);
+});
+
 Deno.test("a limited token does not replay into the project that a trigger has moved to", async () => {
   await using service = await startService();
   const ids = await fill(service, "mine");
