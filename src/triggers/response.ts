@@ -31,10 +31,7 @@ export const responseSchema = z.discriminatedUnion("type", [
   }).superRefine(({ json }, context) => checkPlaceholders(json, ["json"], context)),
 ]);
 
-/**
- * Refuses placeholders other than `{run_id}` in texts at any depth, and all of them in keys: they would be
- * sent as they are.
- */
+/** Refuses placeholders other than `{run_id}` in texts at any depth: they would be sent as they are. */
 function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.RefinementCtx): void {
   if (Array.isArray(value)) {
     for (const [index, inner] of value.entries()) {
@@ -42,10 +39,6 @@ function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.Refin
     }
   } else if (typeof value === "object" && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
-      const [found] = key.match(PLACEHOLDERS) ?? [];
-      if (found !== undefined) {
-        refuseField(context, [...path, key], `Expected no placeholder in a key, found ${found}`);
-      }
       checkPlaceholders(inner, [...path, key], context);
     }
   } else if (typeof value === "string") {

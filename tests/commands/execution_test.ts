@@ -45,7 +45,6 @@ Deno.test("execution list and show print what there is, and nothing that moves t
   assertMatch(list.printed, /^ID +STATUS +PROJECT +STEP +CREATED +DURATION +REASON\n/);
   assertMatch(list.printed, new RegExp(`\n${id} +complete +files +it +20\\S+Z +[\\d.]+ s\n$`));
 
-  await service.api("PUT", "projects/digits/", { directory: `${service.folder}/project` });
   const none = await run(["execution", "list", "--project", "digits", ...url], TOKEN);
   assertMatch(none.printed, /^ID +STATUS[^\n]+\n$/);
   const json = await run(["execution", "list", "--status", "complete", "--json", ...url], TOKEN);

@@ -14,13 +14,9 @@ import { REFUSERS } from "../../conditions/kinds.ts";
 import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
-import { getProject } from "../../store/records/projects.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import { triggerIdByName } from "../../store/records/triggers.ts";
-import type { Listed } from "../../store/read/lists.ts";
 import type { Store } from "../../store/store.ts";
-import { isLimited } from "./access.ts";
-import type { Authenticated } from "./auth.ts";
 
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;
@@ -213,26 +209,6 @@ export async function triggerIdOf(
   const detail =
     `Expected the name or the id of a trigger, found "${nameOrId}", which no trigger has`;
   throw new InvalidInputError("the query", [{ pointer: "/trigger", detail }]);
-}
-
-/**
- * Checks that a filter that finds nothing names a project. Records of a deleted project are still found.
- *
- * @throws {InvalidInputError} when no project has the name
- */
-export async function expectProject(
-  { store, context }: { store: Store; context: Context },
-  { project, cursor }: { project: string | undefined; cursor: string | undefined },
-  { records, next }: Listed<unknown>,
-): Promise<void> {
-  const isAnswered = records.length > 0 || next !== undefined || cursor !== undefined;
-  // The caller has put it there.
-  const { access }: Authenticated = context.env;
-  // Which other projects there are is nothing that a limited token learns.
-  if (project === undefined || isAnswered || isLimited(access)) return;
-  if (await getProject(store, project) !== undefined) return;
-  const detail = `Expected the name of a project, found "${project}", which no project has`;
-  throw new InvalidInputError("the query", [{ pointer: "/project", detail }]);
 }
 
 /** The start of a page. An empty cursor means the first page. */

@@ -1,6 +1,5 @@
 /** Scopes, limits and expiry of operators' tokens, and the slow-down of guessers. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { delay } from "@std/async/delay";
 import { operations } from "../../../src/http/api/mod.ts";
 import { scopeOf } from "../../../src/http/api/access.ts";
 import { WRONG_TOKENS_MAX, WrongTokens } from "../../../src/http/api/wrong_tokens.ts";
@@ -122,9 +121,8 @@ Deno.test("a token expires, and the list says when it was last used", async () =
   await using service = await startService();
   const used = await withToken(service, { name: "used", scope: "read" });
   assertEquals((await used("GET", "triggers/")).status, 200);
-  const past = new Date(Date.now() + 200).toISOString();
+  const past = new Date(Date.now() - 1_000).toISOString();
   const expired = await withToken(service, { name: "expired", expires_at: past });
-  await delay(250);
   assertEquals((await expired("GET", "triggers/")).status, 401);
   const { body: { results } } = await service.api("GET", "tokens/");
   const of = (wanted: string) => results.find(({ name }: { name: string }) => name === wanted);
@@ -140,7 +138,6 @@ Deno.test("a token with a scope or a limit that does not exist is refused", asyn
     [{ triggers: [] }, "/triggers"],
     [{ projects: [""] }, "/projects/0"],
     [{ expires_at: "tomorrow" }, "/expires_at"],
-    [{ expires_at: new Date(Date.now() - 1_000).toISOString() }, "/expires_at"],
   ];
   for (const [settings, pointer] of cases) {
     const { status, body } = await service.api("POST", "tokens/", { name: "bad", ...settings });

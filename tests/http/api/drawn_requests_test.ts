@@ -25,16 +25,8 @@ const WITH_RULES = [
   "tryTriggerFilter",
   "tryFilter",
 ];
-/** Fields that name something that must be there, a URL whose host must be one, or a time that must be to come. */
-const NAMING = [
-  "/project",
-  "/cursor",
-  "/trigger",
-  "/filter/trigger",
-  "/delivery_id",
-  "/url",
-  "/expires_at",
-];
+/** Fields that name something that must be there, or a URL whose host must be one. */
+const NAMING = ["/trigger", "/filter/trigger", "/delivery_id", "/url"];
 
 /** An operation, and how requests for it are drawn. */
 interface Drawn {

@@ -3,18 +3,10 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { attachment } from "../../../src/http/api/outputs.ts";
 import { derivedId, newId } from "../../../src/platform/ids.ts";
 import { datumId } from "../../../src/store/records/executions.ts";
-import { putProject } from "../../../src/store/records/projects.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { endOfExecution, startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
-import {
-  AUTHORIZED,
-  follow,
-  launchCommand,
-  projectOf,
-  serveRoutes,
-  storeExecution,
-} from "./fixture.ts";
+import { AUTHORIZED, follow, launchCommand, serveRoutes, storeExecution } from "./fixture.ts";
 
 interface Page {
   results: { id: string }[];
@@ -42,7 +34,6 @@ async function readAll(url: string): Promise<{ ids: string[]; pages: number }> {
 Deno.test("executions are found by project, status and pipeline", async (t) => {
   await using routes = await serveRoutes();
   const { store, url } = routes;
-  await putProject(store, projectOf("none"));
   const made_ms = Date.now() - 1_000;
   const pipeline = newId(made_ms);
   const sameTime = newId(made_ms);

@@ -1,9 +1,8 @@
 /** The lists of pipelines, and what operators do with one. */
 import { assertEquals } from "@std/assert";
 import type { Pipelines } from "../../../src/pipelines/mod.ts";
-import { putProject } from "../../../src/store/records/projects.ts";
 import { play, type Scenario } from "../scenario.ts";
-import { projectOf, serveRoutes, storePipeline } from "./fixture.ts";
+import { serveRoutes, storePipeline } from "./fixture.ts";
 
 const NONE = "01900000-0000-7000-8000-000000000000";
 
@@ -30,7 +29,6 @@ class SeenControl implements Pick<Pipelines, "begin" | "stop" | "approve"> {
 Deno.test("pipelines are listed newest first, by project and status, in pages", async (t) => {
   await using routes = await serveRoutes();
   const { store, url } = routes;
-  await putProject(store, projectOf("files"));
   const first = await storePipeline(store);
   const second = await storePipeline(store, { project: "digits", status: "complete" });
   const third = await storePipeline(store, { project: "digits" });

@@ -31,8 +31,8 @@ Deno.test("launch answers what the trigger's owner configured, with the run's id
       type: "text/plain; charset=utf-8",
     },
     {
-      response: { type: "json", json: { a: [{ b: "<{run_id}>" }], run_id: 1 }, status: 202 },
-      body: /^{"a":\[{"b":"<[0-9a-f-]{36}>"}\],"run_id":1}$/,
+      response: { type: "json", json: { a: [{ b: "<{run_id}>" }], "{run_id}": 1 }, status: 202 },
+      body: /^{"a":\[{"b":"<[0-9a-f-]{36}>"}\],"{run_id}":1}$/,
       type: "application/json; charset=utf-8",
       status: 202,
     },
