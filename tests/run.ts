@@ -92,8 +92,6 @@ const missing = Object.entries(OPTIONAL_COMMANDS)
 const folder = await sh(MAKE_FOLDER);
 const env: Record<string, string> = {
   TMPDIR: folder,
-  // Many tests wait for processes or containers, so more than there are processors keep these busy.
-  DENO_JOBS: String(navigator.hardwareConcurrency + 2),
   CONTAINERS_CONF: `${folder}/podman/containers.conf`,
   CONTAINERS_STORAGE_CONF: `${folder}/podman/storage.conf`,
 };
@@ -117,7 +115,7 @@ const groups: Group[] = Deno.args.length > 0
     permissions: Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions,
   }]
   : [
-    { args: inBrowser, permissions: ["--allow-all"] },
+    { args: inBrowser, permissions: ["--allow-all"], jobs: navigator.hardwareConcurrency },
     { args: modulesOf(files.filter((file) => !isBrowserTest(file)), folder), permissions },
   ];
 let running: Deno.ChildProcess | undefined;
@@ -153,11 +151,14 @@ Deno.exit(code);
 interface Group {
   args: readonly string[];
   permissions: readonly string[];
+  /** The number of files at once. */
+  jobs?: number;
 }
 
 /** Runs some test files, or what other arguments of `deno test` name. */
 function test(
-  { args, permissions }: Group,
+  // Many tests wait for processes or containers, so more than there are processors keep these busy.
+  { args, permissions, jobs = navigator.hardwareConcurrency + 2 }: Group,
   stdout: "inherit" | "piped",
 ): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
@@ -172,7 +173,7 @@ function test(
       ...permissions,
       ...args,
     ],
-    env,
+    env: { ...env, DENO_JOBS: String(jobs) },
     stdout,
   }).spawn();
 }

@@ -85,6 +85,21 @@ export async function openConsole(
   return { page, context };
 }
 
+/** Returns how much of its thread's time a page takes for some work, in milliseconds, whatever else runs. */
+export async function busyTime(page: Page, work: () => Promise<unknown>): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  const busy_ms = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1_000 * (metrics.find(({ name }) => name === "TaskDuration")?.value ?? NaN);
+  };
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const before_ms = await busy_ms();
+  await work();
+  const took_ms = await busy_ms() - before_ms;
+  await session.detach();
+  return took_ms;
+}
+
 /** Collects what the policy of a page has refused, and the failures of its script. */
 export function watch(page: Page): string[] {
   const wrong: string[] = [];

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { endOfExecution, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
 import { launchCommand } from "../api/fixture.ts";
-import { assertAccessible, openConsole, startChromium, watch } from "./browser.ts";
+import { assertAccessible, busyTime, openConsole, startChromium, watch } from "./browser.ts";
 
 const ignore = !has("chromium");
 
@@ -31,18 +31,15 @@ Deno.test({
       assert(await page.locator(".line").count() < 200, "a window");
       assertEquals(await last.locator(".fg-1").innerText(), "red");
 
-      const took_ms = Number(
-        await page.evaluate(`(async () => {
-        const view = document.querySelector(".lines");
-        const started = performance.now();
-        for (let step = 0; step < 50; step++) {
-          view.scrollTop = step * 40_000;
-          await new Promise(requestAnimationFrame);
-        }
-        return performance.now() - started;
-      })()`),
-      );
-      assert(took_ms < 5_000, `50 jumps took ${took_ms} ms`);
+      const took_ms = await busyTime(page, () =>
+        page.evaluate(`(async () => {
+          const view = document.querySelector(".lines");
+          for (let step = 0; step < 50; step++) {
+            view.scrollTop = step * 40_000;
+            await new Promise(requestAnimationFrame);
+          }
+        })()`));
+      assert(took_ms > 0 && took_ms < 5_000, `50 jumps took ${took_ms} ms of its thread's time`);
       await page.getByText("Not following: go to the end").waitFor();
 
       await page.locator("body").press("/");
