@@ -99,8 +99,7 @@ async function showLog(
   if (json) return printJson(page.results);
   if (page.results.length === 0) {
     console.error(
-      `The log of trigger "${name}" is empty: no request was refused, and no action failed. ` +
-        "How executions ended: hooklaunch execution list",
+      `The log of trigger "${name}" is empty: no request was refused, and no action failed`,
     );
   }
   for (const entry of page.results) console.log(describe(entry));

@@ -4,7 +4,6 @@
  * @module
  */
 import { Buffer } from "node:buffer";
-import { z } from "zod";
 import type { Refusal } from "./check.ts";
 import type { RequestHead } from "./request.ts";
 import { isAnyOf } from "./secret.ts";
@@ -15,15 +14,6 @@ const COLON = 0x3a;
 const CREDENTIALS = /^basic +(\S+)$/i;
 /** A prefix that is the name of a scheme. */
 const SCHEME = /^(?:basic|bearer|token) $/i;
-
-/** The API's description contains it, so it avoids `\p{Cc}`, which not every language knows. */
-// deno-lint-ignore no-control-regex -- it excludes them
-const BASIC_USERNAME = /^[^:\x00-\x1f\x7f-\x9f]*$/;
-
-/** The schema of a username, which has no colon (RFC 7617 section 2). */
-export const basicUsernameSchema = z.string().max(256).regex(BASIC_USERNAME, {
-  error: "Must not contain a colon or a control character",
-}).describe("The username that must be given");
 
 /**
  * Removes the prefix of a token. It must match exactly, but the schemes Basic, Bearer and Token in any case.

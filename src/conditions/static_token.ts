@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { refuseField } from "../platform/schema/schema.ts";
-import { basicUsernameSchema, readBasic, withoutPrefix, writeBasic } from "./authorization.ts";
+import { readBasic, withoutPrefix, writeBasic } from "./authorization.ts";
 import type { Check, HeadCheck, Refusal } from "./check.ts";
 import type { CheckedKind, ConditionContext } from "./condition.ts";
 import {
@@ -38,6 +38,15 @@ import {
 import type { TokenPreset } from "./signing/preset.ts";
 import { tokenPresets } from "./signing/presets/mod.ts";
 import { presetSchema } from "./signing/settings.ts";
+
+/** The API's description contains it, so it avoids `\p{Cc}`, which not every language knows. */
+// deno-lint-ignore no-control-regex -- it excludes them
+const USERNAME_FORM = /^[^:\x00-\x1f\x7f-\x9f]*$/;
+
+/** The schema of a username, which has no colon (RFC 7617 section 2). */
+const basicUsernameSchema = z.string().max(256).regex(USERNAME_FORM, {
+  error: "Must not contain a colon or a control character",
+}).describe("The username that must be given");
 
 /** The username of a request that is made here, where the settings name none. */
 const BASIC_USERNAME = "hooklaunch";

@@ -16,7 +16,7 @@ import {
   RequestCredentials,
   shownUrl,
 } from "./request_credentials.ts";
-import { sentStatus } from "./response.ts";
+import { sentStatus } from "./sent_status.ts";
 import { MORE, ValueRoom } from "./value_room.ts";
 
 /** Headers in which providers send the id of a delivery, in the order in which they are looked for. */

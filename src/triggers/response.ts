@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import type { Answer } from "../conditions/handshake.ts";
 import { refuseField } from "../platform/schema/schema.ts";
@@ -51,14 +50,6 @@ function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.Refin
 
 /** The settings of a trigger's response. */
 export type ResponseSettings = z.infer<typeof responseSchema>;
-
-/**
- * Returns the status that is sent for one of the settings. 205 is sent as 204: with 205 Deno 2.9 does not say
- * where the answer ends, and a sender that keeps the connection waits in vain.
- */
-export function sentStatus(status: number): number {
-  return status === STATUS_CODE.ResetContent ? STATUS_CODE.NoContent : status;
-}
 
 /** Makes the answer for a run. */
 export type Responder = (runId: string) => Answer;

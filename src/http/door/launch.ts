@@ -11,7 +11,7 @@ import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
 import { inspectHead, type Refused, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { sentStatus } from "../../triggers/response.ts";
+import { sentStatus } from "../../triggers/sent_status.ts";
 import { launchFacts } from "../../triggers/request_facts.ts";
 import { shownId } from "../../store/records/trigger_log_entries.ts";
 import { inspectLogged, noteRefusal, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
