@@ -44,18 +44,23 @@ async function killHost(folder: string, port: number, after_ms: number): Promise
   return JSON.parse(told);
 }
 
-/** Opens the data folder. A process that was just being started holds its lock a moment longer. */
+/**
+ * Opens the data folder. A process that was just being started holds its lock a moment longer, and a connection of
+ * another test may have taken the port.
+ */
 async function takeOver(folder: string, port: number): Promise<RemoteService> {
-  const service = new RemoteService(folder, {}, { port });
+  let service: RemoteService | undefined;
   await until(async () => {
     try {
+      service ??= new RemoteService(folder, {}, { port });
       await service.begin();
       return true;
     } catch (error) {
-      if (error instanceof ConflictError) return false;
+      if (error instanceof ConflictError || error instanceof Deno.errors.AddrInUse) return false;
       throw error;
     }
   });
+  assertExists(service);
   return service;
 }
 
