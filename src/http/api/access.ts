@@ -29,6 +29,9 @@ export interface Access extends Author {
   projects?: readonly string[];
 }
 
+/** The parts of the service that tell which trigger and project a record belongs to. */
+export type TargetParts = Pick<Operator, "store" | "triggers">;
+
 /** The trigger and the project that a record belongs to, as far as they are known. */
 interface Target {
   /** The names of its trigger: its id, and its name. */
@@ -163,12 +166,12 @@ export function requireReferences(
 export async function visible<T extends object>(
   access: Access,
   { kind, records }: { kind: string; records: readonly T[] },
-  operator: Operator,
+  parts: TargetParts,
 ): Promise<T[]> {
   if (!isLimited(access)) return [...records];
   const kept: T[] = [];
   for (const record of records) {
-    if (permits(access, await targetOf(kind, record, operator))) kept.push(record);
+    if (permits(access, await targetOf(kind, record, parts))) kept.push(record);
   }
   return kept;
 }
@@ -185,15 +188,19 @@ const READERS: Readonly<
   projects: (_operator, name) => Promise.resolve({ name }),
 };
 
-async function targetOf(kind: string, record: object, operator: Operator): Promise<Target> {
+async function targetOf(
+  kind: string,
+  record: object,
+  { store, triggers }: TargetParts,
+): Promise<Target> {
   const { id, name, project, trigger_id, run_id }: Record<string, unknown> = { ...record };
   if (kind === "projects") return { triggers: [], project: String(name) };
   const trigger = kind === "triggers"
     ? String(id)
-    : trigger_id ?? (await getRun(operator.store, String(run_id)))?.trigger_id;
+    : trigger_id ?? (await getRun(store, String(run_id)))?.trigger_id;
   const triggerName = trigger === undefined
     ? undefined
-    : (await operator.triggers.get(String(trigger)))?.name;
+    : (await triggers.get(String(trigger)))?.name;
   return {
     triggers: [trigger, triggerName].filter((each) => each !== undefined).map(String),
     project: typeof project === "string" ? project : undefined,

@@ -5,7 +5,7 @@
  * @module
  */
 import { InvalidInputError } from "../../platform/errors.ts";
-import { type Access, refused, visible } from "./access.ts";
+import { type Access, refused, type TargetParts, visible } from "./access.ts";
 import type { Api } from "./operator.ts";
 
 /** Time for which one request reads on, past records that the token may not see. */
@@ -35,11 +35,11 @@ interface UnlimitedPages {
 export async function visiblePage(
   { access, path }: LimitedList,
   { first, limit, read }: UnlimitedPages,
-  api: Api,
+  parts: TargetParts & Pick<Api, "clock" | "cursors">,
 ): Promise<Response> {
   const [, kind = ""] = path.split("/");
-  const see = (records: readonly object[]) => visible(access, { kind, records }, api);
-  const until_ms = api.clock.steady() + READ_ON_MS;
+  const see = (records: readonly object[]) => visible(access, { kind, records }, parts);
+  const until_ms = parts.clock.steady() + READ_ON_MS;
   const results: object[] = [];
   const omitted: object[] = [];
   for (let answer = first;;) {
@@ -50,11 +50,11 @@ export async function visiblePage(
     omitted.push(...await see(page.omitted ?? []));
     const next = page.next === null ? undefined : new URL(page.next);
     const cursor = next?.searchParams.get("cursor") ?? "";
-    if (cursor !== "" && results.length < limit && api.clock.steady() < until_ms) {
+    if (cursor !== "" && results.length < limit && parts.clock.steady() < until_ms) {
       answer = await read({ cursor, limit: limit - results.length });
       continue;
     }
-    next?.searchParams.set("cursor", api.cursors.seal(cursor, ownerOf({ access, path })));
+    next?.searchParams.set("cursor", parts.cursors.seal(cursor, ownerOf({ access, path })));
     return Response.json({
       ...page,
       results,

@@ -27,7 +27,7 @@ export class SealedCursors {
     return Uint8Array.from(sealed).toBase64(ENCODING);
   }
 
-  /** Opens a sealed cursor; undefined when it is none of this owner. */
+  /** Opens a sealed cursor. Returns undefined for the cursor of another owner, and for any other text. */
   open(sealed: string, owner: string): string | undefined {
     try {
       const bytes = Uint8Array.fromBase64(sealed, { alphabet: "base64url" });

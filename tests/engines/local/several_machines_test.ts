@@ -1,5 +1,6 @@
 /** Records that the leader and the machine of an execution change at the same time. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { delay } from "@std/async/delay";
 import { storeBesideLeader } from "../../../src/engines/local/following.ts";
 import { OtherMachines } from "../../../src/engines/local/other_machines.ts";
 import { stopped } from "../../../src/engines/shared/execution_end.ts";
@@ -112,3 +113,22 @@ Deno.test("of an end and a stop at the same time one is stored, and both know wh
     const { status } = await getExecution(leader, execution.id) ?? {};
     assertEquals([isSaved, isStopped], status === "complete" ? [true, false] : [false, true]);
   }));
+
+Deno.test("a machine is silent until an instance looks after what it runs", async (t) => {
+  for (const isTaken of [true, false]) {
+    await t.step(
+      isTaken ? "one that does" : "one that only serves",
+      () =>
+        both(async ({ leader, machine, others, execution, clock }) => {
+          if (isTaken) await machine.shared?.instances.takeMachine();
+          // By then the machine's record says so, and the leader has looked at it.
+          await delay(2_500);
+          clock.time_ms += 20_000;
+          await delay(1_500);
+          assertEquals(await others.stop(execution.id, stopped()), true);
+          const { status } = await getExecution(leader, execution.id) ?? {};
+          assertEquals(status, isTaken ? "stopping" : "stopped");
+        }),
+    );
+  }
+});

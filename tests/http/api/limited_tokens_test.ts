@@ -2,8 +2,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { openCursor, visiblePage } from "../../../src/http/api/limited_lists.ts";
 import { operations } from "../../../src/http/api/mod.ts";
-import type { Api } from "../../../src/http/api/operator.ts";
 import { SealedCursors } from "../../../src/http/api/sealed_cursors.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { eventually, startService, type TestService } from "../../data.ts";
 import { storePipeline } from "./fixture.ts";
@@ -56,8 +56,8 @@ async function fill(service: TestService, project: string): Promise<Record<strin
 }
 
 /**
- * What limited tokens may do with their own: `t` with their trigger, `p` with their project. Nobody does anything
- * with what is others'.
+ * The limited tokens that may use an operation on their own records: `t` is limited to a trigger, `p` to a project.
+ * No operation gives them the records of others.
  */
 const ALLOWED: Readonly<Record<string, string>> = {
   listTriggers: "tp",
@@ -274,9 +274,11 @@ Deno.test("a list in which nothing is visible ends early, and goes on", async ()
   const access = { id: "1", name: "p", scope: "read" as const, projects: ["mine"] };
   const list = { access, path: "/projects/" };
   const cursors = new SealedCursors();
+  await using service = await startService();
+  const { store, triggers } = service.service.parts;
   let now_ms = 0;
-  // A list of projects is filtered by its names alone.
-  const api = { cursors, clock: { steady: () => now_ms += 60 } } as unknown as Api;
+  const clock = { ...systemClock, steady: () => now_ms += 60 };
+  const parts = { store, triggers, cursors, clock };
   const asked: unknown[] = [];
   const page = (name: string) =>
     Response.json({ results: [{ name }], next: `http://h/projects/?limit=1&cursor=${name}` });
@@ -284,13 +286,13 @@ Deno.test("a list in which nothing is visible ends early, and goes on", async ()
     asked.push([cursor, limit]);
     return Promise.resolve(page(`after-${cursor}`));
   };
-  const answer = await visiblePage(list, { first: page("x"), limit: 5, read }, api);
+  const answer = await visiblePage(list, { first: page("x"), limit: 5, read }, parts);
   const { results, next } = await answer.json();
   assertEquals([results, asked.length > 1], [[], true]);
   assertEquals(asked[0], ["x", 5]);
   const cursor = new URL(next).searchParams.get("cursor") ?? "";
   assertMatch(cursor, /^[\w-]{120,}$/);
-  assertMatch(openCursor(cursor, list, api) ?? "", /^after-.*x$/);
+  assertMatch(openCursor(cursor, list, parts) ?? "", /^after-.*x$/);
 });
 
 Deno.test("a filter by what is not a limited token's is refused alike, whether it exists or not", async () => {
