@@ -56,7 +56,7 @@ const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRE
     error: "Must be a literal, or {env:NAME} or {file:/absolute/path} and nothing else",
   })
   .refine((text) => standsForSecret(text) || !PLACEHOLDER.test(text), {
-    error: "Looks like a placeholder, and would be the secret itself: write {env:NAME}",
+    error: "Expected {env:NAME} in place of another program's placeholder",
   });
 
 /** The schema of a condition's `secrets`: any one may match, so that they can be rotated. */

@@ -16,15 +16,13 @@ import { reviewTrigger } from "../triggers/review.ts";
 import { triggerSchema, type TriggerSettings, withoutReadOnly } from "../triggers/trigger.ts";
 import { parseYaml, type YamlSource } from "../platform/yaml/parse.ts";
 
+const FOUND_LIST =
+  "Expected `projects` and `triggers`, found a list, as a project configuration file has it";
+
 const documentSchema = z.strictObject({
   storage: z.string().exactOptional(),
   projects: z.array(z.unknown()).default([]),
   triggers: z.array(z.unknown()).default([]),
-}, {
-  error: ({ input }) =>
-    Array.isArray(input)
-      ? "Expected `projects` and `triggers`, found a list, as a project configuration file has it"
-      : undefined,
 });
 
 /** The content of a configuration file, checked. */
@@ -61,7 +59,10 @@ export function parseConfig(
       return undefined;
     }
   };
-  const lists = collect("", () => parseInput(documentSchema, yaml.value ?? {}, path));
+  const lists = collect("", () => {
+    if (!Array.isArray(yaml.value)) return parseInput(documentSchema, yaml.value ?? {}, path);
+    throw new InvalidInputError(path, [{ pointer: "", detail: FOUND_LIST }]);
+  });
   const storage = lists?.storage;
   if (storage !== undefined && !isAbsolute(storage)) {
     collect("/storage", () => parseS3Location(storage, () => undefined));

@@ -140,6 +140,13 @@ Deno.test("project check says what is wrong with a file, where, and how much", a
     });
   }
 
+  await t.step("strictly", async () => {
+    for (const [text, code] of [[step("a"), 0], [step("a") + "- wish: {}\n", 1]] as const) {
+      await Deno.writeTextFile(file, text);
+      assertEquals((await run(["project", "check", file, "--strict"])).code, code);
+    }
+  });
+
   await t.step("as JSON", async () => {
     await Deno.writeTextFile(file, step("a") + step("b") + pipeline + "- wish: {}\n");
     const good = await run(["project", "check", file, "--json"]);

@@ -107,6 +107,11 @@ const forms: { name: string; settings: Record<string, unknown>; problems: string
     ],
   },
   {
+    name: "a scheme without the blank behind it",
+    settings: { in: "header", name: "Authorization", prefix: "Bearer" },
+    problems: ['/prefix: Expected a blank at its end: "Bearer "'],
+  },
+  {
     name: "a username with a colon",
     settings: { basic: { username: "a:b" } },
     problems: ["/basic/username: Must not contain a colon or a control character"],

@@ -415,4 +415,9 @@ Deno.test("the log says that there was no body to read, and what was sent as one
   );
   assertEquals(await reason("", {}), `${why}: 0 bytes of no type`);
   assertEquals(await reason("{}", {}), "Payload filter failed: field not found: action");
+  assertEquals(
+    await reason("payload=%7B%7D", { "content-type": "application/x-www-form-urlencoded" }),
+    'Payload filter failed: field not found: action; the body is a form with the fields "payload": ' +
+      "choose JSON at the sender if it can send that",
+  );
 });

@@ -208,3 +208,17 @@ Deno.test("static_token: the token passes wherever it is, and with one character
     { numRuns: 300 },
   );
 });
+
+Deno.test("static_token: what stands for a secret elsewhere is refused, and is not the secret", () => {
+  const problem = "Expected {env:NAME} in place of another program's placeholder";
+  for (const text of ["${TOKEN}", "$TOKEN", "%TOKEN%", "{ENV:TOKEN}", "{{ token }}", "env:TOKEN"]) {
+    assertEquals(problemsOf(staticToken, { ...inHeader, secrets: [text] }), [
+      `/secrets/0: ${problem}`,
+    ], text);
+  }
+  for (const text of ["$ecret-of-the-sender", "a{b}c", "100%TOKEN%", "{env:TOKEN}"]) {
+    assertEquals(problemsOf(staticToken, { ...inHeader, secrets: [text] }), [], text);
+  }
+  const unquoted = problemsOf(staticToken, { ...inHeader, secrets: [{ "env:TOKEN": null }] });
+  assertEquals(unquoted[0], '/secrets/0: Must be in quotes: "{env:TOKEN}"');
+});

@@ -186,6 +186,12 @@ Deno.test("a name that two projects have is refused, where it stands again", () 
   assertThrows(() => parseConfig(text, PATH), InvalidInputError, message);
 });
 
+Deno.test("a project configuration file in place of a configuration is told from one", () => {
+  const text = "- step:\n    name: train\n";
+  const message = "found a list, as a project configuration file has it";
+  assertThrows(() => parseConfig(text, PATH), InvalidInputError, message);
+});
+
 /** The pointers to all objects of a document whose fields are known, and not an owner's own. */
 function objectsIn(value: unknown, path: readonly PropertyKey[] = []): string[] {
   if (typeof value !== "object" || value === null) return [];

@@ -106,6 +106,13 @@ const refusals: Refusal[] = [
     'node "d": it is a deployment node, and Hooklaunch runs nodes of type execution only',
   ],
   [
+    "a misspelt gate",
+    "nodes: [{ name: a, type: execution, step: ingest, " +
+    "actions: [{ when: node-starting, then: require-aproval }] }]\nedges: []",
+    {},
+    'node "a": unknown value "require-aproval" in `then`; known are "noop"',
+  ],
+  [
     "a task",
     `nodes: [${NODE}, { name: d, type: task, step: ingest }]\nedges: []`,
     {},

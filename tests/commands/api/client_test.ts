@@ -27,6 +27,7 @@ Deno.test("a service that cannot be reached: why", async (t) => {
     // No port that was free a moment ago: another test could listen there by now.
     const url = "http://127.0.0.1:2";
     await expectFailure(url, `Cannot reach the service at ${url}: tcp connect error: Connection`);
+    await expectFailure(url, "Does the service run? Give another address with --url");
   });
   await t.step("an unknown name", async () => {
     // As a process of its own: tests may reach this machine alone.

@@ -13,6 +13,15 @@ Deno.test("--env-file sets variables that are not set, before or after the comma
   }
   const { printed } = await run(["--env-file", path, "serve"], { HOOKLAUNCH_PORT: "outer" });
   assertStringIncludes(printed, "'outer' from env 'HOOKLAUNCH_PORT'");
+  assertStringIncludes(printed, "HOOKLAUNCH_PORT is set already to another value");
+});
+
+Deno.test("--env-file takes a file that begins with a byte order mark", async () => {
+  await using folder = await temporaryFolder();
+  const path = `${folder.path}/.env`;
+  await Deno.writeTextFile(path, "\ufeffHOOKLAUNCH_PORT=first\n");
+  const { printed } = await run(["--env-file", path, "serve"]);
+  assertStringIncludes(printed, "'first' from env 'HOOKLAUNCH_PORT'");
 });
 
 Deno.test("--env-file says which file it cannot read", async () => {
