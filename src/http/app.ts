@@ -132,6 +132,8 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   const ipOf = (context: Context) => door.peerOf(context).ip;
   const token = requireToken(checkToken, wrongTokens, ipOf);
   app.get("/metrics", token, async (context) => {
+    const { requireUnlimited } = await import("./api/access.ts");
+    requireUnlimited(context.get("access"));
     const { body, contentType } = await metrics.text();
     return context.body(body, 200, { "content-type": contentType });
   }).all(token, onlyGet);

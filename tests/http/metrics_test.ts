@@ -48,6 +48,14 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
   const refused = await fetch(`${service.url}/metrics`);
   assertEquals(refused.status, 401);
   await refused.body?.cancel();
+  for (const limits of [{ triggers: ["a"] }, { projects: ["files"] }]) {
+    const [name] = Object.keys(limits);
+    const { body } = await service.api("POST", "tokens/", { name, scope: "admin", ...limits });
+    const limited = await fetch(`${service.url}/metrics`, {
+      headers: { authorization: `Bearer ${body.token}` },
+    });
+    assertEquals([limited.status, (await limited.json()).title], [403, "Forbidden"]);
+  }
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
   // The engine has its place free again a moment after the end is on disk.
   const text = await eventually(async () => {

@@ -50,6 +50,15 @@ export function isLimited({ triggers, projects }: Access): boolean {
 }
 
 /**
+ * Checks that a token is not limited: what it asks for tells of all triggers and projects.
+ *
+ * @throws {ForbiddenError} when it is
+ */
+export function requireUnlimited(access: Access): void {
+  if (isLimited(access)) throw refused(access);
+}
+
+/**
  * Checks the scope of a token.
  *
  * @throws {ForbiddenError} when the operation needs a greater one

@@ -96,6 +96,7 @@ export const openOperations: readonly Declaration[] = [
     method: "get",
     path: "/metrics",
     summary: "Read the metrics for Prometheus",
+    description: "They tell of all triggers: a token that is limited to some gets 403.",
     answers: { 200: plainText },
     isAtRoot: true,
   },

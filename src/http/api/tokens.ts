@@ -6,7 +6,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../platform/errors.ts";
-import { parseInput } from "../../platform/schema/nulls.ts";
+import { parseWith } from "../../platform/schema/schema.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import {
   type AdminToken,
@@ -61,6 +61,8 @@ const tokenInput = input(
     expires_at: z.iso.datetime({ offset: true }).exactOptional()
       .describe("It opens nothing from then on; it does not expire when absent"),
   }),
+  // A field that is absent allows more: null is refused, not taken for it.
+  { hasOwnNull: true },
 );
 
 /** The operations below `/tokens/`. */
@@ -96,7 +98,7 @@ export const tokenOperations = [
       201: { schema: madeToken, headers: { Location: "The address of the new token" } },
     },
     async perform({ api: { store, clock, triggers, baseUrl }, context, body }) {
-      const settings = parseInput(tokenInput, body, "the token");
+      const settings = parseWith(tokenInput, body, "the token");
       const made = { ...settings, created_at: new Date(clock.now()).toISOString() };
       // One at a time, as changes of triggers: two must not take the same name.
       const token = await triggers.between(() => makeToken(store, made));

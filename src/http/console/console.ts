@@ -26,6 +26,7 @@ import type {
 } from "./route.ts";
 import { newNonce, pageHeaders, requireOwnOrigin } from "./security.ts";
 import { Sessions } from "./sessions.ts";
+import { Targets } from "./targets.ts";
 
 /** The header of a request of the script for a page that is shown already. */
 const REFRESH_HEADER = "x-console-refresh";
@@ -36,10 +37,12 @@ const SEE_OTHER = 303;
 export class Console {
   readonly #parts: ConsoleParts;
   readonly #sessions: Sessions;
+  readonly #targets: Targets;
 
-  constructor(parts: ConsoleParts) {
+  constructor(parts: ConsoleParts, routes: readonly Route[]) {
     this.#parts = parts;
     this.#sessions = new Sessions(parts);
+    this.#targets = new Targets(routes);
   }
 
   /** Answers with a page; without a session with the login, which leads back to it. */
@@ -101,7 +104,7 @@ export class Console {
 
   /** Shows the login. */
   async showLogin(context: Context): Promise<Response> {
-    const to = this.#localAddress(context.req.query("to") ?? "");
+    const to = this.#targets.page(context.req.query("to") ?? "");
     if (await this.#sessions.of(context)) return this.#redirect(context, to);
     const view = this.#openView(context);
     return await this.#page(context, view, LoginPage({ view, to }));
@@ -111,15 +114,12 @@ export class Console {
   async logIn(context: Context): Promise<Response> {
     requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
     const form = await readForm(context, this.#parts.bodies);
-    const [to, address] = ["to", "kept_address"].map((name) =>
-      this.#localAddress(form.get(name) ?? "")
-    );
-    const kept = form.has("kept_form")
-      ? { address: address ?? "", form: form.get("kept_form") ?? "" }
-      : undefined;
+    const to = this.#targets.page(form.get("to") ?? "");
+    const address = this.#targets.form(form.get("kept_address") ?? "");
+    const kept = address === "" ? undefined : { address, form: form.get("kept_form") ?? "" };
     const view = this.#openView(context);
     const refused = async (status: number, problem: string) =>
-      await this.#page(context, view, LoginPage({ view, to: to ?? "", kept, problem }), status);
+      await this.#page(context, view, LoginPage({ view, to, kept, problem }), status);
     const { wrongTokens, ipOf } = this.#parts;
     const remoteIp = ipOf(context);
     const wait_s = wrongTokens.refusedFor_s(remoteIp);
@@ -136,7 +136,7 @@ export class Console {
       wrongTokens.note(remoteIp);
       return await refused(STATUS_CODE.Unauthorized, WRONG_TOKEN);
     }
-    if (kept === undefined) return this.#redirect(context, to ?? "");
+    if (kept === undefined) return this.#redirect(context, to);
     return await this.#page(context, view, SendAgainPage({ view: { ...view, csrf }, kept }));
   }
 
@@ -244,16 +244,6 @@ export class Console {
     const scheme = this.#parts.isPlainHttp(context) ? "http" : "https";
     const { host } = new URL(context.req.url);
     return [...new Set([`${scheme}://${host}`, new URL(this.#parts.baseUrl()).origin])];
-  }
-
-  /** Returns an address relative to the console; empty for one that leads elsewhere. */
-  #localAddress(to: string): string {
-    const base = new URL(this.#root(), "http://console");
-    const url = URL.parse(to, base);
-    if (url === null || url.origin !== base.origin || !url.pathname.startsWith(base.pathname)) {
-      return "";
-    }
-    return url.href.slice(base.href.length);
   }
 }
 

@@ -30,7 +30,7 @@ import type { ConsoleParts } from "./parts.ts";
 import type { Route } from "./route.ts";
 
 /** Every page. */
-const ROUTES: readonly Route[] = [
+export const ROUTES: readonly Route[] = [
   ...overviewRoutes,
   ...deliveriesRoutes,
   ...deliveryRoutes,
@@ -54,7 +54,7 @@ const ROUTES: readonly Route[] = [
 /** Makes the routes of the console. */
 export function consoleRoutes(parts: ConsoleParts): Hono {
   const app = new Hono({ strict: false });
-  const console = new Console(parts);
+  const console = new Console(parts, ROUTES);
   for (const { address, content, type } of Object.values(ASSETS)) {
     app.get(
       `/${address}`,

@@ -112,3 +112,14 @@ Deno.test("without HOOKLAUNCH_ADMIN_TOKEN a token cannot revoke itself, so one t
   await again.close(0);
   assertEquals(newToken, undefined, "there is one already");
 });
+
+Deno.test("null in a new token's settings is refused: it would allow more", async (t) => {
+  await using service = await startService();
+  for (const name of ["scope", "triggers", "projects", "expires_at"]) {
+    await t.step(name, async () => {
+      const made = await service.api("POST", "tokens/", { name: "ci", [name]: null });
+      assertEquals([made.status, made.body.errors[0].pointer], [422, `/${name}`]);
+    });
+  }
+  assertEquals((await service.api("GET", "tokens/")).body.results, []);
+});
