@@ -4,7 +4,7 @@
  * @module
  */
 import { isIP } from "node:net";
-import { type AddressRanges, isLoopback } from "../platform/network/ip_ranges.ts";
+import { type AddressRanges, canonicalAddress, isLoopback } from "../platform/network/ip_ranges.ts";
 
 /** The ways in which the service is reached. */
 export interface Exposure {
@@ -60,12 +60,10 @@ function clientAddress(headers: Headers, proxy: string, exposure: Exposure): str
   return client;
 }
 
-/** Returns an address without brackets, port and zone; IPv4 that is mapped into IPv6 as IPv4. */
+/** Returns an address without brackets, port and zone, in the one way to write it. */
 function plainAddress(text: string): string {
-  let address = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text;
-  if (/^[\d.]+:\d+$/.test(address)) address = address.slice(0, address.indexOf(":"));
-  const zone = address.indexOf("%");
-  if (zone >= 0) address = address.slice(0, zone);
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
-  return mapped?.[1] ?? address;
+  const address = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text;
+  return canonicalAddress(
+    /^[\d.]+:\d+$/.test(address) ? address.slice(0, address.indexOf(":")) : address,
+  );
 }

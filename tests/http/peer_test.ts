@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { isIP } from "node:net";
-import { AddressRanges } from "../../src/platform/network/ip_ranges.ts";
+import { AddressRanges, canonicalAddress } from "../../src/platform/network/ip_ranges.ts";
 import { peerOf } from "../../src/http/peer.ts";
 import { pieces } from "../arbitraries.ts";
 
@@ -49,10 +49,7 @@ Deno.test("whatever a proxy lists, the client has an address of it, or is unknow
       assert(isIP(ip) !== 0, ip);
       // It is one of those that stand there, not one that was made of something else.
       const listed = list.split(",").map((hop) =>
-        hop.trim()
-          .replace(/^\[([^\]]*)\](:\d+)?$|^([\d.]+):\d+$/, "$1$3")
-          .replace(/%.*/, "")
-          .replace(/^::ffff:(?=[\d.]+$)/i, "")
+        canonicalAddress(hop.trim().replace(/^\[([^\]]*)\](:\d+)?$|^([\d.]+):\d+$/, "$1$3"))
       );
       assert(ip === nearest || listed.includes(ip), `${ip} of ${list}`);
     }),
@@ -76,6 +73,8 @@ Deno.test("addresses are counted from the right, up to one that is no proxy's; o
     [" ", "10.0.0.1"],
     ["[fe80::1%eth0]:80", "fe80::1"],
     ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["0:0:0:0:0:FFFF:c000:207", "192.0.2.7"],
+    ["[2001:DB8:0::1]:443", "2001:db8::1"],
   ];
   for (const [list, ip] of cases) {
     assertEquals(peerOf(headers(list, "HTTPS"), "10.0.0.1", exposure), { ip, secure: true }, list);

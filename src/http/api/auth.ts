@@ -83,7 +83,7 @@ export interface Authenticated {
 }
 
 /**
- * Passes on requests with a known token, and answers 401 to all others. An address that sends many wrong
+ * Passes on requests with a known token, and answers 401 to all others. A network that sends many wrong
  * tokens is answered 429 for a while.
  */
 export function requireToken(
@@ -93,23 +93,23 @@ export function requireToken(
 ): MiddlewareHandler<{ Variables: Authenticated }> {
   return async function requireToken(context, next) {
     const remoteIp = ipOf(context);
-    const wait_s = wrong.refusedFor_s(remoteIp);
-    if (wait_s > 0) {
-      return problem(STATUS_CODE.TooManyRequests, {
-        detail: `Too many wrong tokens came from ${remoteIp}. Try again in ${wait_s} s`,
-        headers: { "retry-after": String(wait_s) },
-      });
-    }
     const token = tokenOf(context);
     const hash = token === undefined ? undefined : tokenHash(token);
-    const access = hash === undefined ? undefined : await check(hash);
+    const { found: access, wait_s } = hash === undefined
+      ? { wait_s: 0 }
+      : await wrong.look(remoteIp, () => check(hash));
     if (hash !== undefined && access !== undefined) {
       context.set("access", access);
       context.set("remoteIp", remoteIp);
       context.set("isAllowed", async () => await check(hash) !== undefined);
       return await next();
     }
-    if (token !== undefined) wrong.note(remoteIp);
+    if (wait_s > 0) {
+      return problem(STATUS_CODE.TooManyRequests, {
+        detail: `Too many wrong tokens came from ${remoteIp}. Try again in ${wait_s} s`,
+        headers: { "retry-after": String(wait_s) },
+      });
+    }
     return problem(STATUS_CODE.Unauthorized, {
       detail: "Send an operator's token as: Authorization: Bearer <token>",
       headers: { "www-authenticate": "Bearer" },

@@ -122,20 +122,18 @@ export class Console {
       await this.#page(context, view, LoginPage({ view, to, kept, problem }), status);
     const { wrongTokens, ipOf } = this.#parts;
     const remoteIp = ipOf(context);
-    const wait_s = wrongTokens.refusedFor_s(remoteIp);
-    if (wait_s > 0) {
+    const token = form.get("token")?.trim() ?? "";
+    const { found: csrf, wait_s } = await wrongTokens.look(
+      remoteIp,
+      async () =>
+        token.length > TOKEN_LENGTH_MAX ? undefined : await this.#sessions.open(context, token),
+    );
+    if (csrf === undefined && wait_s > 0) {
       context.header("retry-after", String(wait_s));
       const problem = `Too many wrong tokens came from ${remoteIp}. Try again in ${wait_s} s.`;
       return await refused(STATUS_CODE.TooManyRequests, problem);
     }
-    const token = form.get("token")?.trim() ?? "";
-    const csrf = token.length > TOKEN_LENGTH_MAX
-      ? undefined
-      : await this.#sessions.open(context, token);
-    if (csrf === undefined) {
-      wrongTokens.note(remoteIp);
-      return await refused(STATUS_CODE.Unauthorized, WRONG_TOKEN);
-    }
+    if (csrf === undefined) return await refused(STATUS_CODE.Unauthorized, WRONG_TOKEN);
     if (kept === undefined) return this.#redirect(context, to);
     return await this.#page(context, view, SendAgainPage({ view: { ...view, csrf }, kept }));
   }

@@ -51,17 +51,32 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
+ * Returns an address in the one way to write it (RFC 5952), without its zone; IPv4 that is mapped into IPv6 as
+ * IPv4. Text that is no address stays as it is.
+ */
+export function canonicalAddress(text: string): string {
+  if (isIP(text) !== 6) return text;
+  const [address = ""] = text.split("%");
+  const written = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [, high, low] = /^::ffff:([\da-f]+):([\da-f]+)$/.exec(written) ?? [];
+  if (high === undefined || low === undefined) return written;
+  return [high, low].flatMap((part) => {
+    const bits = parseInt(part, 16);
+    return [bits >> 8, bits & 255];
+  }).join(".");
+}
+
+/**
  * Returns the network that an address belongs to, as far as one sender can have many addresses: of
  * IPv6 the first 64 bits (RFC 4291 section 2.5.1), of IPv4 the address itself.
  */
-export function networkOf(address: string): string {
+export function networkOf(text: string): string {
+  const address = canonicalAddress(text);
   if (isIP(address) !== 6) return address;
   const [front = "", back] = address.split("::");
   const groups = front === "" ? [] : front.split(":");
   const end = back === undefined || back === "" ? [] : back.split(":");
-  // An IPv4 address at the end stands for two groups.
-  const written = groups.length + end.length + (address.includes(".") ? 1 : 0);
-  const zeros = back === undefined ? 0 : 8 - written;
+  const zeros = back === undefined ? 0 : 8 - groups.length - end.length;
   const all = [...groups, ...new Array<string>(zeros).fill("0"), ...end];
-  return `${all.slice(0, 4).map((group) => parseInt(group, 16).toString(16)).join(":")}::/64`;
+  return `${all.slice(0, 4).join(":")}::/64`;
 }

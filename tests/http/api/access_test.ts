@@ -3,7 +3,13 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { operations } from "../../../src/http/api/mod.ts";
 import { scopeOf } from "../../../src/http/api/access.ts";
 import { WRONG_TOKENS_MAX, WrongTokens } from "../../../src/http/api/wrong_tokens.ts";
-import { endOfExecution, HMAC_CONDITION, signature, startService } from "../../data.ts";
+import {
+  ADMIN_TOKEN,
+  endOfExecution,
+  HMAC_CONDITION,
+  signature,
+  startService,
+} from "../../data.ts";
 import { play } from "../scenario.ts";
 
 type Running = Awaited<ReturnType<typeof startService>>;
@@ -161,14 +167,50 @@ Deno.test("an address that sends many wrong tokens is refused for a while, the r
   assertEquals((await service.api("GET", "triggers/")).status, 429);
 });
 
-Deno.test("wrong tokens are counted by address and minute", () => {
+Deno.test("wrong tokens are counted by the network that a proxy names", async () => {
+  await using service = await startService({ settings: { trustedProxies: ["127.0.0.1"] } });
+  const ask = async (address: string, token: string): Promise<number> => {
+    const answer = await fetch(`${service.url}/api/v0/triggers/`, {
+      headers: {
+        authorization: `Bearer ${token}`,
+        "x-forwarded-for": address,
+        "x-forwarded-proto": "https",
+      },
+    });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  for (let wrong = 0; wrong < WRONG_TOKENS_MAX; wrong++) {
+    assertEquals(await ask(`2001:db8::${wrong}`, "wrong"), 401);
+    assertEquals(await ask("unreadable", "wrong"), 401);
+  }
+  assertEquals(await ask("2001:0DB8::ffff:1", ADMIN_TOKEN), 429);
+  assertEquals(await ask("2001:db8:0:1::1", ADMIN_TOKEN), 200);
+  assertEquals([await ask("unreadable", "wrong"), await ask("other", ADMIN_TOKEN)], [429, 200]);
+});
+
+Deno.test("wrong tokens are counted by network and minute", async () => {
   const clock = { now_ms: 0, steady: () => clock.now_ms };
   const wrong = new WrongTokens(clock);
-  for (let count = 0; count < WRONG_TOKENS_MAX; count++) wrong.note("192.0.2.1");
-  assertEquals(wrong.refusedFor_s("192.0.2.1"), 60);
-  assertEquals(wrong.refusedFor_s("192.0.2.2"), 0);
-  clock.now_ms = 59_000;
-  assertEquals(wrong.refusedFor_s("192.0.2.1"), 1);
-  clock.now_ms = 60_000;
-  assertEquals(wrong.refusedFor_s("192.0.2.1"), 0);
+  const wrongFrom = (address: string) => wrong.look(address, () => Promise.resolve(undefined));
+  const rightFrom = (address: string) => wrong.look(address, () => Promise.resolve("right"));
+  const found = { found: "right", wait_s: 0 };
+  const networks: [first: string, ...others: string[]][] = [
+    ["192.0.2.1", "::ffff:192.0.2.1", "0:0:0:0:0:FFFF:c000:201"],
+    ["2001:db8::1", "2001:0DB8::0:2", "2001:db8:0:0:ffff:ffff:ffff:ffff"],
+  ];
+  for (const addresses of networks) {
+    clock.now_ms = 0;
+    for (let count = 0; count < WRONG_TOKENS_MAX; count++) {
+      await wrongFrom(addresses[count % addresses.length] ?? "");
+    }
+    for (const address of addresses) assertEquals(await rightFrom(address), { wait_s: 60 });
+    for (const other of ["192.0.2.2", "2001:db8:0:1::1"]) {
+      assertEquals(await rightFrom(other), found);
+    }
+    clock.now_ms = 59_000;
+    assertEquals(await rightFrom(addresses[0]), { wait_s: 1 });
+    clock.now_ms = 60_000;
+    assertEquals(await rightFrom(addresses[0]), found);
+  }
 });

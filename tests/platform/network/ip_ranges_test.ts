@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import {
   AddressRanges,
+  canonicalAddress,
   isAddressRange,
   networkOf,
 } from "../../../src/platform/network/ip_ranges.ts";
@@ -88,10 +89,14 @@ Deno.test("any text that is taken for a range makes one, and any other is refuse
 });
 
 Deno.test("an IPv6 address belongs to the network of its first 64 bits, however it is written", () => {
+  // A mapped IPv4 address is another kind of network: see below.
+  const isMapped = (words: readonly number[]) => /^(0,){5}65535,/.test(words.join());
   fc.assert(fc.property(v6, v6, (words, other) => {
+    const mixed = [...words.slice(0, 4), ...other.slice(4)];
+    fc.pre(![words, other, mixed].some(isMapped));
     const network = networkOf(v6Text(words));
     assertEquals(networkOf(shortened(words)), network);
-    assertEquals(networkOf(v6Text([...words.slice(0, 4), ...other.slice(4)])), network);
+    assertEquals(networkOf(v6Text(mixed)), network);
     const isSame = other.slice(0, 4).join() === words.slice(0, 4).join();
     assertEquals(networkOf(shortened(other)) === network, isSame);
   }));
@@ -100,4 +105,24 @@ Deno.test("an IPv6 address belongs to the network of its first 64 bits, however 
 
 Deno.test("an IPv4 address is a network of its own, as is text that is no address", () => {
   for (const text of ["192.0.2.7", "unknown", ""]) assertEquals(networkOf(text), text);
+});
+
+Deno.test("an address has one way to write it", () => {
+  const cases: [written: string, canonical: string][] = [
+    ["192.0.2.7", "192.0.2.7"],
+    ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["::FFFF:c000:207", "192.0.2.7"],
+    ["0:0:0:0:0:ffff:192.0.2.7", "192.0.2.7"],
+    ["0000:0000:0000:0000:0000:ffff:c000:0207", "192.0.2.7"],
+    ["2001:DB8:0:0:0:0:0:1", "2001:db8::1"],
+    ["2001:0db8::0001", "2001:db8::1"],
+    ["fe80::1%eth0", "fe80::1"],
+    ["::1", "::1"],
+    ["unknown", "unknown"],
+    ["", ""],
+  ];
+  for (const [written, canonical] of cases) {
+    assertEquals(canonicalAddress(written), canonical, written);
+    assertEquals(networkOf(written), networkOf(canonical), written);
+  }
 });
