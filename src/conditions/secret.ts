@@ -7,7 +7,7 @@
 import { hash } from "node:crypto";
 import { timingSafeEqual } from "@std/crypto/timing-safe-equal";
 import type { Refusal } from "./check.ts";
-import { readSecretFile } from "./secret_file.ts";
+import { readSecretFile } from "../platform/files/secret_file.ts";
 
 /** The setting of a secret that is in an environment variable. */
 export const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;

@@ -36,6 +36,8 @@ export interface SignedRequest {
   notes: Problem[];
   /** The steps that failed, likewise: their conditions will refuse the request. */
   problems: Problem[];
+  /** True when a secret itself is in it. */
+  reveals: boolean;
 }
 
 /** Adds to a request what a trigger's conditions ask for. Secrets are in clear, or `{env:NAME}`. */
@@ -54,9 +56,11 @@ export async function signRequest(
   );
   const notes: Problem[] = [];
   const problems: Problem[] = [];
+  let reveals = false;
   for (const { step, index } of steps.sort((a, b) => a.step.order - b.step.order)) {
     try {
       const detail = await step.run();
+      reveals ||= step.reveals === true;
       if (detail !== undefined) notes.push({ pointer: `/${index}`, detail });
     } catch (error) {
       problems.push({ pointer: `/${index}`, detail: messageOf(error) });
@@ -68,5 +72,6 @@ export async function signRequest(
     body: draft.body,
     notes,
     problems,
+    reveals,
   };
 }

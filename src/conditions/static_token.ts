@@ -193,7 +193,8 @@ function tokensOf(texts: string | string[] | Refusal, field: TokenPlace): Uint8A
 }
 
 function sign(settings: StaticTokenSettings, context: SigningContext): SigningStep[] {
-  return [{ order: STEP_ORDER.beforeSigning, run: () => putToken(settings, context) }];
+  const run = () => putToken(settings, context);
+  return [{ order: STEP_ORDER.beforeSigning, run, reveals: true }];
 }
 
 function putToken(settings: StaticTokenSettings, { draft, env }: SigningContext): string {

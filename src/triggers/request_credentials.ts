@@ -16,42 +16,6 @@ const NOT_IN_URL = /[\s"{}]/;
 /** The most texts that are looked for. With more, any text may hold one. */
 const TEXTS_MAX = 64;
 
-/** The words that say that a header or parameter carries a credential. */
-const CREDENTIAL_WORD =
-  /^(?:auth|bearer|hmac\w*|jwt|otp|pwd|passphrase|passcode|sig|sign|(?:j|php)?sess(?:ion)?id)$|(?:authorization|authentication|token|secret|password|passwd|signature|apikey|accesskey|cookie|credentials?)$/;
-/** The words before `key` that make it a credential. */
-const KEY_WORDS = new Set([
-  "access",
-  "account",
-  "api",
-  "auth",
-  "functions",
-  "integration",
-  "master",
-  "private",
-  "routing",
-  "secret",
-  "service",
-  "shared",
-  "signing",
-  "subscription",
-  "webhook",
-  "write",
-]);
-/** Headers that carry credentials although their names do not say so. */
-const CREDENTIAL_HEADERS = new Set(["verif-hash", "x-amzn-oidc-data", "x-plaid-verification"]);
-
-/** Returns true for the name of a header or parameter that carries a credential, such as `apiKey`. */
-export function isCredentialName(name: string): boolean {
-  if (CREDENTIAL_HEADERS.has(name)) return true;
-  const words = name.replace(/([a-z\d])([A-Z])/g, "$1_$2").toLowerCase().split(/[^a-z\d]+/);
-  return words.some((word, index) =>
-    CREDENTIAL_WORD.test(word) ||
-    (word === "key" && KEY_WORDS.has(words[index - 1] ?? "")) ||
-    (word === "id" && words[index - 1] === "session")
-  );
-}
-
 /** The texts that are credentials of one request, as they came and decoded. */
 export class RequestCredentials {
   readonly #texts = new Set<string>();

@@ -6,16 +6,12 @@
 import { hash } from "node:crypto";
 import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../conditions/request.ts";
+import { isCredentialName } from "../platform/network/credential_names.ts";
 import type { LaunchFacts } from "../store/records/runs.ts";
 import { recordBytes } from "../store/records/record_size.ts";
 import { type RequestFacts, shownId } from "../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "./prepare.ts";
-import {
-  formDecode,
-  isCredentialName,
-  RequestCredentials,
-  shownUrl,
-} from "./request_credentials.ts";
+import { formDecode, RequestCredentials, shownUrl } from "./request_credentials.ts";
 import { sentStatus } from "./sent_status.ts";
 import { MORE, ValueRoom } from "./value_room.ts";
 
@@ -43,13 +39,20 @@ export const DELIVERY_ID_HEADERS: readonly string[] = [
 const SHOWN_HEADERS = new Set([
   ...DELIVERY_ID_HEADERS,
   "accept",
+  "accept-charset",
+  "accept-encoding",
+  "accept-language",
   "box-delivery-timestamp",
+  "cache-control",
+  "connection",
   "content-encoding",
   "content-length",
   "content-type",
   "date",
   "host",
+  "pragma",
   "svix-timestamp",
+  "transfer-encoding",
   "twitch-eventsub-message-timestamp",
   "twitch-eventsub-message-type",
   "user-agent",
@@ -82,9 +85,6 @@ const LEFT_OUT_HEADERS = new Set([
   "tracestate",
   "transfer-encoding",
 ]);
-/** Names of parameters in which a sender that is refused may have put its credential. */
-const SUSPECT_NAME =
-  /auth|token|key|secret|sign|cookie|passw|credential|session|hmac|digest|jwt|otp|hash|code/i;
 const HIDDEN = "********";
 const NAME_LENGTH_MAX = 100;
 const VALUE_LENGTH_MAX = 200;
@@ -154,8 +154,8 @@ export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): R
       !credentials.isIn(value);
     headers[name.slice(0, NAME_LENGTH_MAX)] = isShown ? value.slice(0, VALUE_LENGTH_MAX) : HIDDEN;
   }
-  // A sender that fails may have put its credential at a place of another name.
-  const isHidden = (name: string) => treatment.queryCredentials.size > 0 || SUSPECT_NAME.test(name);
+  const isHidden = (name: string) =>
+    treatment.queryCredentials.size > 0 || isCredentialName(name, "possibly");
   return {
     method,
     remote_ip,

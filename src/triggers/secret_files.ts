@@ -5,7 +5,7 @@
  * @module
  */
 import { SECRET_FILE, type SecretSetting, secretText } from "../conditions/secret.ts";
-import { fileVersion } from "../conditions/secret_file.ts";
+import { fileVersion } from "../platform/files/secret_file.ts";
 
 /** The time between two looks at the files of a trigger. */
 const LOOK_MS = 1_000;

@@ -5,7 +5,7 @@
  * @module
  */
 import { SECRET_FILE, valueOf, VARIABLE } from "../conditions/secret.ts";
-import { readSecretFile } from "../conditions/secret_file.ts";
+import { readSecretFile } from "../platform/files/secret_file.ts";
 import type { Problem } from "../platform/errors.ts";
 import { mapSecrets } from "./secrets.ts";
 

@@ -1,7 +1,7 @@
 /** Secrets in files: a new secret takes effect without a restart, and a file that is not there is told. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
-import { readSecretFile } from "../../src/conditions/secret_file.ts";
+import { readSecretFile } from "../../src/platform/files/secret_file.ts";
 import { HMAC_CONDITION, signature, startService, TestClock } from "../data.ts";
 import { temporaryFolder } from "../surroundings.ts";
 

@@ -12,6 +12,7 @@ import {
   isCelList,
   isCelMap,
 } from "@bufbuild/cel";
+import { isCredentialName } from "../../platform/network/credential_names.ts";
 import { truncate } from "../../platform/text/display.ts";
 import { type Bindings, type Clause, conversion } from "./expression.ts";
 import type { Refusal } from "../check.ts";
@@ -81,7 +82,10 @@ function operandsOf(clause: Clause, { bindings }: Evaluation, censor: Censor): s
 type Censor = (text: string) => string;
 
 function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): Censor {
-  const credentials = fields.flatMap((field) => readCredentials(request, field));
+  const credentials = [
+    ...fields.flatMap((field) => readCredentials(request, field)),
+    ...suspectsIn(request),
+  ];
   return (text) => {
     const searched = text.slice(0, SEARCHED_CHARACTERS_MAX);
     const shown = text.slice(0, SHOWN_CHARACTERS_MAX).replace(/^"|"$/g, "");
@@ -92,6 +96,15 @@ function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): C
     });
     return isSecret ? "not shown" : truncate(text, SHOWN_CHARACTERS_MAX);
   };
+}
+
+/** Returns the values of headers and parameters whose names say that they are credentials. */
+function suspectsIn({ headers, query }: LaunchRequest): string[] {
+  return [...headers, ...query]
+    .filter(([name, value]) =>
+      value.length >= CREDENTIAL_PART_CHARACTERS_MIN && isCredentialName(name)
+    )
+    .map(([, value]) => value);
 }
 
 function show(value: CelValue): string {

@@ -22,6 +22,8 @@ export interface SigningStep {
   order: number;
   /** @returns a sentence that says what was done, without secrets */
   run(): string | undefined | Promise<string>;
+  /** It puts a secret itself into the request, and not what is made with it. */
+  reveals?: true;
 }
 
 /** The request in the making, and the parts that steps use. */

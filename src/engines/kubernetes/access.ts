@@ -37,10 +37,10 @@ export async function readAccess(settings: KubernetesSettings): Promise<Access> 
   return {
     server,
     ca,
-    token: token === undefined ? undefined : await readCredential(token),
+    token: token === undefined ? undefined : readCredential(token),
     client: client_cert === undefined || client_key === undefined ? undefined : {
-      cert: await readCredential(client_cert),
-      key: await readCredential(client_key),
+      cert: readCredential(client_cert),
+      key: readCredential(client_key),
     },
   };
 }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { ActionError, messageOf } from "../../platform/errors.ts";
+import { ActionError } from "../../platform/errors.ts";
+import { tryReadSecretFile } from "../../platform/files/secret_file.ts";
 
 /** The form of a credential in settings: an environment variable of the service, or a file. */
 export const CREDENTIAL_PLACE = /^\{(env):([A-Za-z_][A-Za-z0-9_]*)\}$|^\{(file):(\/[^{}]+)\}$/;
@@ -13,16 +14,14 @@ export const CREDENTIAL_PLACE = /^\{(env):([A-Za-z_][A-Za-z0-9_]*)\}$|^\{(file):
  *
  * @throws {ActionError} when there is none
  */
-export async function readCredential(place: string): Promise<string> {
+export function readCredential(place: string): string {
   const [, , variable, , path] = CREDENTIAL_PLACE.exec(place) ?? [];
   if (variable !== undefined) {
     const value = Deno.env.get(variable);
     if (value) return value.trim();
     throw new ActionError(`Cannot read the credential ${place}: the variable is not set`);
   }
-  try {
-    return (await Deno.readTextFile(path ?? "")).trim();
-  } catch (error) {
-    throw new ActionError(`Cannot read the credential ${place}: ${messageOf(error)}`);
-  }
+  const read = tryReadSecretFile(path ?? "");
+  if ("text" in read) return read.text.trim();
+  throw new ActionError(`Cannot read the credential ${place}: ${read.problem}`);
 }

@@ -61,7 +61,7 @@ export class RestClient {
       redirect: "manual",
       headers: {
         "x-slurm-user-name": user,
-        "x-slurm-user-token": await readCredential(token),
+        "x-slurm-user-token": readCredential(token),
         accept: "application/json",
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },

@@ -10,7 +10,10 @@ import { type SignedRequest, signRequest } from "../../conditions/sign_request.t
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import { requireScope } from "./access.ts";
 import { answer, input, problem, text } from "./answer.ts";
+import { audited } from "./audit_trail.ts";
+import type { Authenticated } from "./auth.ts";
 import { found } from "./finder.ts";
 import { PAYLOAD_BODY_BYTES_MAX } from "./input.ts";
 import { operation } from "./operation.ts";
@@ -121,11 +124,26 @@ export const tryOutOperations = [
     scope: "operate",
     isTrial: true,
     summary: "Make a request that the trigger's conditions accept",
+    description:
+      "Where a token or a password of the trigger is in the request, it needs the scope " +
+      "`admin`, and is written into the audit log.",
     body,
     answers: { 200: { schema: signedRequest } },
     async perform({ api, context, params: { id }, body }) {
       const prepared = await found("trigger", id, api.triggers.prepared(id));
-      return context.json(await signForTrigger(api, prepared, body));
+      const { reveals, ...signed } = await signForTrigger(api, prepared, body);
+      const perform = () => Promise.resolve(context.json(signed));
+      if (!reveals) return await perform();
+      // The caller has put it there.
+      const authenticated: Authenticated = context.env;
+      requireScope(authenticated.access, { method: "post", scope: "admin" });
+      const operation = "signRequest";
+      const path = `/triggers/${id}/sign/`;
+      return await audited(
+        { operation, path, name: id, told: undefined, perform },
+        authenticated,
+        api,
+      );
     },
   }),
 ];
@@ -179,7 +197,7 @@ export function requestOf(
 }
 
 /** A request that a trigger's conditions let pass, as JSON has it. */
-export interface SignedResult extends Omit<SignedRequest, "body"> {
+export interface SignedResult extends Omit<SignedRequest, "body" | "reveals"> {
   body_base64: string;
 }
 
@@ -188,7 +206,7 @@ async function signForTrigger(
   operator: Operator,
   { trigger, conditions }: PreparedTrigger,
   input: unknown,
-): Promise<SignedResult> {
+): Promise<SignedResult & Pick<SignedRequest, "reveals">> {
   const { method, headers, query, ...rest } = read(input);
   const { body, ...signed } = await signRequest(conditions, {
     method,

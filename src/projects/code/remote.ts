@@ -13,6 +13,8 @@ import { shellQuote } from "../../platform/shell.ts";
 const SECRET_LENGTH_MIN = 4;
 const SCHEMES = ["https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"];
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
+/** A user, a host or a path that ssh takes for an option. */
+const OPTION = /^\[?(?:[^:/]*@)?\[?-|^[^:]*:-/;
 const VARIABLE = /^\{env:([A-Za-z_][A-Za-z0-9_]*)\}$/;
 /** A user name and a password, each a text or a variable. */
 const USER_INFO = /^(\{env:[A-Za-z_]\w*\}|[^:{}]*)(?::(\{env:[A-Za-z_]\w*\}|[^{}]*))?$/;
@@ -155,6 +157,9 @@ function readAddress(address: string): Address | string {
   if (/^-|^[\w+.-]+::|\p{Cc}/u.test(address) || address === "") {
     return "a URL, host:path or a path";
   }
+  if (isSshAddress(address) && OPTION.test(partsForSsh(address))) {
+    return 'a user, a host and a path that do not begin with "-", which ssh takes for an option';
+  }
   const plain = { url: address, username: "", password: "" };
   const scheme = SCHEME.exec(address)?.[1]?.toLowerCase();
   if (scheme === undefined) return address.includes("{env:") ? VARIABLE_EXPECTED : plain;
@@ -175,6 +180,13 @@ function readAddress(address: string): Address | string {
   // Many servers take a token as the name alone.
   if (!VARIABLE.test(password === "" ? username : password)) return VARIABLE_EXPECTED;
   return { url: url.href, username, password };
+}
+
+/** Returns the user, host and path of an address as git hands them to ssh. */
+function partsForSsh(address: string): string {
+  const [, afterScheme] = /:\/\/(.*)$/.exec(address) ?? [];
+  // git decodes those of a URL.
+  return afterScheme === undefined ? address : percentDecode(afterScheme.replace(/[/?#].*$/, ""));
 }
 
 function valueOf(written: string, env: RemoteAccess["env"]): string {

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { changesBetween } from "../../../src/store/records/audit_changes.ts";
 import { applyText } from "../../../src/config/apply_text.ts";
-import { ADMIN_TOKEN, startService } from "../../data.ts";
+import { ADMIN_TOKEN, HMAC_CONDITION, startService } from "../../data.ts";
 
 Deno.test("each change is written with its author, address and values; secrets are masked", async () => {
   await using service = await startService();
@@ -160,4 +160,38 @@ Deno.test("what a file changes at start is written, and nothing where it changes
   assertEquals(told, [[author, "", "replaceTrigger"], [author, "", "createTrigger"]]);
   assertEquals(results[0].changes, [{ pointer: "/enabled", before: true, after: false }]);
   assert(!JSON.stringify(results).includes("a-secret-in-a-file"));
+});
+
+Deno.test("a request with a token of the trigger is signed for admins alone, and that is written", async () => {
+  await using service = await startService();
+  const secrets = ["a-secret-of-the-sender-1"];
+  const conditions: [name: string, condition: object, revealsSecret: boolean][] = [
+    ["header", { type: "static_token", in: "header", name: "X-Token", secrets }, true],
+    ["body", { type: "static_token", in: "body", name: "token", secrets }, true],
+    ["password", { type: "static_token", basic: {}, secrets }, true],
+    ["signature", { ...HMAC_CONDITION, secrets }, false],
+  ];
+  const { body: { token } } = await service.api("POST", "tokens/", { name: "o", scope: "operate" });
+  for (const [name, condition, revealsSecret] of conditions) {
+    const { id } = await service.trigger({ name, conditions: [condition] });
+    const answer = await fetch(`${service.url}/api/v0/triggers/${id}/sign/`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify({ body: "{}" }),
+    });
+    const text = await answer.text();
+    assertEquals(
+      [answer.status, text.includes("admin")],
+      revealsSecret ? [403, true] : [200, false],
+    );
+    const signed = await service.api("POST", `triggers/${id}/sign/`, { body: "{}" });
+    assertEquals([signed.status, signed.body.reveals], [200, undefined]);
+    const { body: { results: [latest] } } = await service.api("GET", "audit/?limit=1");
+    assertEquals(
+      [latest.operation, latest.path, latest.changes.length === 0],
+      revealsSecret
+        ? ["signRequest", `/triggers/${id}/sign/`, true]
+        : ["createTrigger", "/triggers/", false],
+    );
+  }
 });

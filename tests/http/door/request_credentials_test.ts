@@ -100,3 +100,58 @@ Deno.test("a secret of a header is shown in no other header and not in the query
     assertEquals(run.request.query, "a=********&b=1");
   }
 });
+
+Deno.test("a parameter that is named like a credential is masked, whatever became of its request", async () => {
+  await using service = await startService();
+  const conditions = (expression: string) => [
+    { type: "static_token", in: "header", name: "x-token", secrets: ["the-token-of-the-test"] },
+    { type: "payload_filter", expression },
+    { type: "deduplication", in: "header", name: "x-id" },
+  ];
+  const { id, url } = await service.trigger({
+    conditions: conditions("query['a'] == '1'"),
+    keep_refused: "1h",
+  });
+  const names = ["sig", "pwd", "passphrase", "bearer", "phpsessid", "PHPSESSID", "sessid", "%73ig"];
+  const value = "what-nobody-may-see";
+  const query = `?a=1&${names.map((name) => `${name}=${value}`).join("&")}`;
+  const shown = `a=1&${names.map((name) => `${name}=********`).join("&")}`;
+  const token = "the-token-of-the-test";
+  const cases: [outcome: string, sent: { headers: Record<string, string>; query?: string }][] = [
+    ["accepted", { headers: { "x-token": token, "x-id": "1" } }],
+    ["repeat", { headers: { "x-token": token, "x-id": "1" } }],
+    ["filtered", {
+      headers: { "x-token": token, "x-id": "2" },
+      query: query.replace("a=1", "a=2"),
+    }],
+    ["refused", { headers: { "x-token": "wrong", "x-id": "3" } }],
+  ];
+  for (const [outcome, { headers, query: sent = query }] of cases) {
+    const languages = { "accept-encoding": "gzip", "accept-language": "fi" };
+    const answer = await fetch(url + sent, {
+      method: "POST",
+      headers: { ...headers, ...languages },
+    });
+    await answer.body?.cancel();
+    const delivery = await details(service, `outcome=${outcome}`);
+    assertEquals(delivery.query, outcome === "filtered" ? shown.replace("a=1", "a=2") : shown);
+    // A run keeps no header that says nothing of its sender.
+    const expected = outcome === "accepted" ? [undefined, undefined] : ["gzip", "fi"];
+    assertEquals(Object.keys(languages).map((name) => delivery.headers[name]), expected);
+    const { body: log } = await service.api("GET", `triggers/${id}/log/`);
+    for (const text of [delivery, log].map((each) => JSON.stringify(each))) {
+      assert(!text.includes(value), `${outcome}: ${text}`);
+    }
+  }
+  // A filter that reads one says nothing of its value.
+  await service.api("PATCH", `triggers/${id}/`, { conditions: conditions("query['pwd'] == 'x'") });
+  await (await fetch(url + query, { method: "POST", headers: { "x-token": token, "x-id": "5" } }))
+    .body?.cancel();
+  const filtered = await eventually(async () => {
+    const { body } = await service.api("GET", `triggers/${id}/log/`);
+    return body.results.find((entry: { reason?: string; found?: string }) =>
+      entry.found?.includes("pwd")
+    );
+  }, { what: "the refusal by the filter" });
+  assertEquals(filtered.found, 'query["pwd"] is not shown');
+});

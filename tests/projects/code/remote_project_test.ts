@@ -56,6 +56,16 @@ Deno.test("project: addresses that hold a password or are none are refused, and 
     ["ftp://robot:s3cr3t@git.example.com/x.git", /one of https, http, ssh/],
     ["ext::sh -c true", /a URL, host:path or a path/],
     ["--upload-pack=x", /a URL, host:path or a path/],
+    ...[
+      "ssh://-oProxyCommand=x/y",
+      "ssh://-oProxyCommand=x@h/y",
+      "ssh://git@-oProxyCommand=x/y",
+      "ssh://%2doProxyCommand=x/y",
+      "git+ssh://git@%2DoProxyCommand=x/y",
+      "git@-oProxyCommand=x:y",
+      "[git@-oProxyCommand=x:22]:y",
+      "git@git.example.com:-y",
+    ].map((address): [string, RegExp] => [address, /begin with "-", which ssh takes/]),
     ["a\nb", /a URL, host:path or a path/],
     ["", /a URL, host:path or a path/],
     [`https://robot:s3cr3t@git.example.com/${"x".repeat(2_048)}`, /at most 2048 characters/],
@@ -70,7 +80,14 @@ Deno.test("project: addresses that hold a password or are none are refused, and 
 
 Deno.test("project: a deploy key is an absolute path, of a repository that ssh opens", () => {
   const deploy_key = "/etc/hooklaunch/deploy key";
-  for (const repository of ["git@git.example.com:x.git", "ssh://git.example.com/x", "h:x"]) {
+  for (
+    const repository of [
+      "git@git.example.com:x.git",
+      "ssh://git.example.com/x",
+      "h:x",
+      "git@h-x:y-/-",
+    ]
+  ) {
     const project = parseProject({ name: "p", repository, deploy_key });
     assertEquals(project, {
       name: "p",

@@ -1,6 +1,6 @@
 /** Names of headers and parameters that carry credentials, and those that only resemble them. */
 import { assertEquals } from "@std/assert";
-import { isCredentialName } from "../../src/triggers/request_credentials.ts";
+import { isCredentialName } from "../../../src/platform/network/credential_names.ts";
 
 const CREDENTIALS = [
   "access_token",
@@ -10,12 +10,17 @@ const CREDENTIALS = [
   "api_key",
   "apikey",
   "auth",
+  "bearer",
   "authorization",
   "client_secret",
   "cookie",
   "hmac",
   "ocp-apim-subscription-key",
+  "passphrase",
   "password",
+  "phpsessid",
+  "pwd",
+  "sessid",
   "sessionId",
   "sig",
   "user[password]",
@@ -45,6 +50,15 @@ const OTHERS = [
   "x-promo-code",
 ];
 
+/** Those that are masked where a request was refused. */
+const SUSPECTS = ["author", "code", "content-digest", "design", "hash", "key", "pass", "session"];
+
 Deno.test("a name that says so carries a credential, one that only resembles it does not", () => {
   assertEquals([...CREDENTIALS, ...OTHERS].filter(isCredentialName), CREDENTIALS);
+  // What is masked where a request was accepted is masked where one was refused.
+  const suspects = [...CREDENTIALS, ...SUSPECTS];
+  assertEquals(suspects.filter((name) => isCredentialName(name, "possibly")), suspects);
+  for (const name of ["ref", "event", "delivery", "page", "x-model"]) {
+    assertEquals(isCredentialName(name, "possibly"), false, name);
+  }
 });
