@@ -16,7 +16,7 @@ const NETWORKS_MAX = 10_000;
 
 /** The outcome of looking a token up. */
 export interface Looked<T> {
-  /** What the token opens; undefined where it is wrong, or was not looked up. */
+  /** The value that the token opens; undefined where it is wrong, or was not looked up. */
   found?: T;
   /** The seconds for which its sender is refused; 0 when it is not. */
   wait_s: number;
