@@ -5,6 +5,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
+import { againstTable, measureAgainst } from "./against.ts";
 import { Bench } from "./bench.ts";
 import { measureBoot } from "./boot.ts";
 import { measureCleanup } from "./cleanup.ts";
@@ -53,9 +54,12 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 
 const USAGE = `Usage: deno task bench [--quick] [--json] [part …]
+       deno task bench --against COMMIT [--quick] [--json]
 
   --quick   short rows, and 20,000 stored runs instead of 1,000,000: for trying it out
   --json    print the rows as JSON, when all are measured
+  --against COMMIT
+            measure launches of this checkout and of that commit in turn, instead of the parts
 
 Parts, all of them unless some are named:
 ${Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`).join("\n")}
@@ -64,17 +68,24 @@ Everything is written to a new folder below TMPDIR, which should be on a disk li
 
 /** Commands that it needs, and Debian's packages of them. */
 const NEEDED = { git: "git", bash: "bash" };
-const NEEDED_FOR_LOAD = { wrk: "wrk", webhook: "webhook" };
+const NEEDED_FOR_LOAD = { wrk: "wrk" };
+const NEEDED_TO_COMPARE = { webhook: "webhook" };
 
-const { values: { quick, json, help }, positionals } = parseArguments();
+const { values: { quick, json, help, against }, positionals } = parseArguments();
 if (help) {
   console.log(USAGE);
   Deno.exit(0);
 }
 const names = positionals.length === 0 ? Object.keys(PARTS) : positionals;
-if (names.some((name) => !(name in PARTS))) fail(USAGE);
+if (names.some((name) => !(name in PARTS)) || against !== undefined && positionals.length > 0) {
+  fail(USAGE);
+}
 const makesLoad = names.some((name) => PARTS[name]?.needsNoLoad !== true);
-const needed = { ...NEEDED, ...(makesLoad ? NEEDED_FOR_LOAD : {}) };
+const needed = {
+  ...NEEDED,
+  ...(makesLoad || against !== undefined ? NEEDED_FOR_LOAD : {}),
+  ...(makesLoad && against === undefined ? NEEDED_TO_COMPARE : {}),
+};
 const missing = Object.entries(needed).filter(([command]) => !isInstalled(command));
 if (missing.length > 0) {
   const packages = missing.map(([, name]) => name).join(" ");
@@ -93,6 +104,15 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     await bench.close();
     Deno.exit(1);
   });
+}
+if (against !== undefined) {
+  try {
+    const pairs = await measureAgainst(bench, against);
+    console.log(json ? JSON.stringify(pairs, null, 2) : againstTable(pairs, against));
+  } finally {
+    await bench.close();
+  }
+  Deno.exit(0);
 }
 const began_ms = performance.now();
 let hasFailed = false;
@@ -127,7 +147,7 @@ async function measurePart(name: string): Promise<void> {
 function parseArguments() {
   try {
     const flag = { type: "boolean", default: false } as const;
-    const options = { quick: flag, json: flag, help: flag };
+    const options = { quick: flag, json: flag, help: flag, against: { type: "string" } } as const;
     return parseArgs({ options, allowPositionals: true });
   } catch {
     fail(USAGE);

@@ -72,7 +72,8 @@ export function wireText({ method, path, headers, body }: Sent): string {
     .join("\r\n");
 }
 
-function post(target: string, headers: Record<string, string>, body: string): Sent {
+/** A request to a trigger's launch URL, or to a path below it. */
+export function post(target: string, headers: Record<string, string>, body: string): Sent {
   return {
     method: "POST",
     path: `/api/v0/launch/${target}`,

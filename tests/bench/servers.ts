@@ -31,10 +31,8 @@ export interface Server extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** The command of the task, without the check of the version before it. */
-const START = config.tasks.start.command.split(" && ").at(-1)?.split(" ") ?? [];
 /** What the service is told of its memory, wherever it runs. */
-const V8_FLAGS = START.filter((word) => word.startsWith("--v8-flags="));
+const V8_FLAGS = startCommand(config).filter((word) => word.startsWith("--v8-flags="));
 const ROOT = new URL("../../", import.meta.url).pathname;
 const STOP_WITHIN_MS = 20_000;
 const START_WITHIN_MS = 60_000;
@@ -72,23 +70,55 @@ export async function measuredOn<T>(
   return await measure(server);
 }
 
+/** The command `serve`, as a process. */
+export interface ServeProcess extends Server {
+  readonly pid: number;
+  readonly ended: Promise<unknown>;
+}
+
+/** A checkout to start the service from, other than this one. */
+export interface Checkout {
+  root: string;
+  config: TaskConfig;
+}
+
+/** The part of a checkout's `deno.json` that starts the service. */
+export interface TaskConfig {
+  tasks: { start: { command: string } };
+}
+
 /** Starts the command `serve` on a data folder, as `deno task start` does. It may not listen yet. */
-export function spawnServe(bench: Bench, data: string): Server {
+export function spawnServe(
+  bench: Bench,
+  data: string,
+  { root, config: { tasks } }: Checkout = { root: ROOT, config },
+  more: readonly string[] = [],
+): ServeProcess {
   const port = freePort();
+  const start = startCommand({ tasks });
   const isVariable = (word: string) => /^[A-Z_]+=/.test(word);
-  const [command = "deno", ...args] = START.filter((word) => !isVariable(word));
-  const variables = START.filter(isVariable).map((word) => word.split("=", 2));
+  const [command = "deno", ...args] = start.filter((word) => !isVariable(word));
+  const variables = start.filter(isVariable).map((word) => word.split("=", 2));
   // The hourly cleanup, should it come just now, is to find nothing.
   const kept = ["--retention-days", "3650"];
   const flags = ["--dev", "--port", String(port), "--data", data, "--log-level", "error", ...kept];
   const child = bench.spawn(command === "deno" ? Deno.execPath() : command, {
-    args: [...args, ...flags],
-    cwd: ROOT,
+    args: [...args, ...flags, ...more],
+    cwd: root,
     env: { ...Object.fromEntries(variables), HOOKLAUNCH_ADMIN_TOKEN: OPERATORS_TOKEN },
     stdin: "null",
     stdout: "null",
   });
-  return serverOf(child, port, () => child.kill("SIGTERM"));
+  return {
+    ...serverOf(child, port, () => child.kill("SIGTERM")),
+    pid: child.pid,
+    ended: child.status,
+  };
+}
+
+/** Returns the command of the task `start`, without the check of the version before it. */
+function startCommand({ tasks }: TaskConfig): string[] {
+  return tasks.start.command.split(" && ").at(-1)?.split(" ") ?? [];
 }
 
 /** Starts adnanh/webhook with so many hooks, which want the same signature as the triggers. */

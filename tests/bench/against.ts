@@ -1,0 +1,245 @@
+/**
+ * This checkout against one commit, in pairs: both services run, and take turns. A launch has HMAC, a rate
+ * limit, 1 KiB, and the action `fetch_repository`.
+ *
+ * Ratios of single figures say little on a machine whose speed drifts: what counts is the median of the
+ * ratios of all pairs, and the processor time, which others on the machine hardly change.
+ *
+ * @module
+ */
+import type { Bench } from "./bench.ts";
+import { pause, quantile, run } from "./measuring.ts";
+import { makeProject } from "./project.ts";
+import { launches, post, SECRET, type Sent, sign, triggerId } from "./requests.ts";
+import { type Checkout, metrics, type ServeProcess, settled, spawnServe } from "./servers.ts";
+import { load, underLoad } from "./wrk.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+/** The clock ticks of a second in `/proc`, as `getconf CLK_TCK` says on Linux. */
+const TICKS_PER_S = 100;
+const ACCEPTED_WITHIN_MS = 120_000;
+const SETTLED_WITHIN_MS = 120_000;
+const POLL_MS = 2;
+const MIB = 1024 * 1024;
+const CONNECTIONS = [32, 128];
+const POLL_CONNECTIONS = 32;
+
+/** One figure of both, measured one after the other. */
+export interface Pair {
+  what: string;
+  unit: string;
+  now: number;
+  then: number;
+}
+
+/** A figure of one of both. */
+type Figure = readonly [what: string, unit: string, value: number];
+
+/** A service that runs from one of the checkouts. */
+interface Contender {
+  server: ServeProcess;
+  start_ms: number;
+}
+
+/** Measures each figure in turn, and returns all pairs. */
+export async function measureAgainst(bench: Bench, commit: string): Promise<Pair[]> {
+  await using then = await checkedOut(bench, commit);
+  const now: Checkout = { root: ROOT, config: await tasksOf(ROOT) };
+  await using first = await contender(bench, now);
+  await using second = await contender(bench, then);
+  const pairs = [pairOf("start to first accepted launch", "ms", [first.start_ms, second.start_ms])];
+  const rounds = bench.isQuick ? 4 : 10;
+  for (let round = 0; round < rounds; round++) {
+    pairs.push(...await inPairs([first, second], round, (one) => figuresOf(bench, one)));
+  }
+  return pairs;
+}
+
+/** Returns a line for each figure: the medians of both, and the ratio of each pair. */
+export function againstTable(pairs: readonly Pair[], commit: string): string {
+  const head = ["figure".padEnd(46), "now".padStart(12), commit.slice(0, 8).padStart(12)];
+  const lines = Map.groupBy(pairs, ({ what }) => what).values().map((found) => {
+    const unit = found[0]?.unit ?? "";
+    const ratios = found.map(({ now, then }) => now / then);
+    const middle = (values: readonly number[]) => quantile(values, 0.5);
+    const figure = (value: number) => `${value.toFixed(value < 100 ? 1 : 0)} ${unit}`.padStart(12);
+    return [
+      (found[0]?.what ?? "").padEnd(46),
+      figure(middle(found.map(({ now }) => now))),
+      figure(middle(found.map(({ then }) => then))),
+      middle(ratios).toFixed(2).padStart(8),
+      `  ${quantile(ratios, 0).toFixed(2)}–${quantile(ratios, 1).toFixed(2)}`,
+    ].join("");
+  });
+  return [[...head, "ratio".padStart(8), "  of pairs"].join(""), ...lines].join("\n");
+}
+
+/** Checks a commit out into a temporary folder. */
+async function checkedOut(bench: Bench, commit: string): Promise<Checkout & AsyncDisposable> {
+  const root = `${bench.folder}/against`;
+  await run("git", ["worktree", "add", "--quiet", "--detach", root, commit], ROOT);
+  return bench.owned({
+    root,
+    config: await tasksOf(root),
+    [Symbol.asyncDispose]: () => run("git", ["worktree", "remove", "--force", root], ROOT),
+  });
+}
+
+async function tasksOf(root: string): Promise<Checkout["config"]> {
+  return JSON.parse(await Deno.readTextFile(`${root}/deno.json`));
+}
+
+/** Starts the service of a checkout twice: the first start compiles what the second finds compiled. */
+async function contender(
+  bench: Bench,
+  checkout: Checkout,
+): Promise<Contender & AsyncDisposable> {
+  const folder = await Deno.makeTempDir({ dir: bench.folder, prefix: "contender-" });
+  const config = `${folder}/hooklaunch.yaml`;
+  await Deno.writeTextFile(config, JSON.stringify(await configuration(bench)));
+  const start = () => spawnServe(bench, `${folder}/data`, checkout, ["--config", config]);
+  const unmeasured = start();
+  await firstLaunch(unmeasured);
+  await unmeasured.stop();
+  const began_ms = performance.now();
+  const server = start();
+  await firstLaunch(server);
+  const start_ms = performance.now() - began_ms;
+  return { server, start_ms, [Symbol.asyncDispose]: () => server.stop() };
+}
+
+/** What both know under the same names. */
+async function configuration(bench: Bench) {
+  const repository = await makeProject(bench.folder);
+  const header = { header: "X-Signature", prefix: "sha256=" };
+  return {
+    projects: [{ name: "clock", repository }],
+    triggers: [{
+      id: triggerId(0),
+      name: "signed",
+      project: "clock",
+      conditions: [
+        { type: "hmac", algorithm: "sha256", ...header, secrets: [SECRET] },
+        { type: "rate_limit", period: 60, quota: 1_000_000 },
+      ],
+      actions: [{ type: "fetch_repository" }],
+      response: { type: "text", text: "{run_id}" },
+    }],
+  };
+}
+
+/** Waits for the first launch that a service accepts. */
+async function firstLaunch({ port, ended }: ServeProcess): Promise<string> {
+  let hasEnded = false;
+  void ended.then(() => hasEnded = true);
+  const [launch] = launches(1);
+  if (launch === undefined) throw new Error("There is no launch");
+  const until_ms = performance.now() + ACCEPTED_WITHIN_MS;
+  for (;;) {
+    try {
+      return await send(port, launch);
+    } catch (error) {
+      const isOver = hasEnded || performance.now() > until_ms;
+      if (!(error instanceof TypeError) || isOver) throw error;
+      // It does not listen yet.
+      await pause(POLL_MS);
+    }
+  }
+}
+
+async function send(port: number, { method, path, headers, body }: Sent): Promise<string> {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, body });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`A request was answered ${answer.status}: ${text}`);
+  return text;
+}
+
+/** Measures both, every other time the second first. */
+async function inPairs(
+  [first, second]: readonly [Contender, Contender],
+  round: number,
+  measure: (one: Contender) => Promise<Figure[]>,
+): Promise<Pair[]> {
+  const isFirst = round % 2 === 0;
+  const earlier = await measure(isFirst ? first : second);
+  const later = await measure(isFirst ? second : first);
+  const [now, then] = isFirst ? [earlier, later] : [later, earlier];
+  return now.map(([what, unit, value], index) =>
+    pairOf(what, unit, [value, then[index]?.[2] ?? NaN])
+  );
+}
+
+function pairOf(what: string, unit: string, [now, then]: readonly [number, number]): Pair {
+  return { what, unit, now, then };
+}
+
+async function figuresOf(bench: Bench, { server }: Contender): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const connections of CONNECTIONS) {
+    figures.push(...await launchFigures(bench, server, connections));
+  }
+  const body = JSON.stringify({ run_id: await firstLaunch(server) });
+  await settled(server.port, SETTLED_WITHIN_MS);
+  const poll = post(`${triggerId(0)}/run`, { "x-signature": sign(body) }, body);
+  const load = { port: server.port, connections: POLL_CONNECTIONS, requests: [poll] };
+  const { per_second } = await underLoad(bench, "accepted", load);
+  return [...figures, [
+    `${POLL_CONNECTIONS} connections, run info with HMAC`,
+    "/s",
+    per_second,
+  ]];
+}
+
+async function launchFigures(
+  bench: Bench,
+  { port, pid }: ServeProcess,
+  connections: number,
+): Promise<Figure[]> {
+  const requests = launches(1);
+  await load(bench, { port, connections, requests, seconds: 1 });
+  const before = await look(port, pid);
+  const { p99_ms, failed } = await load(bench, { port, connections, requests });
+  if (failed > 0) throw new Error(`${failed} launches were not answered`);
+  const after = await look(port, pid);
+  // The work that is left would take the processor from what is measured next.
+  if (!await settled(port, SETTLED_WITHIN_MS)) throw new Error("Runs do not come to their end");
+  const last = await look(port, pid);
+  const accepted = after.accepted - before.accepted;
+  const endedMeanwhile = after.ended - before.ended;
+  const seconds = (after.time_ms - before.time_ms) / 1_000;
+  const run_us = (last.cpu_ms - after.cpu_ms) * 1_000 / (last.ended - after.ended);
+  const launch_us = (after.cpu_ms - before.cpu_ms) * 1_000 - endedMeanwhile * run_us;
+  const what = `${connections} connections, `;
+  return [
+    [`${what}launches`, "/s", accepted / seconds],
+    [`${what}p99`, "ms", p99_ms],
+    [`${what}processor time of a launch`, "µs", launch_us / accepted],
+    [`${what}processor time of its run`, "µs", run_us],
+    [`${what}runs that end meanwhile`, "/s", endedMeanwhile / seconds],
+    [`${what}memory at the end`, "MiB", after.rss_mib],
+  ];
+}
+
+/** The counters of a service at one moment. */
+interface Look {
+  time_ms: number;
+  accepted: number;
+  ended: number;
+  rss_mib: number;
+  /** Of all its threads. */
+  cpu_ms: number;
+}
+
+async function look(port: number, pid: number): Promise<Look> {
+  const [accepted = NaN, ended = NaN, bytes = NaN] = await metrics(port, [
+    ["hooklaunch_launch_seconds_count", 'status="200"'],
+    ["hooklaunch_run_seconds_count", ""],
+    ["hooklaunch_memory_bytes", ""],
+  ]);
+  // The name of the command, in parentheses, may hold spaces: user and system time are the 12th and 13th behind it.
+  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
+  const [user = NaN, system = NaN] = stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 13)
+    .map(Number);
+  const cpu_ms = (user + system) * 1_000 / TICKS_PER_S;
+  return { time_ms: performance.now(), accepted, ended, rss_mib: bytes / MIB, cpu_ms };
+}
