@@ -10,7 +10,7 @@ import type { Env } from "./s3/location.ts";
 import type { ArtifactStore } from "./store.ts";
 
 /** The folder of artifacts in the data folder. */
-export const ARTIFACTS_FOLDER = "artifacts";
+const ARTIFACTS_FOLDER = "artifacts";
 
 /**
  * Opens the artifact store that a setting names.

@@ -40,7 +40,7 @@ export interface ExtractedArchive {
   files: number;
 }
 
-export interface ExtractOptions {
+interface ExtractOptions {
   /** An empty folder. */
   folder: string;
   signal: AbortSignal;

@@ -23,14 +23,14 @@ export interface WrittenFile {
 }
 
 /** A complete archive. */
-export interface WrittenArchive {
+interface WrittenArchive {
   /** Bytes of the archive itself. */
   size: number;
   sha256: string;
 }
 
 /** The output of an archive, and the file that holds its manifest until it is added. */
-export interface ArchiveWriterOptions {
+interface ArchiveWriterOptions {
   output: WritableStream<Uint8Array>;
   /** A path for a file of its own. */
   spool: string;

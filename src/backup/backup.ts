@@ -40,7 +40,7 @@ const KEY_ATTEMPTS = 5;
 const PROGRESS_MS = 1_000;
 
 /** The data folder and the target of a backup. */
-export interface BackUpOptions {
+interface BackUpOptions {
   /** The data folder. */
   data: string;
   /** The path of the file, or a stream. */

@@ -41,7 +41,7 @@ const PROJECT_FILES = ["origin.json", "known_hosts"];
 const SNAPSHOT = "~";
 
 /** The source and the target of the contents. */
-export interface ContentsOptions {
+interface ContentsOptions {
   /** The data folder. */
   data: string;
   archive: ArchiveWriter;

@@ -15,18 +15,10 @@ import {
   WorkerLostError,
 } from "../platform/heavy_work/job.ts";
 import { childOf } from "../platform/schema/pointer.ts";
-import { parseBody, type ParsedBody } from "./request.ts";
-
-/** A part of a body: a value, or a value in each element of a list. */
-export interface BodyPart {
-  /** The keys that lead to the value, or to the list; none for a form as a whole. */
-  path: readonly string[];
-  /** The keys that lead from an element of the list to the value. */
-  each?: readonly string[];
-}
+import { type BodyPart, parseBody, type ParsedBody } from "./request.ts";
 
 /** A body, and the part of it that is read. */
-export interface PartInput extends JobInput {
+interface PartInput extends JobInput {
   contentType: string;
   part: BodyPart;
 }

@@ -39,7 +39,7 @@ const schema = settingsObject({
 });
 
 /** The settings of a deduplication. */
-export type DeduplicationSettings = z.infer<typeof schema>;
+type DeduplicationSettings = z.infer<typeof schema>;
 
 /**
  * A repeat within the window is answered with the first run's id and starts nothing. It is decided when a

@@ -36,7 +36,7 @@ export interface Field {
 }
 
 /** A field that is not in the body. */
-export interface HeadField extends Field {
+interface HeadField extends Field {
   in: "header" | "query";
 }
 

@@ -49,7 +49,7 @@ export const EXAMPLES = {
 };
 
 /** The bounds of a timestamp. */
-export interface Freshness {
+interface Freshness {
   format: TimestampFormat;
   /** The greatest distance from the time of receipt, in seconds, to either side. */
   tolerance: number;

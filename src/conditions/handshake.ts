@@ -41,7 +41,7 @@ export interface Handshakes {
 }
 
 /** Makes the HMAC of the echo with the secret that signed the request; undefined where none did. */
-export type SignEcho = (request: LaunchRequest, echo: string) => Promise<string | undefined>;
+type SignEcho = (request: LaunchRequest, echo: string) => Promise<string | undefined>;
 
 /** The handshake of one condition. */
 export interface PreparedHandshake {

@@ -24,7 +24,7 @@ const schema = settingsObject({
 });
 
 /** The settings of an IP allow-list. */
-export type IpAllowlistSettings = z.infer<typeof schema>;
+type IpAllowlistSettings = z.infer<typeof schema>;
 
 /** The client's address is the peer's own, or the one that a trusted proxy names: other headers are ignored. */
 export const ipAllowlist = {

@@ -21,7 +21,7 @@ export interface OwnForm {
 }
 
 /** A public key. */
-export interface PublicKey {
+interface PublicKey {
   key: KeyObject;
   /** The JWK that it was written as. */
   jwk?: JsonWebKey;

@@ -14,7 +14,7 @@ const schema = settingsObject({
 });
 
 /** The settings of a rate limit. */
-export type RateLimitSettings = z.infer<typeof schema>;
+type RateLimitSettings = z.infer<typeof schema>;
 
 /** A limit on accepted launches. The commit that stores a run decides it, by `runs/rate_window.ts`. */
 export const rateLimit = {

@@ -6,11 +6,18 @@
 import { isUtf8 } from "node:buffer";
 import { mediaType } from "../platform/network/media_type.ts";
 import { type BodySize, SHORT_BYTES_MAX, SHORT_NAMES_MAX, sizeOfBody } from "./body_limits.ts";
-import type { BodyPart } from "./body_part.ts";
 
 const TYPE_CHARACTERS_SHOWN_MAX = 100;
 
 const utf8 = new TextDecoder();
+
+/** A part of a body: a value, or a value in each element of a list. */
+export interface BodyPart {
+  /** The keys that lead to the value, or to the list; none for a form as a whole. */
+  path: readonly string[];
+  /** The keys that lead from an element of the list to the value. */
+  each?: readonly string[];
+}
 
 /** A request on a trigger's URL before its body is read. */
 export interface RequestHead {

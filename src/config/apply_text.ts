@@ -20,7 +20,7 @@ import { type Applied, applyConfig, type ApplyTarget, type SavedTrigger } from "
 import { parseConfig } from "./document.ts";
 
 /** The parts of a service that applying a file needs. */
-export interface LocalService extends WarningParts {
+interface LocalService extends WarningParts {
   triggers: TriggerRegistry;
   engines: Pick<Engines, "expectUsable">;
   clock: Clock;

@@ -16,7 +16,7 @@ export interface Page {
 }
 
 /** A group of pages in the table of contents. */
-export interface Section {
+interface Section {
   title: string;
   pages: readonly Page[];
 }

@@ -24,7 +24,6 @@ import { checkAgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
 import { ENGINE_TYPES, engineKind, UnknownEngineError } from "./kinds.ts";
 
-export type { EngineParts, EnginesOptions } from "./engine.ts";
 export { ENGINE_TYPES, engineKind, engineRefusals, UnknownEngineError } from "./kinds.ts";
 
 /** The time that the service's start waits for engines. */
@@ -35,7 +34,7 @@ const RETRY_MS = 10_000;
 const log = getLogger(["hooklaunch", "engine"]);
 
 /** Makes an engine. */
-export type EngineMaker = (parts: EngineParts) => Engine;
+type EngineMaker = (parts: EngineParts) => Engine;
 
 /** Returns the makers of all engines, by type. */
 export function engineMakers(): Readonly<Record<string, EngineMaker>> {

@@ -23,7 +23,7 @@ import { methodNotAllowed, problem, problemOfError, unavailable } from "./proble
 import { runInfoHandler } from "./door/run_info.ts";
 
 /** The parts of the service that routes use. */
-export interface AppParts {
+interface AppParts {
   door: Door;
   operator: Operator;
   /** `HOOKLAUNCH_ADMIN_TOKEN`, if set. */

@@ -40,7 +40,7 @@ const PARTS_MAX = 8_192;
  */
 const DISCARDED_BYTES_MAX = 64 * 1024 * 1024;
 /** A body up to this length is short: it is read in one piece where its length is declared. */
-export const SHORT_BYTES_MAX = FIRST_BYTES_MAX;
+const SHORT_BYTES_MAX = FIRST_BYTES_MAX;
 
 /**
  * Of this many short bodies, one is read as a stream. Deno 2.9 reads what a connection sends into a buffer

@@ -31,7 +31,7 @@ export type StreamFailure = "too_large" | "too_many_parts" | "no_memory" | "cut_
 export type StreamedBody = { bytes: Uint8Array<ArrayBuffer> } | { failure: StreamFailure };
 
 /** The limits of one body. */
-export interface StreamLimits {
+interface StreamLimits {
   limit_bytes: number;
   /** The declared length; infinite where none is declared. */
   declared_bytes: number;
@@ -41,7 +41,7 @@ export interface StreamLimits {
 }
 
 /** The memory that a body takes. */
-export interface StreamMemory {
+interface StreamMemory {
   /** Takes a number of bytes in place of those before; returns false when so many are not free. */
   hold(bytes: number): boolean;
   /** Does the same for the rest of a long body, and may wait until so many are free. */

@@ -7,7 +7,7 @@ import { InvalidInputError, messageOf } from "../platform/errors.ts";
 import type { ServiceSettings, Tls } from "../config/settings.ts";
 
 /** The settings that decide where and how the service listens. */
-export type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;
+type ListenSettings = Pick<ServiceSettings, "host" | "port" | "tls">;
 
 /** Makes an error that names the setting from one that was thrown when the service began to listen. */
 export function listenError(error: unknown, settings: ListenSettings): InvalidInputError {

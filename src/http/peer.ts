@@ -25,7 +25,7 @@ export interface Peer {
 }
 
 /** The address of a client that a trusted proxy could not name. It is in no range of addresses. */
-export const UNKNOWN_ADDRESS = "unknown";
+const UNKNOWN_ADDRESS = "unknown";
 
 /** Returns the sender of a request. Headers are believed from trusted proxies alone. */
 export function peerOf(headers: Headers, remoteAddress: string, exposure: Exposure): Peer {

@@ -18,7 +18,7 @@ import { problemOfError } from "./problem.ts";
 const KIND_SERVER = 1;
 
 /** A request, without its secrets. */
-export interface TracedRequest {
+interface TracedRequest {
   method: string;
   /** The path with names in place of its variable parts, such as `/api/v0/launch/{trigger_id}/`. */
   route: string;
@@ -30,7 +30,7 @@ export interface TracedRequest {
 }
 
 /** Answers a request within a span. */
-export type TraceRequest = (
+type TraceRequest = (
   request: TracedRequest,
   answer: (span?: Span) => Promise<Response>,
 ) => Promise<Response>;

@@ -10,7 +10,7 @@ import type { Run } from "../store/records/runs.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 
 /** The origin of a pipeline. */
-export interface PipelineOrigin {
+interface PipelineOrigin {
   run: Pick<Run, "id" | "trigger_id">;
   project: Project;
   clock: Clock;

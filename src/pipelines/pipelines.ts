@@ -32,7 +32,7 @@ const NO_ENGINE =
 const log = getLogger(["hooklaunch", "pipelines"]);
 
 /** Parts of the service that pipelines use. */
-export interface PipelinesParts {
+interface PipelinesParts {
   store: Store;
   clock: Clock;
   engines: Pick<Engines, "of">;

@@ -46,7 +46,7 @@ const NOTE_LENGTH_MAX = 1_000;
 type Scope = Pick<Execution, "metadata" | "parameters">;
 
 /** Parts of the service that a reconciliation uses. */
-export interface ReconcileTools {
+interface ReconcileTools {
   store: Store;
   clock: Clock;
   /** The engine of the pipeline's executions; undefined when it is unknown, and none is launched. */

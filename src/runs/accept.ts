@@ -49,7 +49,7 @@ const TOO_MANY_WAIT = new UnavailableError("Cannot accept a launch: too many wai
  */
 export type Acceptance = { run: Run } | { repeatOf: string } | Refusal;
 
-export interface AcceptorParts {
+interface AcceptorParts {
   store: Store;
   clock: Clock;
   quotas: Quotas;

@@ -9,7 +9,7 @@ import { serveJobs } from "../platform/heavy_work/serve_jobs.ts";
 
 /** The kinds of heavy work: each loads its job when it is first needed. */
 export const heavyJobs = {
-  config_file: async () => (await import("../projects/format/config_file.ts")).readConfigJob,
+  config_file: async () => (await import("../projects/format/config_job.ts")).readConfigJob,
   body_part: async () => (await import("../conditions/body_part.ts")).bodyPartJob,
   filter: async () => (await import("../conditions/filter/job.ts")).filterJob,
 } satisfies JobKinds;

@@ -31,7 +31,7 @@ import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
 import { inTrace, isTracing } from "../telemetry/spans.ts";
 
 export type { Parts } from "./composition.ts";
-export type { ServiceSettings, Surroundings, Tls } from "../config/settings.ts";
+export type { ServiceSettings, Tls } from "../config/settings.ts";
 
 const READY_TIMEOUT_MS = 1_000;
 /** Least time that a cleanup gets to end when the service stops. */

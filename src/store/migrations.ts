@@ -22,13 +22,13 @@ const RECORDS_HELD = 200;
 const log = getLogger(["hooklaunch", "store"]);
 
 /** A database that is read, and written to as long as it is this process's alone. */
-export interface Database {
+interface Database {
   kv: Deno.Kv;
   committer: Committer;
 }
 
 /** The step from one format to the next. */
-export interface Migration {
+interface Migration {
   from: number;
   /** Description for the log. */
   says: string;
@@ -48,7 +48,7 @@ export const MIGRATIONS: readonly Migration[] = [
 ];
 
 /** Which database is brought up to date. */
-export interface MigrateOptions {
+interface MigrateOptions {
   /** The data folder, or the URL of a remote one. */
   where: string;
   /** The format that it has. */

@@ -48,7 +48,7 @@ export interface OpenStoreOptions {
 }
 
 /** A remote Deno KV, over KV Connect. */
-export interface RemoteDatabase {
+interface RemoteDatabase {
   url: string;
   ownership?: OwnershipOptions;
   /** Shares the database with other instances. Without it, this process alone has the database. */
@@ -146,7 +146,7 @@ async function openRemote(url: string): Promise<Deno.Kv> {
 }
 
 /** The parts of a store on a database that is open. */
-export interface StoreParts {
+interface StoreParts {
   clock: Clock;
   artifacts?: ArtifactStore;
   events: CommitterEvents | undefined;

@@ -18,7 +18,7 @@ const ANSWER_STATUSES = [200, 400, 500, 503];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Values that are read when the metrics are asked for, instead of being counted. */
-export interface Gauged {
+interface Gauged {
   /** Runs that have work before them. */
   backlog(): number;
   /** Executions of this machine. */

@@ -23,7 +23,7 @@ const SPAN_KEY = Symbol.for("OpenTelemetry Context Key SPAN");
 export type Attributes = Record<string, string | number>;
 
 /** The field of a record with its trace. */
-export interface Traced {
+interface Traced {
   /** The span that made the record, in the form of the header. */
   traceparent?: string;
 }
@@ -84,7 +84,7 @@ export function markFailed(span: Span): void {
 }
 
 /** Work that has ended. Times are RFC 3339. */
-export interface Past {
+interface Past {
   /** The trace context of its record. */
   traceparent: string | undefined;
   start: string;

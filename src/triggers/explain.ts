@@ -40,7 +40,7 @@ const HANDSHAKE: Verdict = {
 };
 
 /** The facts that an explanation needs beside the request. */
-export interface ExplanationContext {
+interface ExplanationContext {
   triggerId: string;
   acceptance: AcceptancePreview;
 }

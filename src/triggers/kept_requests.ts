@@ -27,7 +27,7 @@ import { type SecretBox, tryOpen } from "./secrets.ts";
 import type { Trigger } from "./trigger.ts";
 
 /** Limit of the requests that are kept of one trigger. The oldest make room. */
-export const KEPT_PER_TRIGGER = 100;
+const KEPT_PER_TRIGGER = 100;
 /** Limit of the bytes that are kept in all. The trigger with most makes room. */
 const BYTES_MAX = 1024 ** 3;
 /** Limits of the bytes that are kept in one minute: a flood of refused requests must not fill the disk's time. */
@@ -40,7 +40,7 @@ const READ_AGAIN_MS = 60 * MINUTE_MS;
 const log = getLogger(["hooklaunch"]);
 
 /** A request as it came. */
-export interface SentRequest {
+interface SentRequest {
   method: string;
   /** The path and the query as they were sent. */
   target: string;
@@ -67,7 +67,7 @@ interface Head {
 }
 
 /** The parts of a service that kept requests use. */
-export interface KeptRequestsParts {
+interface KeptRequestsParts {
   store: Store;
   secrets: SecretBox;
   clock: Clock;

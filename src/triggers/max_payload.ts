@@ -16,7 +16,7 @@ export const maxPayloadSchema = z.union([
 ]).describe("The longest payload: bytes, or a size such as 64KiB or 1MiB; at most --max-payload");
 
 /** A payload size as an owner writes it. */
-export type MaxPayload = z.infer<typeof maxPayloadSchema>;
+type MaxPayload = z.infer<typeof maxPayloadSchema>;
 
 /** Returns a size in bytes; infinite where none is given. */
 export function sizeOf(size: MaxPayload | undefined): number {

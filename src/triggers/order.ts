@@ -62,7 +62,7 @@ export interface BodyCheck extends CheckName {
 export type Finding = Refusal | { delivery: Delivery } | undefined;
 
 /** The place in the order where a provider's handshake is answered. */
-export interface Handshake {
+interface Handshake {
   answer(request: LaunchRequest): Answer | undefined | Promise<Answer | undefined>;
 }
 

@@ -13,7 +13,7 @@ import type { KeptRequests } from "./kept_requests.ts";
 import { requestOfKept, requestOfRun } from "./replay.ts";
 
 /** A stored request. */
-export interface RecentRequest {
+interface RecentRequest {
   id: string;
   time: string;
   outcome: DeliveryOutcome;
@@ -24,7 +24,7 @@ export interface RecentRequest {
 }
 
 /** The parts of a service from which requests are read. */
-export interface RecentRequestsParts {
+interface RecentRequestsParts {
   store: Store;
   keptRequests: Pick<KeptRequests, "read">;
   /** Returns the address of the service as senders reach it, without a slash at the end. */

@@ -51,7 +51,7 @@ export interface RegistryParts {
 }
 
 /** A count of triggers with secrets in environment variables that are not set, or empty. */
-export interface MissingSecrets {
+interface MissingSecrets {
   /** The triggers with such secrets. */
   missing: number;
   /** The triggers that were checked. */

@@ -33,7 +33,7 @@ export interface ReplayParts {
 }
 
 /** Changes of what is launched again. */
-export interface ReplayChanges {
+interface ReplayChanges {
   /** The payload in place of the delivery's own. */
   body?: Uint8Array | undefined;
   /** The commit that the actions run at, in place of their own. */

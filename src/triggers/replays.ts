@@ -41,7 +41,7 @@ const RETRY_MS = 1_000;
 const log = getLogger(["hooklaunch", "replay"]);
 
 /** The settings of a bulk replay. */
-export type ReplaySettings = Pick<
+type ReplaySettings = Pick<
   Replay,
   "filter" | "rate" | "only_without_success" | "commit" | "body"
 >;
@@ -201,7 +201,7 @@ export async function hasSuccess(store: Store, found: FoundDelivery): Promise<bo
 }
 
 /** Tells whether a run's actions and all the work that they launched have completed. */
-export async function hasSucceeded(store: Store, run: Run): Promise<boolean> {
+async function hasSucceeded(store: Store, run: Run): Promise<boolean> {
   if (run.status !== "completed") return false;
   for (const { created } of run.actions) {
     if (created === undefined) continue;

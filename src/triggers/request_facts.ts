@@ -16,7 +16,7 @@ import { sentStatus } from "./sent_status.ts";
 import { MORE, ValueRoom } from "./value_room.ts";
 
 /** Headers in which providers send the id of a delivery, in the order in which they are looked for. */
-export const DELIVERY_ID_HEADERS: readonly string[] = [
+const DELIVERY_ID_HEADERS: readonly string[] = [
   "webhook-id",
   "svix-id",
   "x-github-delivery",
@@ -166,7 +166,7 @@ export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): R
 }
 
 /** The part of a request's head that a run keeps. */
-export interface KeptHead {
+interface KeptHead {
   facts?: LaunchFacts;
   /** The id of the delivery, where a header has it. */
   deliveryId?: string;

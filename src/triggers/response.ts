@@ -49,7 +49,7 @@ function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.Refin
 }
 
 /** The settings of a trigger's response. */
-export type ResponseSettings = z.infer<typeof responseSchema>;
+type ResponseSettings = z.infer<typeof responseSchema>;
 
 /** Makes the answer for a run. */
 export type Responder = (runId: string) => Answer;

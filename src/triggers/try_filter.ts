@@ -13,7 +13,7 @@ import type { PayloadFilterSettings } from "../conditions/payload_filter.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 
 /** The longest body that a filter is tried on. */
-export const TRIED_BODY_BYTES_MAX = 1024 * 1024;
+const TRIED_BODY_BYTES_MAX = 1024 * 1024;
 /** The time after which no further request is tried: the last one takes as long as a filter may, at most. */
 const TRY_MS = 2_000;
 /** All dry runs together have the share of the Worker that one trigger has. */

@@ -13,7 +13,7 @@ import { mapSecrets } from "./secrets.ts";
 const LENGTH_MIN = 16;
 
 /** A secret that is in an environment variable or a file. */
-export interface SecretVariable {
+interface SecretVariable {
   /** JSON Pointer to the secret in the trigger. */
   pointer: string;
   /** The variable's name, or the file's path. */

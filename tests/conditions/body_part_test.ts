@@ -1,14 +1,9 @@
 /** A condition finds the same in the part of a body that the Worker returns as in the whole body. */
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import {
-  type BodyPart,
-  bodyPartJob,
-  PartPending,
-  whenPartsRead,
-} from "../../src/conditions/body_part.ts";
+import { bodyPartJob, PartPending, whenPartsRead } from "../../src/conditions/body_part.ts";
 import { type Field, pathOf, readEach, readField } from "../../src/conditions/field.ts";
-import type { LaunchRequest } from "../../src/conditions/request.ts";
+import type { BodyPart, LaunchRequest } from "../../src/conditions/request.ts";
 import { anyText } from "../arbitraries.ts";
 import { form, json, request, type RequestParts } from "./fixture.ts";
 

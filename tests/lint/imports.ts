@@ -1,8 +1,10 @@
 /**
- * Checks the shape of `src`: imports make no circles, and what one room exports to another is documented.
+ * Checks the shape of `src`: imports make no circles, every export is used, and what one room exports to another
+ * is documented.
  *
- * - Files import each other's values in no circle.
- * - Top-level folders import each other in no circle, types included. So a circle of types stays in one folder.
+ * - Files import each other in no circle, types included.
+ * - Top-level folders import each other in no circle.
+ * - Another file, of `src` or of the tests, uses each export.
  * - Every export that another top-level folder imports has a JSDoc comment.
  *
  * Run by `deno task check`. Prints each violation on a line and exits with 1 when there is one.
@@ -12,14 +14,18 @@
 import { dirname, join, relative } from "node:path";
 
 const ROOT = "src";
-const IMPORT = /^(?:import|export)\s+(type\s+)?([^;"']*?)\s*from\s+"(\.[^"]+\.tsx?)"/gm;
+const IMPORT = /^(?:import|export)\s+(?:type\s+)?([^;"']*?)\s*from\s+"(\.[^"]+\.tsx?)"/gm;
+
+const EXPORT =
+  /^export (?:default )?(?:abstract |async )*(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm;
+const EXPORT_LIST = /^export (?:type )?\{([^}]*)\}/gm;
+const SPECIFIER = /"(\.{1,2}\/[^"]+\.tsx?)"/g;
 
 /** One import or re-export of a file by another. */
 interface Edge {
   from: string;
   to: string;
   names: string[];
-  isType: boolean;
 }
 
 /** The edges of an import graph: which nodes each node leads to. */
@@ -34,24 +40,19 @@ export function sourceFiles(folder: string): string[] {
   }).sort();
 }
 
-/** Reads the relative imports of a file. An import of types alone is not one of values. */
-export function importsOf(from: string, text: string): Edge[] {
-  return [...text.matchAll(IMPORT)].map(([, type, names = "", specifier = ""]) => {
-    const list = names.replace(/^[^{]*\{|\}$/g, "").split(",").map((name) => name.trim())
-      .filter((name) => name !== "");
-    const isType = type !== undefined ||
-      (names.startsWith("{") && list.every((name) => name.startsWith("type ")));
-    return {
-      from,
-      to: join(dirname(from), specifier),
-      names: list.map((name) => name.replace(/^type /, "").replace(/ as .*$/, "")),
-      isType,
-    };
-  });
+/** Reads the relative imports of a file. */
+function importsOf(from: string, text: string): Edge[] {
+  return [...text.matchAll(IMPORT)].map(([, names = "", specifier = ""]) => ({
+    from,
+    to: join(dirname(from), specifier),
+    names: names.replace(/^[^{]*\{|\}$/g, "").split(",").map((name) => name.trim())
+      .filter((name) => name !== "")
+      .map((name) => name.replace(/^type /, "").replace(/ as .*$/, "")),
+  }));
 }
 
 /** Finds the circles of a graph: its strongly connected components of more than one node (Tarjan). */
-export function circles(graph: Graph): string[][] {
+function circles(graph: Graph): string[][] {
   const order = new Map<string, number>();
   const low = new Map<string, number>();
   const stack: string[] = [];
@@ -74,7 +75,7 @@ export function circles(graph: Graph): string[][] {
 }
 
 /** Returns the top-level folder of a file in `src`, or the file itself where it lies in `src`. */
-export function roomOf(path: string): string {
+function roomOf(path: string): string {
   return relative(ROOT, path).split("/")[0] ?? path;
 }
 
@@ -98,10 +99,43 @@ function isDocumented(text: string, name: string): boolean {
   return declared === null || text.slice(0, declared.index).trimEnd().endsWith("*/");
 }
 
-/** Returns what is wrong with a set of files, a line each. */
-export function violations(files: ReadonlyMap<string, string>): string[] {
+/** The names that a file exports. */
+function exportsOf(text: string): string[] {
+  const listed = [...text.matchAll(EXPORT_LIST)].flatMap(([, list = ""]) => list.split(","));
+  return [
+    ...[...text.matchAll(EXPORT)].map(([, name = ""]) => name),
+    ...listed.map((each) => each.trim().replace(/^type |^.* as /g, "")).filter((name) => name),
+  ];
+}
+
+/** Returns the exports that no other file names, a line each. */
+function unusedExports(files: ReadonlyMap<string, string>, tests: ReadonlyMap<string, string>) {
+  const users = new Map<string, Set<string>>();
+  for (const [path, text] of [...files, ...tests]) {
+    for (const [, specifier = ""] of text.matchAll(SPECIFIER)) {
+      const target = join(dirname(path), specifier);
+      if (target !== path) users.set(target, (users.get(target) ?? new Set()).add(text));
+    }
+  }
+  return [...files].flatMap(([path, text]) =>
+    exportsOf(text)
+      .filter((name) =>
+        ![...users.get(path) ?? []].some((user) => new RegExp(`\\b${name}\\b`).test(user))
+      )
+      .map((name) => `${path}: "${name}" is exported, and no other file uses it`)
+  );
+}
+
+/**
+ * Returns what is wrong with a set of files, a line each.
+ *
+ * @param tests the files of the tests, which may use exports, too
+ */
+export function violations(
+  files: ReadonlyMap<string, string>,
+  tests: ReadonlyMap<string, string> = new Map(),
+): string[] {
   const edges = [...files].flatMap(([path, text]) => importsOf(path, text));
-  const values = edges.filter(({ isType }) => !isType);
   const show = (what: string) => (circle: string[]) => `${what}: ${circle.join(" ⇄ ")}`;
   const undocumented = edges.filter(({ from, to }) => roomOf(from) !== roomOf(to))
     .flatMap(({ to, names }) =>
@@ -109,15 +143,18 @@ export function violations(files: ReadonlyMap<string, string>): string[] {
         .map((name) => `${to}: "${name}" has no JSDoc comment, and other folders import it`)
     );
   return [
-    ...circles(graphOf(values)).map(show("Files import each other's values")),
+    ...circles(graphOf(edges)).map(show("Files import each other")),
     ...circles(graphOf(edges, roomOf)).map(show("Folders import each other")),
     ...new Set(undocumented),
+    ...unusedExports(files, tests),
   ];
 }
 
 if (import.meta.main) {
-  const files = new Map(sourceFiles(ROOT).map((path) => [path, Deno.readTextFileSync(path)]));
-  const wrong = violations(files);
+  const [files, tests] = [ROOT, "tests"].map((folder) =>
+    new Map(sourceFiles(folder).map((path) => [path, Deno.readTextFileSync(path)]))
+  ) as [Map<string, string>, Map<string, string>];
+  const wrong = violations(files, tests);
   for (const line of wrong) console.error(line);
   console.log(`${files.size} files of ${ROOT}: ${wrong.length} violations`);
   Deno.exit(wrong.length === 0 ? 0 : 1);

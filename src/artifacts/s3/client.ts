@@ -32,7 +32,7 @@ export interface ClientTimes {
 }
 
 /** A request. */
-export interface S3Request {
+interface S3Request {
   method: "GET" | "PUT" | "POST" | "DELETE";
   /** Without the prefix; undefined for the bucket. */
   key?: string;
@@ -48,7 +48,7 @@ export interface S3Request {
 }
 
 /** Options of a client. */
-export interface ClientOptions {
+interface ClientOptions {
   location: S3Location;
   credentials: S3Credentials;
   times?: ClientTimes;

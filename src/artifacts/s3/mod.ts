@@ -36,7 +36,7 @@ const RETRY_AFTER_S = 10;
 const log = getLogger(["hooklaunch", "artifacts"]);
 
 /** Options of an S3 store. */
-export interface S3StoreOptions {
+interface S3StoreOptions {
   location: S3Location;
   credentials: S3Credentials;
   times?: ClientTimes;

@@ -18,7 +18,7 @@ const PARTS_AT_ONCE = 3;
 const RETRY_AFTER_S = 10;
 
 /** An upload. */
-export interface Upload {
+interface Upload {
   client: S3Client;
   key: string;
   info: ArtifactInfo;

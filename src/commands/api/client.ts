@@ -72,7 +72,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** The address of a service and the token for it. */
-export interface ApiAccess {
+interface ApiAccess {
   /** The address of the service, such as `https://hooks.example.com`. */
   url: string;
   token: string;

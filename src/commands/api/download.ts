@@ -12,7 +12,7 @@ import { writeAll } from "../../platform/files/bytes.ts";
 import { type ApiClient, ApiError } from "./client.ts";
 
 /** The place for files. */
-export interface DownloadOptions {
+interface DownloadOptions {
   folder: string;
   /** Replaces existing files. */
   force: boolean;

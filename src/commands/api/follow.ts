@@ -16,7 +16,7 @@ const RETRY_TIMEOUT_MS = 60_000;
 const RETRY_MS = 1_000;
 
 /** The end of an execution, as the last event says it. */
-export type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration">;
+type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration">;
 
 /**
  * Follows a log to its end, and yields the lines that come together. After a lost connection it continues

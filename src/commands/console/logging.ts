@@ -9,7 +9,7 @@ import { activeTraceId } from "../../telemetry/spans.ts";
 import { harmless } from "./table.ts";
 
 /** The format of log lines, and the least level. */
-export interface LogSettings {
+interface LogSettings {
   format: "text" | "json";
   level: "debug" | "info" | "warning" | "error";
 }

@@ -7,7 +7,7 @@
 import { writeAll } from "../../platform/files/bytes.ts";
 
 /** A stream to write to. */
-export type Output = Pick<typeof Deno.stdout, "write" | "isTerminal">;
+type Output = Pick<typeof Deno.stdout, "write" | "isTerminal">;
 
 /**
  * The sequences that set colours, the other sequences, and single characters: control characters except

@@ -37,13 +37,13 @@ const LIST_MACROS = new Set(["map", "filter"]);
 type Functions = CelEnv["funcs"];
 
 /** A problem of an expression, and the node that it is about. */
-export interface ExpressionProblem {
+interface ExpressionProblem {
   detail: string;
   expr: Expr;
 }
 
 /** The result of a check. */
-export interface CheckResult {
+interface CheckResult {
   /** The first problem. */
   problem: ExpressionProblem | undefined;
   /** The variables that are read. */

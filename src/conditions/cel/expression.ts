@@ -35,7 +35,7 @@ export class ExpressionError extends HooklaunchError {
 export type Bindings = Record<string, CelInput>;
 
 /** A part of an expression that has a value. */
-export interface Term {
+interface Term {
   /** The part as CEL writes it. */
   readonly text: string;
   /** Returns its value; an error of CEL, never a throw, when it has none. */

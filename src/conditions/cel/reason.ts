@@ -31,7 +31,7 @@ const TIMES = ["google.protobuf.Timestamp", "google.protobuf.Duration"];
 const toText = conversion("string");
 
 /** The evaluation of a filter. */
-export interface Evaluation {
+interface Evaluation {
   request: LaunchRequest;
   bindings: Bindings;
   /** The fields that carry credentials: no log shows their values. */

@@ -8,7 +8,7 @@
  * The certainty of a finding. `matches`: it was tried, and with this change the credential is right. `likely`: the
  * request shows it. `possible`: nothing speaks against it.
  */
-export const CERTAINTIES = ["matches", "likely", "possible"] as const;
+const CERTAINTIES = ["matches", "likely", "possible"] as const;
 
 export type Certainty = typeof CERTAINTIES[number];
 

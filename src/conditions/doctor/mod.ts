@@ -16,9 +16,9 @@ import { diagnoseTimestamp } from "./timestamp.ts";
 import { diagnoseToken } from "./token.ts";
 
 export { Budget } from "./budget.ts";
-export type { DiagnosisContext, KnownSecret } from "./context.ts";
+export type { KnownSecret } from "./context.ts";
 export { knownSecrets } from "./context.ts";
-export { bestFirst, CERTAINTIES, type Certainty, type Finding } from "./finding.ts";
+export { bestFirst, type Finding } from "./finding.ts";
 
 /** The diagnosis of each kind of condition that has one. */
 const DIAGNOSES: Partial<Record<ConditionType, Diagnose<never>>> = {

@@ -18,7 +18,7 @@ const SCHEME = /^([A-Za-z][\w-]{0,31})[ =:]+(.+)$/s;
 const BASIC = /^basic +(\S+)$/i;
 
 /** A text in a request. */
-export interface PlacedText {
+interface PlacedText {
   field: Field;
   text: string;
 }

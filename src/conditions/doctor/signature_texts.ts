@@ -17,7 +17,7 @@ const CHARACTERS_MAX = 4096;
 const ITEMS_MAX = 16;
 
 /** The fields of a scheme that say how a signature is written. */
-export type SignatureText = Pick<
+type SignatureText = Pick<
   Scheme,
   | "algorithm"
   | "encoding"

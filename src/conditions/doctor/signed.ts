@@ -48,7 +48,7 @@ export interface SigningKeys<Key extends SigningKey> {
 }
 
 /** A condition that verifies a signature. */
-export interface SignedCondition<Key extends SigningKey> {
+interface SignedCondition<Key extends SigningKey> {
   scheme: Scheme;
   /** The name of the preset, where the settings name one. */
   preset: string | undefined;

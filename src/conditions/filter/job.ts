@@ -14,7 +14,7 @@ import { compileFilter, type FilterSettings, type Judgement, judgeRequest } from
 const KEPT_MAX = 100;
 
 /** A filter, and a request whose body are the bytes. */
-export interface FilterInput extends JobInput {
+interface FilterInput extends JobInput {
   filter: FilterSettings;
   credentials: readonly CredentialField[];
   headers: [name: string, value: string][];

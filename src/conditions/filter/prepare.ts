@@ -24,7 +24,7 @@ const FILTER_MS_MAX = 2_000;
 const EXPECTED_MAX = 200;
 
 /** The surroundings of a filter. */
-export interface FilterContext {
+interface FilterContext {
   heavyWork: FilterWork;
   /** The fields that carry credentials: no log shows their values. */
   credentials: readonly CredentialField[];
@@ -33,7 +33,7 @@ export interface FilterContext {
 }
 
 /** Judges a request; undefined lets it pass. */
-export type Judge = (
+type Judge = (
   request: LaunchRequest,
 ) => Judgement | undefined | Promise<Judgement | undefined>;
 

@@ -41,7 +41,7 @@ export function isJwksUrl(text: string): boolean {
     (protocol === "https:" || (protocol === "http:" && isLoopback));
 }
 
-export interface RemoteKeysOptions {
+interface RemoteKeysOptions {
   /** Measures ages, by {@linkcode Clock.steady}. */
   clock: Clock;
   /** Aborts a fetch that is under way. */

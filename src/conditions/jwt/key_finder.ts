@@ -18,17 +18,17 @@ const SHOWN_CHARACTERS_MAX = 100;
 export type VerificationKey = Uint8Array | JWK;
 
 /** The part of a token that chooses the key. It is not trusted before the signature is verified. */
-export interface TokenHeader {
+interface TokenHeader {
   algorithm: JwtAlgorithm;
   /** The id of the key (RFC 7515 section 4.1.4). */
   kid: string | undefined;
 }
 
 /** Finds the keys for a token: at least one, or the reason why there is none. */
-export type KeyFinder = (header: TokenHeader) => Promise<VerificationKey[] | Refusal>;
+type KeyFinder = (header: TokenHeader) => Promise<VerificationKey[] | Refusal>;
 
 /** The sources of keys: one of these, or else the secrets. */
-export interface KeySettings {
+interface KeySettings {
   public_keys?: readonly (string | object)[] | undefined;
   jwks_url?: string | undefined;
 }

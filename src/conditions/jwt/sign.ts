@@ -12,7 +12,7 @@ import { isSymmetric, type JwtAlgorithm } from "./algorithms.ts";
 const LIFETIME_S = 300;
 
 /** The content of a token, its place, and the secrets that may sign it. */
-export interface TokenSettings extends Field {
+interface TokenSettings extends Field {
   algorithms: readonly JwtAlgorithm[];
   prefix?: string | undefined;
   issuer?: string | string[] | undefined;

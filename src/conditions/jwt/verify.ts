@@ -13,7 +13,7 @@ import type { VerificationKey } from "./key_finder.ts";
 const SHOWN_CHARACTERS_MAX = 200;
 
 /** The requirements for a token. */
-export interface Expectations {
+interface Expectations {
   algorithms: readonly string[];
   issuer?: string | string[] | undefined;
   audience?: string | string[] | undefined;

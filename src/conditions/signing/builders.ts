@@ -15,7 +15,7 @@ const CONTENTFUL_SIGNED_HEADERS = "x-contentful-signed-headers";
 const CONTENTFUL_TIMESTAMP = "x-contentful-timestamp";
 
 /** Makes a part of the signed content, as text. */
-export type Build = (request: LaunchRequest, url: string) => string | Refusal;
+type Build = (request: LaunchRequest, url: string) => string | Refusal;
 
 /** The function of each part. */
 export const BUILDERS: Readonly<Record<Builder, Build>> = {
@@ -28,7 +28,7 @@ export const BUILDERS: Readonly<Record<Builder, Build>> = {
 };
 
 /** The parts of a request that a sender adds before it signs. */
-export interface Additions {
+interface Additions {
   headers?: Record<string, string>;
   query?: Record<string, string>;
 }

@@ -18,7 +18,7 @@ const ITEMS_MAX = 64;
 const SIGNATURE_CHARACTERS_MAX = 2048;
 
 /** The signatures that a request carries, of which any one may match. */
-export interface Candidates {
+interface Candidates {
   /** At least one. */
   signatures: readonly Uint8Array[];
   /** The timestamp, where it is a field of the signature. */

@@ -15,7 +15,7 @@ import { resolveScheme, type Scheme, type SchemeSettings, signedContents } from 
 import { coversBody, isPlain, isTemplate, parseTemplate } from "./template.ts";
 
 /** The settings that define a scheme. */
-export interface SigningSettings extends SchemeSettings {
+interface SigningSettings extends SchemeSettings {
   preset?: string | undefined;
 }
 

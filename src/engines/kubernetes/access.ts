@@ -67,7 +67,7 @@ async function mountedAccess(): Promise<Access> {
  *
  * @throws {ActionError} when it cannot be read
  */
-export async function readText(path: string): Promise<string> {
+async function readText(path: string): Promise<string> {
   try {
     return await Deno.readTextFile(path);
   } catch (error) {

@@ -24,7 +24,7 @@ export class KubernetesError extends HooklaunchError {
 }
 
 /** A request. */
-export interface ApiRequest {
+interface ApiRequest {
   /** The path behind the server's address. */
   path: string;
   query?: Readonly<Record<string, string>>;

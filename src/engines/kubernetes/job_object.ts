@@ -11,7 +11,7 @@ import { AGENT, type Json, type JsonObject, MAIN, merge } from "./pod_template.t
 import type { KubernetesSettings } from "./settings.ts";
 
 /** Selects the objects of Hooklaunch. */
-export const MANAGED_LABEL = "app.kubernetes.io/managed-by";
+const MANAGED_LABEL = "app.kubernetes.io/managed-by";
 /** The name of the Job, in its pods. */
 export const JOB_LABEL = "hooklaunch/job";
 const MANAGER = "hooklaunch";

@@ -9,21 +9,21 @@ import { JOB_LABEL } from "./job_object.ts";
 import { AGENT, MAIN } from "./pod_template.ts";
 
 /** The state of a container, of which one part is set. */
-export interface ContainerState {
+interface ContainerState {
   waiting?: { reason?: string; message?: string };
   running?: { startedAt?: string };
   terminated?: { reason?: string; message?: string; exitCode?: number };
 }
 
 /** The status of a container. */
-export interface ContainerStatus {
+interface ContainerStatus {
   name: string;
   state?: ContainerState;
   lastState?: ContainerState;
 }
 
 /** A condition of a pod or a Job. */
-export interface Condition {
+interface Condition {
   type: string;
   status: string;
   reason?: string;

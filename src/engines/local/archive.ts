@@ -22,7 +22,7 @@ const RETRY_MS = 2_000;
 const log = getLogger(["hooklaunch", "engine"]);
 
 /** The surroundings of an archive. */
-export interface ArchiveContext {
+interface ArchiveContext {
   artifacts: ArtifactStore;
   folder: WorkFolder;
   /** Aborted when the service leaves the execution to the next one. */

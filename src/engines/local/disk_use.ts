@@ -18,7 +18,7 @@ export function diskMbMax({ engine }: Pick<Execution, "engine">): number {
   return diskLimit_mb(engine);
 }
 
-export interface DiskUseParts {
+interface DiskUseParts {
   clock: Clock;
   /** Shortest interval between measurements. */
   interval_ms: number;

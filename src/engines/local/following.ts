@@ -20,7 +20,7 @@ const LOOK_MS = 1_000;
 const log = getLogger(["hooklaunch", "engine"]);
 
 /** The parts of {@linkcode followLeader}. */
-export interface FollowingParts {
+interface FollowingParts {
   store: Store;
   clock: Clock;
   /** Returns the ids of the executions that this machine runs. */

@@ -6,7 +6,7 @@
 import type { LocalSettings } from "./settings.ts";
 
 /** The runners there are. */
-export type RunnerName = LocalSettings["runner"];
+type RunnerName = LocalSettings["runner"];
 
 /** The layout of a runner's work folders. */
 export interface Layout {

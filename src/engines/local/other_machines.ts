@@ -26,7 +26,7 @@ const GIVEN_UP = "Its machine was silent: what still runs there ends when an ins
 const log = getLogger(["hooklaunch", "engine"]);
 
 /** The parts of {@linkcode OtherMachines}. */
-export interface OtherMachinesParts {
+interface OtherMachinesParts {
   store: Store;
   clock: Clock;
   /** Called after each change that is seen. */

@@ -13,7 +13,7 @@ import type { ListedOutputs } from "../shared/results.ts";
 const ENTRIES_MAX = 100_000;
 
 /** The content of an outputs folder. */
-export interface Outputs extends ListedOutputs {
+interface Outputs extends ListedOutputs {
   /** The paths of links, pipes, and of files and folders that cannot be read or have no name in UTF-8. */
   passedOver: string[];
 }

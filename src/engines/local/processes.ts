@@ -103,7 +103,7 @@ export async function killSessions(sessions: readonly number[]): Promise<void> {
 }
 
 /** The disk use of a folder. */
-export interface FolderUse {
+interface FolderUse {
   mb: number;
   /** False when a part of the folder could not be read. */
   isComplete: boolean;

@@ -18,7 +18,7 @@ import type { WorkFolder } from "./work_folder.ts";
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-export interface ResultsContext {
+interface ResultsContext {
   folder: WorkFolder;
   context: Pick<RunContext, "place" | "settings" | "syncRoot">;
   /** Undefined when the command did not start. */

@@ -9,7 +9,7 @@ import { isShortage } from "../../platform/errors.ts";
 /** Delay before the next try. */
 const RETRY_MS = 1_000;
 
-export interface ShortageOptions {
+interface ShortageOptions {
   /** Runs in place of work that failed for lack of files or processes. */
   again(): Promise<void>;
   /** Told each time. */

@@ -16,7 +16,7 @@ import type { RunContext } from "./run_context.ts";
 import { runnerOf } from "./runners/mod.ts";
 
 /** The parts of the engine that all runs use. */
-export interface RunFactoryOptions
+interface RunFactoryOptions
   extends Omit<RunContext, "remote" | "bootId" | "runnerOf" | "syncRoot"> {
   /** The service's data folder. */
   dataFolder: string;

@@ -9,7 +9,7 @@ import { LINE_BYTES_MAX, shownPart } from "../shared/log_format.ts";
 const LINE_BREAK = 0x0a;
 
 /** The result of one read. */
-export interface ReadResult {
+interface ReadResult {
   /** Whole lines, valid until the next read; undefined when no line is complete. */
   content: Uint8Array | undefined;
   /** The offset in the file behind the content. */

@@ -98,7 +98,7 @@ export class WorkFolder {
 }
 
 /** The files that only the engine uses. */
-export type RecordFile = "log" | "metadata.jsonl";
+type RecordFile = "log" | "metadata.jsonl";
 
 /** The files in the wrapper's folder. */
 export type ControlFile =

@@ -24,7 +24,7 @@ export interface AgentAddress {
 }
 
 /** The job that an agent does. */
-export interface AgentJob extends Pick<AgentAddress, "url" | "ca"> {
+interface AgentJob extends Pick<AgentAddress, "url" | "ca"> {
   executionId: string;
   /** The token of this execution's job. */
   token: string;

@@ -52,7 +52,7 @@ export const REMOTE_SETTINGS: RemoteSettings = {
 };
 
 /** The options of a context. */
-export interface ContextOptions {
+interface ContextOptions {
   /** The type of the engine. */
   type: string;
   store: Store;
@@ -64,7 +64,7 @@ export interface ContextOptions {
 }
 
 /** A change of an execution, of its job, or of both together. */
-export interface RecordChange {
+interface RecordChange {
   execution?: Execution;
   job?: Job;
   writes?: readonly Write[];

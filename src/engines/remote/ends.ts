@@ -99,7 +99,7 @@ function reportedEnding(
 }
 
 /** The loss of a job. */
-export interface Loss {
+interface Loss {
   /** A sentence without a full stop. */
   reason: string;
   /** False when it would fail again. */

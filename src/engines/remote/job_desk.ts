@@ -56,7 +56,7 @@ const PATH_LENGTH_MAX = 256;
 const REASON_LENGTH_MAX = 1_024;
 
 /** The parts of a desk. */
-export interface DeskParts {
+interface DeskParts {
   context: RemoteContext;
   files: JobFiles;
   metadata: JobMetadata;

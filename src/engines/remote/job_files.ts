@@ -33,7 +33,7 @@ const MIB = 1024 * 1024;
 const BY_URL_BYTES_MIN = MIB;
 
 /** The surroundings of {@linkcode JobFiles}. */
-export interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
+interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
   /** The folder of all jobs. */
   folder: string;
   checkout(projectName: string, commit: string, destination: string): Promise<void>;

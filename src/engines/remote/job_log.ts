@@ -36,7 +36,7 @@ export interface TakenOutput {
 }
 
 /** Output that an agent sends. */
-export interface NewOutput extends Pick<JobBeat, "stream" | "offset" | "bytes" | "isLast"> {
+interface NewOutput extends Pick<JobBeat, "stream" | "offset" | "bytes" | "isLast"> {
   /** When it was printed, RFC 3339. */
   time: string;
 }

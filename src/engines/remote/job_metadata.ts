@@ -12,7 +12,7 @@ import type { RemoteContext } from "./context.ts";
 import { recordsOf } from "./job_log.ts";
 
 /** The metadata of one job. */
-export interface KnownMetadata {
+interface KnownMetadata {
   metadata: Metadata;
   condition: StopCondition;
   attempt: number;

@@ -5,33 +5,11 @@
  */
 import type { Execution } from "../../store/records/executions.ts";
 import { listJobs } from "../../store/records/jobs.ts";
-import type { EngineSettings } from "../../store/records/projects.ts";
-import type {
-  Engine,
-  EngineLoad,
-  EngineOutput,
-  EngineParts,
-  LogOptions,
-  LogPage,
-  Outage,
-} from "../engine.ts";
+import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
-import type { Backend } from "./backend.ts";
-import type { RemoteSettings } from "./context.ts";
 import type { JobDesk } from "./desk.ts";
-import type { RemoteWork } from "./remote_work.ts";
-
-/** The parts of a remote engine. */
-export interface RemoteEngineOptions extends EngineParts {
-  /** The name of the engine in projects and executions. */
-  type: string;
-  /** Makes the back end of a project's settings. */
-  backendOf(settings: EngineSettings): Backend;
-  /** Returns what runs a command in place of the machine, with `{image}` and `{folder}` in it. */
-  wrapOf?(execution: Execution): string | undefined;
-  settings?: Partial<RemoteSettings>;
-}
+import type { RemoteEngineOptions, RemoteWork } from "./remote_work.ts";
 
 /** Runs executions as jobs of clusters. What does so is loaded when there is one. */
 export class RemoteEngine implements Engine {

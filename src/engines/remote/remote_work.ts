@@ -9,16 +9,23 @@ import { delay } from "@std/async/delay";
 import { join, resolve } from "node:path";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
-import { getExecution, hasEnded } from "../../store/records/executions.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, removeJob } from "../../store/records/jobs.ts";
-import type { EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
+import type { EngineSettings } from "../../store/records/projects.ts";
+import type {
+  EngineLoad,
+  EngineOutput,
+  EngineParts,
+  LogOptions,
+  LogPage,
+  Outage,
+} from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import type { LogWatchers } from "../shared/log_watchers.ts";
-import type { RemoteEngineOptions } from "./mod.ts";
 import { agentScript } from "./agent.ts";
-import { LaunchRefusedError } from "./backend.ts";
-import { REMOTE_SETTINGS, RemoteContext } from "./context.ts";
+import { type Backend, LaunchRefusedError } from "./backend.ts";
+import { REMOTE_SETTINGS, RemoteContext, type RemoteSettings } from "./context.ts";
 import { close, decidedEnding, decideEnding } from "./ends.ts";
 import { EngineDesk } from "./job_desk.ts";
 import { JobFiles } from "./job_files.ts";
@@ -31,6 +38,17 @@ const HEARD_MS = 3_000;
 const POLL_MS = 50;
 
 const log = getLogger(["hooklaunch", "engine"]);
+
+/** The parts of a remote engine. */
+export interface RemoteEngineOptions extends EngineParts {
+  /** The name of the engine in projects and executions. */
+  type: string;
+  /** Makes the back end of a project's settings. */
+  backendOf(settings: EngineSettings): Backend;
+  /** Returns what runs a command in place of the machine, with `{image}` and `{folder}` in it. */
+  wrapOf?(execution: Execution): string | undefined;
+  settings?: Partial<RemoteSettings>;
+}
 
 /** Runs executions as jobs of clusters. */
 export class RemoteWork {

@@ -24,7 +24,7 @@ const NO_JOB = "Its job is unknown: its data came from a backup or was damaged";
 const log = getLogger(["hooklaunch", "engine"]);
 
 /** The parts of a ticker. */
-export interface TickerParts extends Omit<ClusterParts, "backend"> {
+interface TickerParts extends Omit<ClusterParts, "backend"> {
   files: JobFiles;
   backendOf(settings: EngineSettings): Backend;
 }

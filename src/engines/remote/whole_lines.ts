@@ -12,7 +12,7 @@ const LINE_BREAK = 0x0a;
 const NOTHING = new Uint8Array(0);
 
 /** A piece of a stream. */
-export interface Piece {
+interface Piece {
   /** Whole lines; empty for the rest of a line that was cut. */
   content: Uint8Array;
   /** The number of bytes up to its end. */
@@ -20,14 +20,14 @@ export interface Piece {
 }
 
 /** The pieces of some bytes. What is behind the last piece is to come again. */
-export interface Pieces {
+interface Pieces {
   pieces: Piece[];
   /** True when the last piece is the start of a line that is too long to be kept. */
   isInLongLine: boolean;
 }
 
 /** The place of bytes in their stream. */
-export interface SplitOptions {
+interface SplitOptions {
   /** True when they begin within a line whose start was a piece. */
   isInLongLine: boolean;
   /** True when no bytes follow. */

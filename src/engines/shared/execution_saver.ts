@@ -13,7 +13,7 @@ const RETRY_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-export interface SaverOptions {
+interface SaverOptions {
   store: Store;
   /**
    * Stores a record. Default: as the leader does.

@@ -10,7 +10,7 @@ import type { Execution } from "../../store/records/executions.ts";
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** By what an execution's time is measured. */
-export interface TimeParts {
+interface TimeParts {
   clock: Clock;
   /** When it started, by the steady clock. */
   started_ms: number;

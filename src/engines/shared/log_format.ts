@@ -23,7 +23,7 @@ const CARRIAGE_RETURN = 0x0d;
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The head of a chunk. */
-export interface ChunkHead {
+interface ChunkHead {
   /** The time at which the chunk was read from the command, RFC 3339. */
   time: string;
   stream: "stdout" | "stderr";

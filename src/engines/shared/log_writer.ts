@@ -12,7 +12,7 @@ const LINE_BREAK = 0x0a;
 const RESERVE_BYTES = 4 * 1024;
 
 /** A chunk to be added. */
-export interface NewChunk {
+interface NewChunk {
   time: string;
   stream: "stdout" | "stderr";
   /** The offset in the stream behind the content. */

@@ -10,7 +10,7 @@ import type { SlurmSettings } from "./settings.ts";
 const TEXT_LENGTH_MAX = 300;
 
 /** An error that Slurm names. */
-export interface SlurmFault {
+interface SlurmFault {
   error?: string;
   description?: string;
   error_code?: number;
@@ -18,7 +18,7 @@ export interface SlurmFault {
 }
 
 /** An answer of slurmrestd. */
-export interface SlurmAnswer {
+interface SlurmAnswer {
   errors?: SlurmFault[];
   [field: string]: unknown;
 }

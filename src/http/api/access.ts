@@ -17,7 +17,7 @@ import type { Author } from "../../store/records/audit.ts";
 import { referencesIn } from "../../triggers/secrets.ts";
 import type { TriggerSettings } from "../../triggers/trigger.ts";
 import { findDelivery } from "./delivery_views.ts";
-import type { Declaration } from "./operation.ts";
+import type { Declaration } from "./declaration.ts";
 import type { Operator } from "./operator.ts";
 
 /** The access that the token of a request gives. */

@@ -35,7 +35,7 @@ const SNAPSHOTS: Readonly<Record<string, (operator: Operator, name: string) => P
   };
 
 /** A change that is about to be made. */
-export interface Change {
+interface Change {
   /** The `operationId`. */
   operation: string;
   /** The path of the request, below `/api/v0`. */

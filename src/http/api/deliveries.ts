@@ -25,7 +25,7 @@ import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
 import { DeliverySource } from "./delivery_stream.ts";
 import type { Authenticated } from "./auth.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
-import type { Api } from "./operator.ts";
+import type { Api } from "./api.ts";
 import { ChangeSource } from "./delivery_changes.ts";
 import { found } from "./finder.ts";
 import { leftOut, run } from "./runs.ts";

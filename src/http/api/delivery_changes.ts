@@ -15,7 +15,7 @@ import type { Events, Followed } from "./event_stream.ts";
 const LOOK_MS = 900;
 
 /** The parts of the service that are looked at. */
-export interface DeliveryChangesParts {
+interface DeliveryChangesParts {
   store: Store;
   engines: Pick<Engines, "changes">;
   clock: Pick<Clock, "steady">;

@@ -6,7 +6,7 @@
  */
 import type { DeliveryFilter } from "../../store/records/deliveries.ts";
 import { idTime } from "../../platform/ids.ts";
-import type { Api } from "./operator.ts";
+import type { Api } from "./api.ts";
 import { newestIds } from "./delivery_changes.ts";
 import { listDeliveries, type ShownDelivery } from "./delivery_views.ts";
 import { type Events, eventText, type Followed } from "./event_stream.ts";
@@ -17,7 +17,7 @@ const WINDOW_MS = 60_000;
 const LOOK_MS = 2_000;
 
 /** The deliveries to follow. */
-export interface FollowedDeliveries extends Pick<Followed, "isAllowed"> {
+interface FollowedDeliveries extends Pick<Followed, "isAllowed"> {
   filter: DeliveryFilter;
   /** Only those behind this id. */
   after: string;

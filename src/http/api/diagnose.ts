@@ -22,7 +22,7 @@ import type { Authenticated } from "./auth.ts";
 import { expectNoRepeat } from "./deliveries.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
-import type { Api } from "./operator.ts";
+import type { Api } from "./api.ts";
 import { sentHeadersSchema } from "./try_out.ts";
 
 const MIB = 1024 * 1024;

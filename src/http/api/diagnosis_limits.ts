@@ -8,7 +8,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 
 /** The diagnoses of one token in a minute. */
-export const DIAGNOSES_PER_MINUTE = 10;
+const DIAGNOSES_PER_MINUTE = 10;
 const MINUTE_MS = 60_000;
 const TOKENS_MAX = 1_000;
 

@@ -14,7 +14,7 @@ import { existing } from "./executions.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import { END_ID, LogSource } from "./log_stream.ts";
 import { operation } from "./operation.ts";
-import type { Api } from "./operator.ts";
+import type { Api } from "./api.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
 import { lastLogEventSchema, logQuery } from "./queries.ts";
 

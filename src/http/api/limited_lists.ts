@@ -6,13 +6,13 @@
  */
 import { InvalidInputError } from "../../platform/errors.ts";
 import { type Access, refused, type TargetParts, visible } from "./access.ts";
-import type { Api } from "./operator.ts";
+import type { Api } from "./api.ts";
 
 /** Time for which one request reads on, past records that the token may not see. */
 const READ_ON_MS = 200;
 
 /** A list that a limited token asks for. */
-export interface LimitedList {
+interface LimitedList {
   access: Access;
   /** The path of the operation. */
   path: string;

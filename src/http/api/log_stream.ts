@@ -12,7 +12,7 @@ import { type Events, eventText, type Followed } from "./event_stream.ts";
 export const END_ID = "end";
 
 /** The log to follow. */
-export interface FollowedLog extends Pick<Followed, "isAllowed"> {
+interface FollowedLog extends Pick<Followed, "isAllowed"> {
   executionId: string;
   engine: Engine;
   /** The position to begin at, as the engine gave it. */

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import type { RunInfo } from "../door/run_info.ts";
 import { answer, input, problemDetails, text } from "./answer.ts";
-import type { Declaration } from "./operation.ts";
+import type { Declaration } from "./declaration.ts";
 import { created } from "./runs.ts";
 
 /** Conditions may read other fields beside these. */

@@ -9,7 +9,7 @@ import { operations } from "./mod.ts";
 import { openOperations } from "./open_operations.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import { withNulls } from "./openapi_nulls.ts";
-import type { Answer, Declaration, RequestBody } from "./operation.ts";
+import type { Answer, Declaration, RequestBody } from "./declaration.ts";
 
 const COMPONENTS = "#/components/schemas/";
 /** The answers that have no body (RFC 9110 sections 15.3.5 and 15.4.5). */

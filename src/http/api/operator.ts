@@ -20,11 +20,6 @@ import type { KeptRequests } from "../../triggers/kept_requests.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { Replays } from "../../triggers/replays.ts";
 import type { BodyReader } from "../body.ts";
-import type { TokenCheck } from "./auth.ts";
-import type { DeliveryChanges } from "./delivery_changes.ts";
-import type { DiagnosisLimits } from "./diagnosis_limits.ts";
-import type { EventStreams } from "./event_stream.ts";
-import type { SealedCursors } from "./sealed_cursors.ts";
 
 /** The parts of the service that an operator's request uses. */
 export interface Operator {
@@ -50,16 +45,4 @@ export interface Operator {
   env(name: string): string | undefined;
   /** The address of the service as seen from outside, without a slash at the end. */
   baseUrl(): string;
-}
-
-/** The parts of the service, and of the API, that an operation uses. */
-export interface Api extends Operator {
-  streams: EventStreams;
-  diagnoses: DiagnosisLimits;
-  deliveryChanges: DeliveryChanges;
-  cursors: SealedCursors;
-  /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
-  hasEnvironmentToken: boolean;
-  /** Returns what the token of a hash allows now. */
-  checkToken: TokenCheck;
 }

@@ -150,7 +150,7 @@ export const pipelineQuery = z.strictObject({
 const LOG_CURSOR = /^\d{1,12}(?:\.\d{1,5})?$/;
 
 /** A cursor of a log. */
-export const logCursorSchema = z.string().regex(LOG_CURSOR, {
+const logCursorSchema = z.string().regex(LOG_CURSOR, {
   error: "Expected a cursor that came with this log",
 });
 

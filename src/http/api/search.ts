@@ -10,7 +10,7 @@ const SCANNED_MAX = 2_000;
 const BATCH_MAX = 200;
 
 /** Which records are wanted. */
-export interface SearchOptions<T> {
+interface SearchOptions<T> {
   /** Their number at most. */
   limit: number;
   /** Only those older than the record of this id. */

@@ -8,7 +8,7 @@ import deno from "../../../deno.json" with { type: "json" };
 import { hidePassword } from "../../platform/network/urls.ts";
 import { answer, count, text } from "./answer.ts";
 import { operation } from "./operation.ts";
-import type { Api } from "./operator.ts";
+import type { Api } from "./api.ts";
 
 /** The settings of the service, and the work before it. */
 export interface ServiceState {

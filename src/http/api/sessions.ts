@@ -9,7 +9,7 @@ import { NotFoundError } from "../../platform/errors.ts";
 import { listSessions, removeSession, type Session } from "../../store/records/sessions.ts";
 import { answer, page, text, time } from "./answer.ts";
 import { operation } from "./operation.ts";
-import type { Api } from "./operator.ts";
+import type { Api } from "./api.ts";
 import { wholeListAnswer } from "./page_answer.ts";
 import { sessionQuery } from "./queries.ts";
 

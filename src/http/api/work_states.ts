@@ -24,14 +24,14 @@ import type { Store } from "../../store/store.ts";
 import { text } from "./answer.ts";
 
 /** An execution that an action of a run has launched, and how far it is. */
-export interface ExecutionState {
+interface ExecutionState {
   id: string;
   step: string;
   status: ExecutionStatus;
 }
 
 /** A pipeline that an action of a run has launched, and how far it and its nodes are. */
-export interface PipelineState {
+interface PipelineState {
   id: string;
   name: string;
   status: PipelineStatus;

@@ -27,7 +27,7 @@ export class ApiCallError extends HooklaunchError {
 }
 
 /** The query of a call; a parameter that is undefined or empty is left out. */
-export type Query = Readonly<Record<string, string | number | undefined>>;
+type Query = Readonly<Record<string, string | number | undefined>>;
 
 /** A page of a list: its records, and the cursor of the next page. */
 export interface ListPage<T> {

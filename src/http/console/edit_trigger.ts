@@ -27,7 +27,7 @@ export const TEXT_FIELDS = {
 const FILTER_FIELD = /^filter_(\d+)$/;
 
 /** The fields of a form, by name, as text. */
-export type FormTexts = ReadonlyMap<string, string>;
+type FormTexts = ReadonlyMap<string, string>;
 
 /** Returns the fields of a trigger. One without a filter has an empty field for one. */
 export function textsOf(trigger: ShownTrigger): FormTexts {

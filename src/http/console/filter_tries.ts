@@ -20,7 +20,7 @@ export type Tries =
   | { mistakes: readonly string[] };
 
 /** The settings of a filter. */
-export type FilterSettings = Settings & { readonly type: "payload_filter" };
+type FilterSettings = Settings & { readonly type: "payload_filter" };
 
 /** Makes a filter of what was typed: an expression, or a list of clauses as JSON. */
 export function filterOf(text: string): FilterSettings {
@@ -40,7 +40,7 @@ export function filterText({ type: _, expression, ...list }: Settings): string {
 }
 
 /** The subject of a filter: a trigger, and the preset of who sends. */
-export interface TriedOn {
+interface TriedOn {
   triggerId?: string;
   preset: string | undefined;
 }

@@ -6,7 +6,7 @@
 import { type Access, isLimited } from "../api/access.ts";
 
 /** The entries of the navigation: the address and the label. */
-export const NAVIGATION = [
+const NAVIGATION = [
   ["", "Overview"],
   ["deliveries", "Deliveries"],
   ["triggers", "Triggers"],

@@ -9,7 +9,7 @@ import { filterOf } from "./filter_tries.ts";
 import type { Settings } from "./triggers.ts";
 
 /** The fields of the form, with problems or without. */
-export const FIELDS = ["name", "provider", "secret", "work", "filter", "quota"] as const;
+const FIELDS = ["name", "provider", "secret", "work", "filter", "quota"] as const;
 
 export type FieldName = typeof FIELDS[number];
 

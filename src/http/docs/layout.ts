@@ -11,7 +11,7 @@ import type { Heading, Rendered } from "./markdown.ts";
 type Html = ReturnType<typeof html>;
 
 /** A rendered page. */
-export interface Shown extends Rendered {
+interface Shown extends Rendered {
   page: Page;
   /** True where several instances can share the database. */
   isShared: boolean;

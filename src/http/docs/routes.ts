@@ -47,7 +47,7 @@ const PAGES = new Map(
 );
 
 /** The parts of the service that the documentation uses. */
-export interface DocsParts {
+interface DocsParts {
   /** The address of the service as seen from outside. */
   baseUrl(): string;
   /** True where several instances can share the database. */

@@ -4,14 +4,19 @@
  * @module
  */
 import type { BodySize } from "../../conditions/body_limits.ts";
-import { type BodyPart, PartPending } from "../../conditions/body_part.ts";
-import { type LaunchRequest, type ParsedBody, RequestBody } from "../../conditions/request.ts";
+import { PartPending } from "../../conditions/body_part.ts";
+import {
+  type BodyPart,
+  type LaunchRequest,
+  type ParsedBody,
+  RequestBody,
+} from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { ParsedValueBudget } from "./parsed_value_budget.ts";
 import type { SeenRequest } from "../../triggers/request_facts.ts";
 
 /** The facts of a request that its head does not hold. */
-export interface IncomingFacts {
+interface IncomingFacts {
   baseUrl: string;
   remoteIp: string;
   receivedAt_ms: number;

@@ -42,7 +42,7 @@ const NO_MEMORY = new UnavailableError("Cannot accept requests: too many bodies 
 export type SendersContext = Context<{ Bindings: HandlerInfo }>;
 
 /** An endpoint for senders. */
-export interface Endpoint {
+interface Endpoint {
   /** Its path, for traces. */
   route: string;
   methods: readonly string[];

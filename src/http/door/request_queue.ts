@@ -35,7 +35,7 @@ interface Wait {
 export interface HandlerInfo extends Deno.ServeHandlerInfo<Deno.NetAddr>, Partial<Wait> {}
 
 /** Answers a request. */
-export type Handler = (request: Request, info: HandlerInfo) => Response | Promise<Response>;
+type Handler = (request: Request, info: HandlerInfo) => Response | Promise<Response>;
 
 /**
  * Makes a handler for which senders' requests wait when many come at once.

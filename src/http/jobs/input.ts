@@ -68,7 +68,7 @@ export const endQuery = z.object({
 });
 
 /** The token of an agent, and its claim. */
-export interface Credentials {
+interface Credentials {
   token: string;
   claimId: string | undefined;
 }

@@ -25,7 +25,7 @@ export function writeAllSync(
 }
 
 /** Options of {@linkcode readFirstBytes}. */
-export interface FirstBytesOptions {
+interface FirstBytesOptions {
   /** Ends the reading when it aborts: another program may hold the stream open. */
   signal?: AbortSignal | undefined;
   /** Called for each chunk beyond those that are kept. */

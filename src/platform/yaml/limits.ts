@@ -21,7 +21,7 @@ const CONTROLS = ["\u0002", "\u0018", "\u001f"];
 const SPACE = /^[ \t]*$/;
 
 /** The place at which a text exceeds a limit. */
-export interface Excess {
+interface Excess {
   offset: number;
   detail: string;
 }

@@ -20,7 +20,7 @@ const ADDRESS_FILE = "hooklaunch-address";
 const PACKS_MAX = 50;
 
 /** Limits of a fetch. */
-export interface FetchLimits {
+interface FetchLimits {
   signal: AbortSignal;
   /** MiB that the repository may take on disk. */
   limit_mb: number;

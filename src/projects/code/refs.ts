@@ -50,7 +50,7 @@ export function isReference(text: string): boolean {
 }
 
 /** An object. */
-export interface GitObject {
+interface GitObject {
   /** `blob`, `tree`, `commit` or `tag`. */
   kind: string;
   content: Uint8Array;

@@ -43,7 +43,7 @@ export interface Remote {
 }
 
 /** Access to the environment of the service, for opening a remote. */
-export interface RemoteAccess {
+interface RemoteAccess {
   /** Reads an environment variable, for credentials written as `{env:NAME}`. */
   env(name: string): string | undefined;
   /** The file with the keys of the ssh servers to which a deploy key was sent. */

@@ -32,7 +32,7 @@ const READ_BYTES = 1024 * 1024;
 const SETTLED_AFTER_MS = 2_000;
 
 /** Options of {@linkcode Snapshots}. */
-export interface SnapshotsOptions {
+interface SnapshotsOptions {
   /** The folder, absolute. */
   directory: string;
   trees: TreeCache;

@@ -47,7 +47,7 @@ export interface TreeLimits {
 export const TREE_LIMITS: TreeLimits = { filesMax: 100_000, bytesMax: 2 * 1024 ** 3 };
 
 /** Options of {@linkcode listTree}. */
-export interface TreeOptions extends Partial<TreeLimits> {
+interface TreeOptions extends Partial<TreeLimits> {
   /** Returns true for the path of an entry to leave out, with everything below it. */
   skip?: (path: string) => boolean;
 }

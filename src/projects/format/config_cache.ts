@@ -25,7 +25,7 @@ interface Kept {
 }
 
 /** The place of a project configuration file. */
-export interface ConfigPlace {
+interface ConfigPlace {
   project: string;
   commit: string;
   path: string;
@@ -34,7 +34,7 @@ export interface ConfigPlace {
 /**
  * Reads the bytes of a file; rejects with an {@linkcode InvalidInputError} if they are not valid.
  */
-export type ReadFile = (bytes: Uint8Array, place: ConfigPlace) => Promise<ProjectConfig>;
+type ReadFile = (bytes: Uint8Array, place: ConfigPlace) => Promise<ProjectConfig>;
 
 /** A cache of project configuration files by their places and contents. */
 export class ConfigCache {

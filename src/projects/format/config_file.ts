@@ -16,8 +16,6 @@ import type { Pipeline } from "./pipeline/pipeline.ts";
 import { pipelineProblems } from "./pipeline/problems.ts";
 import { pipelineOf, type PipelineParts, pipelineSchema, readParts } from "./pipeline/schema.ts";
 import { pipelineWarnings } from "./pipeline/warnings.ts";
-import type { ConfigJobInput, ConfigJobOutput } from "./config_reader.ts";
-import { encodeConfig } from "./config_json.ts";
 import { quotedList } from "../../platform/text/display.ts";
 import { type Step, stepSchema, stepWarnings } from "./step/step.ts";
 import { type Task, taskSchema, taskWarnings } from "./task.ts";
@@ -112,16 +110,6 @@ export function readConfigFile(written: string | Uint8Array, name: string): Proj
     tasks: present(reading.tasks),
     warnings: inOrder(source, reading.warnings),
   };
-}
-
-/** Reads a project configuration file in a Worker. */
-export function readConfigJob({ bytes, path }: ConfigJobInput): ConfigJobOutput {
-  try {
-    return { json: encodeConfig(readConfigFile(bytes, path)) };
-  } catch (error) {
-    if (error instanceof InvalidInputError) return { problems: error.problems };
-    throw error;
-  }
 }
 
 /**

@@ -32,7 +32,7 @@ export type ConfigJobOutput = { json: string } | { problems: readonly Problem[] 
 export type RunConfigJob = (input: ConfigJobInput, options: JobOptions) => Promise<ConfigJobOutput>;
 
 /** Options of {@linkcode readConfig}. */
-export interface ReadOptions {
+interface ReadOptions {
   project: string;
   signal: AbortSignal;
   /** Reads large files; without it, they are read at once, too. */

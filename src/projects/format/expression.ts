@@ -35,7 +35,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
 const NUMERIC = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i;
 
 /** A value that is written in an expression. */
-export type Literal = string | number | boolean | null;
+type Literal = string | number | boolean | null;
 
 /** An operator that compares two values. */
 export type Comparison = typeof COMPARISONS[number];

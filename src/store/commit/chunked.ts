@@ -28,7 +28,7 @@ export interface Batch<Place> {
   next: Place | undefined;
 }
 
-export interface RemovalOptions {
+interface RemovalOptions {
   store: Store;
   /** Aborted when the service stops: nothing is begun after it. */
   signal: AbortSignal;

@@ -84,7 +84,7 @@ export interface Intake {
 }
 
 /** The parts of a committer that a database may lack. */
-export interface CommitterOptions {
+interface CommitterOptions {
   clock?: Clock;
   events?: CommitterEvents;
   fence?: Fence | undefined;

@@ -21,7 +21,7 @@ import { type LaneRecord, laneWrites, removeLaneWrites } from "./lane_records.ts
 import type { Owner } from "./ownership.ts";
 
 /** Pause between two looks at the other instances. */
-export const LOOK_MS = 250;
+const LOOK_MS = 250;
 const BEAT_MS = 1_000;
 /** Time without a change of its record after which an instance counts as gone. */
 export const GONE_MS = 15_000;
@@ -46,7 +46,7 @@ const COPIED =
 const log = getLogger(["hooklaunch", "store"]);
 
 /** An instance, as it is stored. */
-export interface InstanceRecord {
+interface InstanceRecord {
   id: string;
   /** The machine that it runs on, by its data folder. */
   machine_id: string;
@@ -74,7 +74,7 @@ interface Seen {
 }
 
 /** An instance as the others see it. */
-export interface SeenInstance extends InstanceRecord {
+interface SeenInstance extends InstanceRecord {
   isLeader: boolean;
   isSelf: boolean;
   /** Milliseconds since it was seen to be alive. */
@@ -82,7 +82,7 @@ export interface SeenInstance extends InstanceRecord {
 }
 
 /** The parts of {@linkcode Instances}. */
-export interface InstancesParts {
+interface InstancesParts {
   kv: Deno.Kv;
   clock: Clock;
   id: string;

@@ -24,7 +24,7 @@ const ROWS = 2_000;
 const COPY_FILE = `${DATABASE_FILE}.compact`;
 
 /** Options of {@linkcode copyRecords}. */
-export interface CopyOptions {
+interface CopyOptions {
   signal?: AbortSignal;
   /** Called with the number of rows that are copied. */
   onProgress?(rows: number): void;
@@ -60,7 +60,7 @@ export async function copyRecords(
 }
 
 /** The sizes of a database that was compacted, in bytes. */
-export interface Compaction {
+interface Compaction {
   before_bytes: number;
   after_bytes: number;
 }

@@ -28,7 +28,7 @@ const LOOK_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "store"]);
 
-export interface SpaceOptions {
+interface SpaceOptions {
   reserve_bytes?: number;
   reserve_files?: number;
   /** Returns the free space of an existing folder. */

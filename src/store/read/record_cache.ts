@@ -37,7 +37,7 @@ export class RecordCaches<T extends object> {
 }
 
 /** The records of one kind and database that were read last. */
-export class RecordCache<T extends object> {
+class RecordCache<T extends object> {
   readonly #size_max: number;
   readonly #records = new Map<string, T>();
   /** The reads under way. Who asks for the same record meanwhile gets what they read. */

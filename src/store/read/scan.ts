@@ -73,7 +73,7 @@ export function logDamage(key: Deno.KvKey): void {
 }
 
 /** Options of {@linkcode scan}. */
-export interface ScanOptions {
+interface ScanOptions {
   /** Look only behind this id. */
   after?: string | undefined;
   /** Entries that are read at a time. */

@@ -10,7 +10,7 @@ import type { Store } from "../store.ts";
 import {
   type Candidate,
   type CandidateDelivery,
-  type DeliveryOutcome,
+  type DeliveryFilter,
   type DeliverySource,
   type FoundDelivery,
   type OmittedDeliveries,
@@ -21,6 +21,7 @@ import { hasText } from "./delivery_text.ts";
 
 export {
   DELIVERY_OUTCOMES,
+  type DeliveryFilter,
   type DeliveryOutcome,
   type FoundDelivery,
   type OmittedDeliveries,
@@ -35,22 +36,6 @@ const BATCH_SIZE = 64;
 const BATCH_SIZE_MAX = 256;
 /** A next batch may take so many times as long as the one before: it may be read from the disk. */
 const BATCH_TIMES = 1.5;
-
-/** Which deliveries are wanted. All that are given must hold. */
-export interface DeliveryFilter {
-  trigger_id?: string | undefined;
-  outcome?: DeliveryOutcome | undefined;
-  /** The cause of the refusal. */
-  condition?: string | undefined;
-  /** The sender's id. */
-  delivery_id?: string | undefined;
-  /** A part of an id of the delivery, or of its body. */
-  text?: string | undefined;
-  /** Made at this time or later, in milliseconds since the epoch. */
-  from_ms?: number | undefined;
-  /** Made before this time. */
-  to_ms?: number | undefined;
-}
 
 /** Options of {@linkcode searchDeliveries}. */
 export interface SearchOptions {

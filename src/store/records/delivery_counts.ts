@@ -26,10 +26,10 @@ const ONLY_INSTANCE = "";
 type Failure = "execution_error" | "run_error";
 
 /** The counted events: deliveries by their outcomes, and failures. */
-export type Counted = DeliveryOutcome | Failure;
+type Counted = DeliveryOutcome | Failure;
 
 /** The deliveries of one trigger and day (UTC). */
-export interface DeliveryDay {
+interface DeliveryDay {
   /** For all that was counted, the numbers of the day's 24 hours. */
   hours: Partial<Record<Counted, number[]>>;
   /** The time of the newest delivery, in milliseconds since the epoch; 0 without one. */

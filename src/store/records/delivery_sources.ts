@@ -9,7 +9,6 @@ import { keys } from "../keys.ts";
 import { newestEntries, type Page } from "../read/lists.ts";
 import { type FoundEntry, upTo, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
-import type { DeliveryFilter } from "./deliveries.ts";
 import { endedIn, type EndedRun, pendingIn, type Run, withoutBody } from "./runs.ts";
 import {
   type DeliveryEntry,
@@ -28,6 +27,22 @@ export const DELIVERY_OUTCOMES = ["accepted", ...NO_RUN_OUTCOMES] as const;
 
 /** The outcome of a delivery. */
 export type DeliveryOutcome = typeof DELIVERY_OUTCOMES[number];
+
+/** Which deliveries are wanted. All that are given must hold. */
+export interface DeliveryFilter {
+  trigger_id?: string | undefined;
+  outcome?: DeliveryOutcome | undefined;
+  /** The cause of the refusal. */
+  condition?: string | undefined;
+  /** The sender's id. */
+  delivery_id?: string | undefined;
+  /** A part of an id of the delivery, or of its body. */
+  text?: string | undefined;
+  /** Made at this time or later, in milliseconds since the epoch. */
+  from_ms?: number | undefined;
+  /** Made before this time. */
+  to_ms?: number | undefined;
+}
 
 /** A delivery: the run that it made, or the entry of its trigger's log. */
 export type FoundDelivery = { run: Run } | { trigger_id: string; entry: DeliveryEntry };
@@ -58,7 +73,7 @@ export interface CandidateDelivery {
 export type Candidate = CandidateDelivery | { id: string; omitted: OmittedDeliveries };
 
 /** Some of a list, newest first. */
-export interface CandidatePage {
+interface CandidatePage {
   candidates: Candidate[];
   /** The last id that was read; undefined when there is nothing behind it. */
   next: string | undefined;

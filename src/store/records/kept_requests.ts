@@ -27,7 +27,7 @@ export interface KeptPlace {
 }
 
 /** A kept request, its head still encrypted. */
-export interface StoredRequest extends KeptIndex {
+interface StoredRequest extends KeptIndex {
   /** Encrypted. */
   head: string;
   body: Uint8Array<ArrayBuffer>;

@@ -12,10 +12,10 @@ import type { Store } from "../store.ts";
 import { hasProject } from "./projects.ts";
 
 /** The attempts whose failures are kept: a fetch of the repository, and reading the file at `HEAD`. */
-export type ProjectAttempt = "fetch" | "file";
+type ProjectAttempt = "fetch" | "file";
 
 /** An attempt that failed, and has not succeeded since. */
-export interface ProjectFailure {
+interface ProjectFailure {
   project: string;
   what: ProjectAttempt;
   /** The time of the first failure since it last succeeded, RFC 3339. */

@@ -13,7 +13,7 @@ import type { Store } from "../store.ts";
 export const REPLAY_STATES = ["running", "completed", "stopped"] as const;
 
 /** The state of a bulk replay. */
-export type ReplayState = typeof REPLAY_STATES[number];
+type ReplayState = typeof REPLAY_STATES[number];
 
 /** A bulk replay. All times are RFC 3339. */
 export interface Replay {
@@ -81,15 +81,6 @@ export async function* replayedDeliveries(
     if (!Array.isArray(ids)) return;
     yield* ids.slice(Math.max(0, done - index * IDS_A_CHUNK)).map(String);
   }
-}
-
-/** Returns the deletes of a replay and its list of deliveries. */
-export function removeReplayWrites({ id, count }: Replay): Write[] {
-  const chunks = Math.ceil(count / IDS_A_CHUNK);
-  return [
-    { key: keys.replay(id) },
-    ...Array.from({ length: chunks }, (_, index) => ({ key: keys.replayRuns(id, index) })),
-  ];
 }
 
 function isReplay(value: unknown): value is Replay {

@@ -19,7 +19,7 @@ import {
 } from "./runs.ts";
 
 /** Which of a trigger's runs are wanted. */
-export interface RunsPage extends Page {
+interface RunsPage extends Page {
   /** The ids of its pending runs, looked up before this: what ends meanwhile is listed then. */
   pending?: readonly string[];
 }

@@ -235,7 +235,7 @@ export async function getPending(store: Store, id: string): Promise<PendingRun |
 }
 
 /** The ids in a pending run's key, which are known even when its record is damaged. */
-export interface PendingIds {
+interface PendingIds {
   id: string;
   triggerId: string;
 }

@@ -23,7 +23,7 @@ import {
 } from "./trigger_log_entries.ts";
 import { idsBehind } from "./triggers.ts";
 
-export type { RequestFacts, TriggerLogEntry } from "./trigger_log_entries.ts";
+export type { TriggerLogEntry } from "./trigger_log_entries.ts";
 
 /** Limit of the entries of a kind for one trigger and minute. The rest is counted. */
 export const ENTRIES_PER_TRIGGER_MINUTE = 60;
@@ -43,7 +43,7 @@ type Happening = Exclude<TriggerLogEvent, OmittedEvent>;
  * The kinds of entries. They are limited apart, since strangers cause refusals and must not hide the rest
  * from the trigger's owner.
  */
-export type EntryKind = NoRunOutcome | "action_failed";
+type EntryKind = NoRunOutcome | "action_failed";
 
 /** Numbers of entries of each kind; 0 where absent. */
 type Counts = Partial<Record<EntryKind, number>>;
@@ -196,7 +196,7 @@ export async function removeTriggerLog(store: Store, triggerId: string): Promise
 }
 
 /** Which entries of a trigger's log. */
-export interface OldEntriesOptions {
+interface OldEntriesOptions {
   /** Those that were made before this time; all when absent. */
   before_ms?: number;
   /** The oldest of them, up to a limit. */

@@ -38,7 +38,7 @@ export interface KnownVerdict {
 }
 
 /** The facts about a delivery that made no run. */
-export interface DeliveryFacts {
+interface DeliveryFacts {
   /** The status that the sender got. */
   status?: number;
   /** The sender's id of the delivery. */
@@ -67,7 +67,7 @@ export interface RefusedEvent extends DeliveryFacts {
 }
 
 /** A request that was answered like an earlier one of the same delivery. */
-export interface RepeatEvent extends DeliveryFacts {
+interface RepeatEvent extends DeliveryFacts {
   kind: "repeat";
   /** The run that the earlier one made. */
   run_id: string;

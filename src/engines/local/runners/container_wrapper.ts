@@ -7,7 +7,7 @@
  */
 import { blocksOf, CAPTURE, LEAVE, MARK_IS_TAKEN } from "../wrapper.ts";
 
-export interface ContainerWrapperOptions {
+interface ContainerWrapperOptions {
   /** True when the command names its own interpreter. */
   hasShebang: boolean;
   /** Limit of stdout that is kept, and of stderr. */

@@ -13,7 +13,7 @@ import { CONTAINER_PROGRAMS } from "./container_program.ts";
 import { ProcessRunner } from "./process.ts";
 import type { Runner } from "./runner.ts";
 
-export interface RunnerParts extends Omit<ContainerRunnerParts, "program" | "settings"> {
+interface RunnerParts extends Omit<ContainerRunnerParts, "program" | "settings"> {
   onSessionOver: OnSessionOver;
 }
 

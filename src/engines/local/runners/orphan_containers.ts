@@ -19,7 +19,7 @@ const AT_ONCE = 50;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-export interface OrphanOptions {
+interface OrphanOptions {
   store: Store;
   /** The folder of all executions. */
   root: string;

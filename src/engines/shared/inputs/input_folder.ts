@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { checkName, Names } from "./names.ts";
 
 /** The destination of a file. */
-export interface Place {
+interface Place {
   /** Its path in the input's folder. */
   name: string;
   path: string;

@@ -18,14 +18,14 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 const URL_LENGTH_MAX = 8_192;
 
 /** The version of a file that is in the cache (RFC 9110 section 8.8). */
-export interface Validators {
+interface Validators {
   /** A hash of the URL behind all redirects that sent them. No other URL gets them. */
   of: string;
   etag?: string | undefined;
   last_modified?: string | undefined;
 }
 
-export interface FollowOptions extends ConnectOptions {
+interface FollowOptions extends ConnectOptions {
   validators?: Validators | undefined;
   /** The wall clock, in milliseconds since the epoch. */
   now_ms: number;

@@ -28,7 +28,7 @@ const MADE_ROOM = "the disk is full: other files are removed from the cache";
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-export interface RemoteFilesOptions {
+interface RemoteFilesOptions {
   /** The folder of the cache. */
   folder: string;
   clock: Clock;
@@ -38,7 +38,7 @@ export interface RemoteFilesOptions {
 }
 
 /** A fetched file. It stays in the cache until this is disposed of. */
-export interface RemoteFile extends Held {
+interface RemoteFile extends Held {
   /** The name that the server suggests. */
   suggestedName: string | undefined;
   /** True when it was in the cache. */

@@ -9,7 +9,7 @@ import { TransientError } from "./errors.ts";
 /** The longest pause that a server can ask for, in milliseconds. */
 const WAIT_MAX_MS = 30_000;
 
-export interface TryOptions {
+interface TryOptions {
   /** The pause after each failed try, in milliseconds. One more try follows the last pause. */
   backoff_ms: readonly number[];
   /** Aborted when the work is not needed any more. */

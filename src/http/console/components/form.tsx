@@ -16,7 +16,7 @@ interface PostFormProps {
   fields?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface ActionProps extends PostFormProps {
+interface ActionProps extends PostFormProps {
   /** The key that presses its button. */
   hotkey?: string;
   /** Its effect, on hover. */
@@ -48,7 +48,7 @@ function PostForm(
   );
 }
 
-export interface ConfirmProps extends PostFormProps {
+interface ConfirmProps extends PostFormProps {
   /** The effect, with numbers. */
   consequence: string;
   /** The label of the button. */
@@ -102,7 +102,7 @@ function Asking({ ask, consequence, children }: AskingProps & { children?: Child
   );
 }
 
-export interface FieldProps {
+interface FieldProps {
   label: string;
   /** The id of its input. */
   id: string;

@@ -67,6 +67,6 @@ export function Log({ view, id, page, firstLine, hasEnded }: LogProps): Html {
 }
 
 /** Removes the codes of terminals. The script shows those of colours. */
-export function plainText(message: string): string {
+function plainText(message: string): string {
   return message.replace(ESCAPES, "").replace(CONTROLS, "");
 }

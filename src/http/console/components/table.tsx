@@ -2,7 +2,7 @@
 import type { Child } from "@hono/hono/jsx";
 import type { Html } from "../route.ts";
 
-export interface TableProps {
+interface TableProps {
   /** Its name for screen readers. */
   label: string;
   /** The headings of its columns; empty for a column of buttons. */

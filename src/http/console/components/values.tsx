@@ -28,7 +28,7 @@ export function Lasting({ since, now_ms }: { since: string; now_ms: number }): H
 }
 
 /** Writes a span in the past or, when negative, in the future. The script does the same as time goes by. */
-export function ago(span_ms: number): string {
+function ago(span_ms: number): string {
   const span_s = secondsOf(span_ms);
   if (span_s < 5) return "now";
   const text = spanText(span_s);

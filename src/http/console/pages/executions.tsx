@@ -77,7 +77,7 @@ function Found({ view, filters, cursor, page }: FoundProps): Html {
 }
 
 /** A list of executions. */
-export function ExecutionTable({ view, executions }: {
+function ExecutionTable({ view, executions }: {
   view: View;
   executions: readonly ShownExecution[];
 }): Html {

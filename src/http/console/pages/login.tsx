@@ -5,7 +5,7 @@ import { Notice } from "../components/table.tsx";
 import type { Html, OpenView } from "../route.ts";
 
 /** A form that was sent without a session. */
-export interface KeptForm {
+interface KeptForm {
   address: string;
   /** Its fields as JSON: a list of names and values. */
   form: string;

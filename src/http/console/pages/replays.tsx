@@ -12,7 +12,7 @@ import { Facts, Time } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 
 /** The filters of a replay, which are the API's. */
-export const REPLAY_FILTERS = [
+const REPLAY_FILTERS = [
   "trigger",
   "outcome",
   "condition",

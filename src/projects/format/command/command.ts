@@ -13,7 +13,7 @@ import {
 import { PlaceholderBudget } from "./placeholder_budget.ts";
 
 /** The values of the placeholders of a command. */
-export interface CommandValues {
+interface CommandValues {
   /** The declared parameters, in the order of their declaration. */
   parameters: ReadonlyMap<string, Parameter>;
   /** The values by name; a parameter without one is not passed. */

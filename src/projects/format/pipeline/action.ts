@@ -17,7 +17,7 @@ const EFFECTS: readonly NodeEffect[] = [
   "require-approval",
 ];
 
-export interface ReadAction {
+interface ReadAction {
   /** One for each of its moments and effects. */
   actions: NodeAction[];
   /** Unknown moments and effects. */

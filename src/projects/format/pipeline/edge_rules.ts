@@ -16,7 +16,7 @@ interface End {
 }
 
 /** The reason for which an edge cannot be launched. */
-export interface EdgeProblem {
+interface EdgeProblem {
   /** The end with the problem. */
   end: "source" | "target";
   /** The rest of a sentence whose subject is the edge. */

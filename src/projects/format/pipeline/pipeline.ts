@@ -31,7 +31,7 @@ export interface PipelineNode {
 }
 
 /** The effect of a failed node on its pipeline. */
-export type OnError = "stop-all" | "stop-next" | "continue" | "retry";
+type OnError = "stop-all" | "stop-next" | "continue" | "retry";
 
 /** An effect at a moment of a node's life, if its conditions hold. */
 export interface NodeAction {

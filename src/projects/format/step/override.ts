@@ -20,7 +20,7 @@ import { mountSchema } from "./requirements.ts";
 import { itemsOf, type Step, stepSchema, textWarnings } from "./step.ts";
 
 /** An override, as it is written. */
-export type Override = Readonly<Record<string, unknown>>;
+type Override = Readonly<Record<string, unknown>>;
 
 /** Lists whose items are merged by name. Every other field is replaced as a whole. */
 const NAMED_LISTS = ["inputs", "parameters", "environment-variables"];
