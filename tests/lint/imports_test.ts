@@ -47,7 +47,7 @@ for (const [what, files, wrong] of cases) {
 Deno.test("the check of imports finds exports that no other file uses, in src or in tests", () => {
   const files = {
     "x/a.ts": ['import { used } from "./b.ts";'],
-    "b.ts": [
+    "x/b.ts": [
       "export const used = 1;",
       "export const tested = used;",
       "export const unused = used;",

@@ -15,7 +15,7 @@ const WINDOW_MS = 60_000;
 const NETWORKS_MAX = 10_000;
 
 /** The outcome of looking a token up. */
-export interface Looked<T> {
+interface Looked<T> {
   /** The value that the token opens; undefined where it is wrong, or was not looked up. */
   found?: T;
   /** The seconds for which its sender is refused; 0 when it is not. */
