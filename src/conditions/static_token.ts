@@ -105,6 +105,14 @@ function presetOf({ preset }: StaticTokenSettings): TokenPreset | undefined {
   return preset === undefined ? undefined : tokenPresets[preset];
 }
 
+/** Returns the settings of HTTP Basic: a condition's own, or those of a preset whose place it does not replace. */
+export function basicOf(settings: StaticTokenSettings): StaticTokenSettings["basic"] {
+  if (settings.basic !== undefined) return settings.basic;
+  const isReplaced = [settings.in, settings.name, settings.each, settings.prefix]
+    .some((value) => value !== undefined);
+  return isReplaced ? undefined : presetOf(settings)?.token.basic;
+}
+
 /** Returns the place in which a condition reads its token. */
 export function tokenPlace(settings: StaticTokenSettings): TokenPlace {
   const row = presetOf(settings)?.token;
@@ -120,8 +128,12 @@ export function tokenPlace(settings: StaticTokenSettings): TokenPlace {
 function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): void {
   const refuse = (name: string, message: string) => refuseField(context, [name], message);
   if (settings.basic !== undefined) {
-    for (const name of ["preset", "in", "name", "each", "prefix"] as const) {
+    for (const name of ["in", "name", "each", "prefix"] as const) {
       if (settings[name] !== undefined) refuse(name, "Must not stand beside 'basic'");
+    }
+    const row = presetOf(settings);
+    if (row !== undefined && row.token.basic === undefined) {
+      refuse("preset", `Must not stand beside 'basic': ${row.title} sends a token`);
     }
     return;
   }
@@ -143,7 +155,7 @@ function prepare(settings: StaticTokenSettings, context: ConditionContext): Chec
   const secrets = resolveSecrets(settings.secrets, context.env);
   const unusable = refuseWithoutSecrets(secrets);
   if (unusable) return () => unusable;
-  const { basic } = settings;
+  const basic = basicOf(settings);
   const field = tokenPlace(settings);
   const place = describeField(field);
   const expected = describeToken(settings);
@@ -167,9 +179,10 @@ function prepare(settings: StaticTokenSettings, context: ConditionContext): Chec
 function beforeBody(settings: StaticTokenSettings): HeadCheck | undefined {
   const field = tokenPlace(settings);
   if (!isInHead(field)) return undefined;
+  const isBasic = basicOf(settings) !== undefined;
   const expected = describeToken(settings);
   return (head) => {
-    const tokens = settings.basic
+    const tokens = isBasic
       ? readBasic(head, undefined)
       : tokensOf(readHeadField(head, field), field);
     return Array.isArray(tokens) ? undefined : { expected, ...tokens };
@@ -177,7 +190,7 @@ function beforeBody(settings: StaticTokenSettings): HeadCheck | undefined {
 }
 
 function describeToken(settings: StaticTokenSettings): string {
-  if (settings.basic) return "HTTP Basic with a username and password";
+  if (basicOf(settings)) return "HTTP Basic with a username and password";
   const { prefix } = tokenPlace(settings);
   return prefix === "" ? "a token" : `${JSON.stringify(prefix)} and a token`;
 }
@@ -206,9 +219,10 @@ function putToken(settings: StaticTokenSettings, { draft, env }: SigningContext)
   const place = tokenPlace(settings);
   // Each character of a header stands for one byte.
   const text = Buffer.from(secret.bytes).toString(place.in === "header" ? "latin1" : "utf8");
-  if (settings.basic !== undefined) {
+  const basic = basicOf(settings);
+  if (basic !== undefined) {
     const password = new TextDecoder().decode(secret.bytes);
-    draft.put(place, writeBasic(settings.basic.username ?? BASIC_USERNAME, password));
+    draft.put(place, writeBasic(basic.username ?? BASIC_USERNAME, password));
     return `${describeField(place)} holds a username and the password`;
   }
   if (place.each !== undefined) draft.putEach(place.each, place.name, place.prefix + text);

@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 import { withoutPrefix } from "../authorization.ts";
 import { bytesOf, type Field, readCredentials } from "../field.ts";
 import { isAnyOf } from "../secret.ts";
-import { type StaticTokenSettings, type TokenPlace, tokenPlace } from "../static_token.ts";
+import { basicOf, type StaticTokenSettings, type TokenPlace, tokenPlace } from "../static_token.ts";
 import { type DiagnosisContext, type KnownSecret, knownSecrets } from "./context.ts";
 import { type Clue, likely, matching } from "./finding.ts";
 import {
@@ -37,10 +37,11 @@ export async function diagnoseToken(
   const place = tokenPlace(settings);
   const own = readingFinder(knownSecrets(settings.secrets, context));
   const texts = readCredentials(request, place);
+  const basic = basicOf(settings);
   const found = await budget.spend(() =>
-    settings.basic === undefined
+    basic === undefined
       ? inPlace(texts, place, own) ?? elsewhere(context, place, own)
-      : inBasic(texts, settings.basic, own) ?? elsewhere(context, place, own)
+      : inBasic(texts, basic, own) ?? elsewhere(context, place, own)
   );
   if (found !== undefined) return [found];
   const others = readingFinder(await context.otherSecrets());
@@ -187,7 +188,7 @@ function unknown(
     const isThere = !refusal.reason.endsWith(" is missing");
     return likely(isThere ? `${refusal.reason}.` : missingSentence(place, request, advice));
   }
-  const what = settings.basic === undefined ? "token" : "password";
+  const what = basicOf(settings) === undefined ? "token" : "password";
   return likely(
     `The ${what} is another one: no secret of the condition is equal, with or without white space, quotes ` +
       "or an encoding. Copy it again to both sides.",

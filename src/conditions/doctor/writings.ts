@@ -22,6 +22,7 @@ import { signatureTexts } from "./signature_texts.ts";
 /** The most schemes of each kind that are tried. */
 const SCHEMES_MAX = 64;
 const SOURCES_MAX = 4;
+const TITLES_SHOWN_MAX = 3;
 /** Prefixes that are shown; another one may be anything. */
 const SHOWN_PREFIX = /^(?:(?:sha(?:1|256|384|512)|v\d|hmac)[=,: ]|hmac-sha\d+ |bearer )?$/i;
 
@@ -44,22 +45,23 @@ export interface KnownScheme {
 
 /** Lists the schemes of all providers, without those that sign as a scheme does. */
 export function otherPresets(own: Scheme): KnownScheme[] {
-  const known = new Map<string, KnownScheme>();
+  const known = new Map<string, Omit<KnownScheme, "titles"> & { titles: string[] }>();
   for (const type of ["hmac", "signature"] as const) {
     for (const [preset, { title, scheme: row }] of Object.entries(presetsByType[type])) {
       const scheme = resolveScheme(row, {});
       const key = identityOf(scheme);
       if (key === identityOf(own)) continue;
       const before = known.get(key);
-      known.set(key, {
-        scheme,
-        type,
-        preset: before?.preset ?? preset,
-        titles: before === undefined ? title : `${before.titles} or ${title}`,
-      });
+      if (before === undefined) known.set(key, { scheme, type, preset, titles: [title] });
+      else before.titles.push(title);
     }
   }
-  return [...known.values()];
+  return [...known.values()].map((one) => ({ ...one, titles: alternatives(one.titles) }));
+}
+
+function alternatives(titles: readonly string[]): string {
+  const shown = titles.slice(0, TITLES_SHOWN_MAX);
+  return [...shown, ...shown.length < titles.length ? ["another provider"] : []].join(" or ");
 }
 
 /** Returns the text that two schemes have in common when they sign alike. */

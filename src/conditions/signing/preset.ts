@@ -17,6 +17,14 @@ export interface Preset {
   readonly disablesEndpoints?: true;
   /** A fact that an owner must know beside the settings. */
   readonly note?: string;
+  /** The steps at the provider, in short sentences. */
+  readonly setup?: string;
+  /** The place of the event's name. */
+  readonly event?: Field;
+  /** The origin of the test vector: pages or tests of the provider or of its standard, or its own library. */
+  readonly vector?: "published" | "library" | "none published";
+  /** A part that no page or code of the provider confirms. */
+  readonly unconfirmed?: string;
   /** The question by which the provider checks that the URL is listening, and its answer. */
   readonly handshake?: Handshake;
 }
@@ -35,6 +43,16 @@ export interface TokenPreset extends Preset {
     readonly prefix?: string;
     /** A list in the body: every element must carry the token, at `name` within it. */
     readonly each?: string;
+    /** The token is the password of HTTP Basic in the header Authorization. */
+    readonly basic?: { readonly username?: string };
   };
   readonly delivery_id?: Field;
+}
+
+/** The providers of one kind, by the type of condition that takes them. */
+export interface PresetGroup {
+  readonly title: string;
+  readonly hmac?: Readonly<Record<string, SigningPreset>>;
+  readonly signature?: Readonly<Record<string, SigningPreset>>;
+  readonly static_token?: Readonly<Record<string, TokenPreset>>;
 }

@@ -5,19 +5,23 @@
  */
 import type { Field } from "../../../src/conditions/field.ts";
 import { describeSignature } from "../../../src/conditions/signing/candidates.ts";
-import type { SigningPreset, TokenPreset } from "../../../src/conditions/signing/preset.ts";
-import {
-  hmacPresets,
-  signaturePresets,
-  tokenPresets,
-} from "../../../src/conditions/signing/presets/mod.ts";
+import type { Preset, SigningPreset, TokenPreset } from "../../../src/conditions/signing/preset.ts";
+import { presetGroups } from "../../../src/conditions/signing/presets/groups.ts";
 import {
   resolveScheme,
   signatureFields,
   signedContents,
 } from "../../../src/conditions/signing/scheme.ts";
 
-const HEADINGS = ["Preset", "Provider", "Signed or sent", "Where", "Tolerance", "Delivery id"];
+const HEADINGS = [
+  "Preset",
+  "Provider",
+  "Signed or sent",
+  "Where",
+  "Tolerance",
+  "Delivery id",
+  "Event",
+];
 const HEADERS_SHOWN_MAX = 2;
 
 const PAGE = new URL("../../../src/docs/providers.md", import.meta.url);
@@ -27,20 +31,26 @@ const MARKED = /(<!-- presets -->\n+)[^]*?(\n+<!-- \/presets -->)/;
 /** Reads the page of providers, and the page as it should be. */
 export async function readPage(): Promise<{ found: string; expected: string }> {
   const found = await Deno.readTextFile(PAGE);
-  const expected = found.replace(MARKED, (_, start, end) => start + presetTable() + end);
+  const expected = found.replace(MARKED, (_, start, end) => start + presetTables() + end);
   return { found, expected };
 }
 
-/** Every preset as a Markdown table, in the order of their names; the provider links to its source. */
-function presetTable(): string {
-  const rows = [
-    ...Object.entries(hmacPresets).map(([name, preset]) => signingRow("hmac", name, preset)),
-    ...Object.entries(signaturePresets).map(([name, preset]) =>
-      signingRow("signature", name, preset)
-    ),
-    ...Object.entries(tokenPresets).map(([name, preset]) => tokenRow(name, preset)),
-  ].sort(([a = ""], [b = ""]) => a < b ? -1 : 1);
-  return table([HEADINGS, ...rows]);
+/** Every preset by kind: a table, in the order of names, and what an owner must do and know. */
+function presetTables(): string {
+  return presetGroups.map((group) => {
+    const rows = [
+      ...Object.entries(group.hmac ?? {}).map(([name, preset]) => signingRow("hmac", name, preset)),
+      ...Object.entries(group.signature ?? {}).map(([name, preset]) =>
+        signingRow("signature", name, preset)
+      ),
+      ...Object.entries(group.static_token ?? {}).map(([name, preset]) => tokenRow(name, preset)),
+    ].sort(([a = ""], [b = ""]) => a < b ? -1 : 1);
+    const facts = [group.hmac, group.signature, group.static_token]
+      .flatMap((presets) => Object.entries<Preset>(presets ?? {}))
+      .sort(([a], [b]) => a < b ? -1 : 1).flatMap(([, preset]) => factsOf(preset));
+    return [`### ${group.title}`, table([HEADINGS, ...rows]), facts.join("\n")]
+      .filter((part) => part !== "").join("\n\n");
+  }).join("\n\n");
 }
 
 function signingRow(type: string, name: string, preset: SigningPreset): string[] {
@@ -55,27 +65,39 @@ function signingRow(type: string, name: string, preset: SigningPreset): string[]
     `${shown}${fields.length > HEADERS_SHOWN_MAX ? ", …" : ""}: \`${describeSignature(scheme)}\``,
     scheme.timestamp ? `${scheme.tolerance} s` : "",
     scheme.delivery_id ? fieldText(scheme.delivery_id) : "",
+    preset.event ? fieldText(preset.event) : "",
   ];
 }
 
 function tokenRow(name: string, preset: TokenPreset): string[] {
-  const { token, delivery_id } = preset;
+  const { token, delivery_id, event } = preset;
   const where = token.each === undefined
     ? fieldText(token)
     : `${fieldText(token)} of each in \`${token.each}\``;
   return [
     `\`${name}\` (static_token)`,
     providerText(preset),
-    "token",
+    token.basic ? "password by HTTP Basic" : "token",
     where,
     "",
     delivery_id ? fieldText(delivery_id) : "",
+    event ? fieldText(event) : "",
   ];
 }
 
-function providerText({ title, source, note, handshake }: SigningPreset | TokenPreset): string {
-  const notes = [note, handshake && "Its handshake is answered"].filter((text) => text);
-  return [`[${title}](${source})`, ...notes].join(". ");
+function providerText({ title, source }: Preset): string {
+  return `[${title}](${source})`;
+}
+
+/** The steps at the provider and what else its owner must know, as an item of a list. */
+function factsOf({ title, setup, note, handshake, unconfirmed }: Preset): string[] {
+  const sentences = [
+    setup,
+    note,
+    handshake && "Its handshake is answered",
+    unconfirmed && `Not confirmed by the provider: ${unconfirmed}`,
+  ].filter((text) => text !== undefined).map((text) => text.replace(/\.?$/, "."));
+  return sentences.length === 0 ? [] : [`- **${title}**: ${sentences.join(" ")}`];
 }
 
 function fieldText({ in: place, name }: Field): string {

@@ -65,6 +65,28 @@ export const senders: Sender[] = [
   ...Object.keys(signaturePresets).map(keySender),
 ];
 
+/** One sender of each way to sign: the others have other names of headers and fields, and sign alike. */
+export const distinctSenders: Sender[] = [
+  ...new Map(senders.toReversed().map((sender) => [wayOf(sender), sender])).values(),
+].toReversed();
+
+/** Returns what two senders have in common that sign alike. */
+function wayOf({ scheme }: Sender): string {
+  const { delivery_id: _delivery, tolerance: _tolerance, id, timestamp, header, ...own } = scheme;
+  const content = JSON.stringify(scheme.signed_content).replaceAll(/:[\w-]+\}/g, "}");
+  return JSON.stringify({
+    ...own,
+    content,
+    signed_content: undefined,
+    prefix: scheme.prefix === "",
+    field: scheme.field === undefined,
+    body_field: scheme.body_field === undefined,
+    place: header === "Authorization" ? header : typeof header,
+    timestamp: timestamp && [timestamp.in, timestamp.format],
+    id: id?.in,
+  });
+}
+
 function macSender(name: string): Sender {
   const scheme = hmacScheme({ type: "hmac", preset: name, secrets: ["x"] });
   const secrets = KEYS.map((key) => {

@@ -5,5 +5,7 @@ import { readPage } from "./preset_table.ts";
 Deno.test("providers.md has the table of presets: 'deno task presets' writes it", async () => {
   const { found, expected } = await readPage();
   assert(found.includes("| `github` (hmac)"));
-  assertEquals(found, expected);
+  // `deno fmt` has broken the lines.
+  const words = (page: string) => page.replaceAll(/\s+/g, " ");
+  assertEquals(words(found), words(expected));
 });

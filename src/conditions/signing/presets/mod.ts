@@ -1,36 +1,19 @@
 /**
- * Every preset, by the type of condition that takes it. A new provider is one row in one of these files.
+ * Every preset, by the type of condition that takes it. A new provider is one row in the file of its kind.
  *
  * @module
  */
 import type { SigningPreset, TokenPreset } from "../preset.ts";
-import { commerce } from "./commerce.ts";
-import { development } from "./development.ts";
-import { documents } from "./documents.ts";
-import { labelling } from "./labelling.ts";
-import { messaging } from "./messaging.ts";
-import { publicKeys } from "./public_keys.ts";
-import { standardKeys, standardSecrets } from "./standard.ts";
-import { tokens } from "./tokens.ts";
+import { signingRows, tokenRows } from "./groups.ts";
 
 /** Presets of `hmac`: the sender and the receiver share a secret. */
-export const hmacPresets: Readonly<Record<string, SigningPreset>> = {
-  ...development,
-  ...commerce,
-  ...messaging,
-  ...documents,
-  ...labelling,
-  ...standardSecrets,
-};
+export const hmacPresets: Readonly<Record<string, SigningPreset>> = signingRows("hmac");
 
 /** Presets of `signature`: the receiver knows a public key. */
-export const signaturePresets: Readonly<Record<string, SigningPreset>> = {
-  ...publicKeys,
-  ...standardKeys,
-};
+export const signaturePresets: Readonly<Record<string, SigningPreset>> = signingRows("signature");
 
 /** Presets of `static_token`: the sender sends a secret. */
-export const tokenPresets: Readonly<Record<string, TokenPreset>> = tokens;
+export const tokenPresets: Readonly<Record<string, TokenPreset>> = tokenRows();
 
 /** All presets, by the type of condition that takes them. */
 export const presetsByType = {

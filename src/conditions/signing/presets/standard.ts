@@ -5,7 +5,7 @@
  * @module
  */
 import type { Field } from "../../field.ts";
-import type { SigningPreset } from "../preset.ts";
+import type { Preset, SigningPreset } from "../preset.ts";
 import type { SchemeSettings } from "../scheme.ts";
 
 const SPECIFICATION =
@@ -41,6 +41,20 @@ const SECRET = { algorithm: "sha256", field: "v1", key_prefix: "whsec_" } as con
 
 /** A public key. */
 const KEY = { algorithm: "ed25519", field: "v1a", key_prefix: "whpk_" } as const;
+
+/** Makes the row of a provider that signs as Standard Webhooks does, but for `changes`. */
+export function standardPreset(
+  row: Preset,
+  changes: Omit<SchemeSettings, "algorithm"> = {},
+): SigningPreset {
+  return { vector: "published", ...row, scheme: { ...STANDARD_HEADERS, ...SECRET, ...changes } };
+}
+
+/** Makes the row of a provider that sends through Svix. */
+export function svixPreset(row: Preset): SigningPreset {
+  const scheme = { ...SVIX_HEADERS, ...SECRET };
+  return { vector: "published", disablesEndpoints: true, ...row, scheme };
+}
 
 /** The rows of shared secrets. */
 export const standardSecrets = {

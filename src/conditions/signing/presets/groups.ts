@@ -1,0 +1,46 @@
+/**
+ * The providers by kind, each kind in a file of its own.
+ *
+ * @module
+ */
+import type { PresetGroup, SigningPreset, TokenPreset } from "../preset.ts";
+import { code } from "./code.ts";
+import { commerce } from "./commerce.ts";
+import { delivery } from "./delivery.ts";
+import { development } from "./development.ts";
+import { documents } from "./documents.ts";
+import { labelling } from "./labelling.ts";
+import { machineLearning } from "./machine_learning.ts";
+import { messaging } from "./messaging.ts";
+import { monitoring } from "./monitoring.ts";
+import { publicKeys } from "./public_keys.ts";
+import { standardKeys, standardSecrets } from "./standard.ts";
+import { tokens } from "./tokens.ts";
+
+/** Every kind, in the order of the documentation. */
+export const presetGroups: readonly PresetGroup[] = [
+  { title: "Standards", hmac: standardSecrets, signature: standardKeys },
+  { title: "Development", hmac: development },
+  code,
+  delivery,
+  { title: "Labelled data", hmac: labelling },
+  machineLearning,
+  monitoring,
+  { title: "Payments and shops", hmac: commerce },
+  { title: "Messages", hmac: messaging },
+  { title: "Files, forms and documents", hmac: documents },
+  { title: "Public keys", signature: publicKeys },
+  { title: "Tokens", static_token: tokens },
+];
+
+/** Merges the rows of all kinds for one type of condition. */
+export function signingRows(type: "hmac" | "signature"): Readonly<Record<string, SigningPreset>> {
+  return Object.fromEntries(presetGroups.flatMap((group) => Object.entries(group[type] ?? {})));
+}
+
+/** Merges the rows of all kinds that send a token. */
+export function tokenRows(): Readonly<Record<string, TokenPreset>> {
+  return Object.fromEntries(
+    presetGroups.flatMap((group) => Object.entries(group.static_token ?? {})),
+  );
+}

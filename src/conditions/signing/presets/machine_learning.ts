@@ -1,0 +1,169 @@
+/**
+ * Providers of data, models and experiments.
+ *
+ * @module
+ */
+import type { PresetGroup } from "../preset.ts";
+import { standardPreset } from "./standard.ts";
+
+/** The rows. */
+export const machineLearning = {
+  title: "Data, models and experiments",
+  hmac: {
+    wandb: {
+      title: "Weights & Biases",
+      source: "https://docs.wandb.ai/models/automations/create-automations/webhook",
+      setup:
+        "Create a secret in Team Settings. Open Team Settings > Webhooks > New webhook, and choose it as Secret. Then create an automation that uses the webhook.",
+      note: "With an access token and no secret, use `static_token` with the prefix Bearer",
+      vector: "none published",
+      scheme: { algorithm: "sha256", header: "X-Wandb-Signature" },
+    },
+    dbt: {
+      title: "dbt",
+      source: "https://docs.getdbt.com/docs/deploy/webhooks",
+      setup:
+        "Open Account settings > Webhooks > Create webhook. Choose the jobs and the events, and copy the secret token.",
+      disablesEndpoints: true,
+      vector: "none published",
+      event: { in: "body", name: "eventType" },
+      scheme: {
+        algorithm: "sha256",
+        header: "Authorization",
+        delivery_id: { in: "body", name: "eventId" },
+      },
+    },
+    fivetran: {
+      title: "Fivetran",
+      source: "https://fivetran.com/docs/rest-api/api-reference/webhooks",
+      setup: "Create the webhook by the REST API, with a `secret` and the events.",
+      vector: "none published",
+      event: { in: "body", name: "event" },
+      scheme: { algorithm: "sha256", header: "X-Fivetran-Signature-256" },
+    },
+    segment: {
+      title: "Segment",
+      source: "https://segment.com/docs/connections/destinations/catalog/webhooks/",
+      setup:
+        "Add the destination Webhooks (Actions) or Webhooks to the source. Enter a shared secret.",
+      vector: "none published",
+      event: { in: "body", name: "type" },
+      scheme: {
+        algorithm: "sha1",
+        header: "X-Signature",
+        delivery_id: { in: "body", name: "messageId" },
+      },
+    },
+    elevenlabs: {
+      title: "ElevenLabs",
+      source: "https://github.com/elevenlabs/elevenlabs-js/blob/main/src/wrapper/webhooks.ts",
+      setup: "Open Settings > Webhooks > Add webhook. Choose HMAC, and copy the shared secret.",
+      vector: "library",
+      event: { in: "body", name: "type" },
+      scheme: {
+        algorithm: "sha256",
+        header: "ElevenLabs-Signature",
+        list_separator: ",",
+        field_separator: "=",
+        field: "v0",
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "signature", name: "t", format: "unix_s" },
+        tolerance: 1800,
+      },
+    },
+    openai: standardPreset({
+      title: "OpenAI",
+      source: "https://platform.openai.com/docs/guides/webhooks",
+      setup: "Open the project's Settings > Webhooks > Create. Copy the signing secret.",
+      event: { in: "body", name: "type" },
+    }),
+    replicate: standardPreset({
+      title: "Replicate",
+      source: "https://replicate.com/docs/topics/webhooks/verify-webhook",
+      setup:
+        "Name the URL as `webhook` of a prediction. Read the secret from the API, `GET /v1/webhooks/default/secret`.",
+      event: { in: "body", name: "status" },
+    }),
+  },
+  static_token: {
+    huggingface: {
+      title: "Hugging Face",
+      source: "https://huggingface.co/docs/hub/webhooks",
+      setup:
+        "Open Settings > Webhooks > Add a new webhook. Choose the repositories and the events, and enter a secret of ASCII characters.",
+      event: { in: "body", name: "/event/action" },
+      token: { in: "header", name: "X-Webhook-Secret" },
+    },
+    scale: {
+      title: "Scale",
+      source: "https://docs.scale.com/reference/callbacks",
+      setup:
+        "Name the URL as `callback_url` of a project or a task. Copy the live callback auth key of the dashboard.",
+      note: "Test tasks have another key: list both",
+      token: { in: "header", name: "Scale-Callback-Auth" },
+      delivery_id: { in: "body", name: "task_id" },
+    },
+    roboflow: {
+      title: "Roboflow",
+      source: "https://inference.roboflow.com/workflows/blocks/webhook_sink/",
+      setup:
+        "Add the block Webhook Sink to the workflow. Add the header Authorization with the value `Bearer SECRET`.",
+      note: "Signs nothing: the secret is a header that the block is given",
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
+    },
+    databricks: {
+      title: "Databricks",
+      source:
+        "https://docs.databricks.com/aws/en/admin/workspace-settings/notification-destinations",
+      setup:
+        "Open Settings > Notifications > Manage > Add destination > Webhook. Enter a username and, as the password, the secret.",
+      event: { in: "body", name: "event_type" },
+      token: { in: "header", name: "Authorization", basic: {} },
+    },
+    snowflake: {
+      title: "Snowflake",
+      source: "https://docs.snowflake.com/en/user-guide/notifications/webhook-notifications",
+      setup:
+        "Create a secret with the token. Create a notification integration of type WEBHOOK with WEBHOOK_HEADERS=('Authorization'='Bearer SNOWFLAKE_WEBHOOK_SECRET').",
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
+    },
+    airbyte: {
+      title: "Airbyte",
+      source:
+        "https://docs.airbyte.com/platform/cloud/managing-airbyte-cloud/manage-airbyte-cloud-notifications",
+      setup:
+        "Open Settings > Notifications. Enter the URL as the webhook, with `?token=` and the secret at its end.",
+      note: "Signs nothing: the secret is a parameter of the URL",
+      token: { in: "query", name: "token" },
+    },
+    posthog: {
+      title: "PostHog",
+      source: "https://posthog.com/docs/cdp/destinations/webhook",
+      setup:
+        "Add the destination HTTP Webhook. Add the header Authorization with the value `Bearer SECRET`.",
+      note: "Signs nothing: the secret is a header that the destination is given",
+      event: { in: "body", name: "/event/event" },
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
+      delivery_id: { in: "body", name: "/event/uuid" },
+    },
+    deepgram: {
+      title: "Deepgram",
+      source:
+        "https://developers.deepgram.com/docs/using-callbacks-to-return-transcripts-to-your-server",
+      setup:
+        "Name the URL as `callback` of the request. The secret is the identifier of the API key that made the request.",
+      note: "With a username and a password in the callback's URL, use `basic` instead of a preset",
+      token: { in: "header", name: "dg-token" },
+      delivery_id: { in: "body", name: "/metadata/request_id" },
+    },
+    assemblyai: {
+      title: "AssemblyAI",
+      source: "https://www.assemblyai.com/docs/deployment/webhooks",
+      setup:
+        "Name the URL as `webhook_url` of the transcript, `Authorization` as `webhook_auth_header_name`, and the secret as `webhook_auth_header_value`.",
+      event: { in: "body", name: "status" },
+      token: { in: "header", name: "Authorization" },
+      delivery_id: { in: "body", name: "transcript_id" },
+    },
+  },
+} as const satisfies PresetGroup;
