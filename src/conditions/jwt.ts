@@ -16,7 +16,7 @@ import {
   readHeadField,
   readText,
 } from "./field.ts";
-import { isJwksUrl } from "./jwt/jwks.ts";
+import { hasPublicHost, isJwksUrl } from "./jwt/jwks.ts";
 import { keyFinder, readTokenHeader } from "./jwt/key_finder.ts";
 import { putJwt } from "./jwt/sign.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";
@@ -59,6 +59,10 @@ const fields = settingsObject({
   jwks_url: z.string().max(2048).refine(isJwksUrl, {
     error: "Must be an https: URL without credentials, or http: on a loopback host",
   }).optional().describe("The URL at which the issuer publishes its keys"),
+  private_networks: z.boolean().optional().describe(
+    "Whether 'jwks_url' may lead to loopback, link-local and private addresses; only a token without limits may " +
+      "set it; false when absent",
+  ),
   issuer: textOrTextsSchema.optional().describe("The accepted 'iss', or several"),
   audience: textOrTextsSchema.optional().describe("The accepted 'aud', or several"),
   claims: z.record(z.string().min(1).max(256), z.json()).optional().describe(
@@ -107,6 +111,13 @@ function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementC
       }`,
     );
     return;
+  }
+  const { jwks_url, private_networks } = settings;
+  if (private_networks !== undefined && jwks_url === undefined) {
+    refuse(["private_networks"], "Must only stand beside 'jwks_url'");
+  }
+  if (jwks_url !== undefined && !hasPublicHost(jwks_url) && private_networks !== true) {
+    refuse(["jwks_url"], "Must have a public address, or stand beside 'private_networks: true'");
   }
   settings.algorithms.forEach((algorithm, index) => {
     if (isSymmetric(algorithm) === (settings.secrets !== undefined)) return;

@@ -12,6 +12,9 @@ import { TestClock } from "../surroundings.ts";
 import { checkOnce, context, json, NOW_MS, problemsOf, request } from "./fixture.ts";
 import { Issuer, p256 } from "./jwt/issuer.ts";
 
+/** The issuers of these tests are on this machine. */
+const PRIVATE = { private_networks: true };
+
 const NOW_S = NOW_MS / 1000;
 const SECRET = "a secret that is long enough for any of the three hash functions of HMAC";
 const claims = { iss: "https://issuer.example", aud: "hooklaunch", exp: NOW_S + 60 };
@@ -481,7 +484,12 @@ Deno.test("jwt: keys of an issuer, through a change of keys and a failure", asyn
     });
   await using issuer = new Issuer([old.publicKey]);
   const clock = new TestClock(NOW_MS);
-  const settings = jwt.schema.parse({ type: "jwt", algorithms: ["ES256"], jwks_url: issuer.url });
+  const settings = jwt.schema.parse({
+    type: "jwt",
+    algorithms: ["ES256"],
+    jwks_url: issuer.url,
+    ...PRIVATE,
+  });
   const check = jwt.prepare(settings, context({ clock }));
   const once = async (token: string) => await check(request(bearer(token)));
 
@@ -509,7 +517,7 @@ Deno.test("jwt: keys of an issuer, through a change of keys and a failure", asyn
 
 Deno.test("jwt: a key of the right id and the wrong kind does not fit", async () => {
   await using issuer = new Issuer([p256("k").publicKey]);
-  const settings = { algorithms: ["RS256", "ES256"], jwks_url: issuer.url };
+  const settings = { algorithms: ["RS256", "ES256"], jwks_url: issuer.url, ...PRIVATE };
   const token = await makeToken(claims, rsa.privateKey, { alg: "RS256", kid: "k" });
   const refusal = await checkOnce(jwt, settings, bearer(token));
   assertEquals(refusal?.reason, `None of the keys of ${issuer.url} fits the token`);
@@ -519,13 +527,13 @@ Deno.test("jwt: a key of the right id and the wrong kind does not fit", async ()
 Deno.test("jwt: an issuer that never answered refuses with its reason", async () => {
   await using issuer = new Issuer();
   issuer.respond = () => new Response("down", { status: 503 });
-  const settings = { algorithms: ["RS256"], jwks_url: issuer.url };
+  const settings = { algorithms: ["RS256"], jwks_url: issuer.url, ...PRIVATE };
   const token = await makeToken(claims, rsa.privateKey, { alg: "RS256", kid: "k" });
   const refusal = await checkOnce(jwt, settings, bearer(token));
   assertEquals(
     refusal?.reason,
     `None of the keys of ${issuer.url} fits the token: cannot fetch them: ` +
-      "expected status 200: current value is 503",
+      "expected status 200, found another one",
   );
 });
 
@@ -574,6 +582,23 @@ const settings: { name: string; settings: Record<string, unknown>; problems: str
     problems: [
       "/jwks_url: Must be an https: URL without credentials, or http: on a loopback host",
     ],
+  },
+  {
+    name: "a set of a private network",
+    settings: { algorithms: ["RS256"], jwks_url: "https://10.0.0.1/jwks", private_networks: true },
+    problems: [],
+  },
+  ...["https://10.0.0.1/jwks", "http://localhost/", "http://[::1]:80/"].map((jwks_url) => ({
+    name: `${jwks_url}, which is not public`,
+    settings: { algorithms: ["RS256"], jwks_url },
+    problems: [
+      "/jwks_url: Must have a public address, or stand beside 'private_networks: true'",
+    ],
+  })),
+  {
+    name: "private networks without a set",
+    settings: { algorithms: ["EdDSA"], public_keys: [spki], private_networks: true },
+    problems: ["/private_networks: Must only stand beside 'jwks_url'"],
   },
   {
     name: "a leeway over five minutes",

@@ -36,7 +36,12 @@ Deno.test("no trace, log or metric that is exported holds a secret", async () =>
         id: ID.replace("abcd", "abce"),
         name: "by-keys",
         project: "p",
-        conditions: [{ type: "jwt", algorithms: ["RS256"], jwks_url: keys }],
+        conditions: [{
+          type: "jwt",
+          algorithms: ["RS256"],
+          jwks_url: keys,
+          private_networks: true,
+        }],
         actions: [action],
       },
     ],

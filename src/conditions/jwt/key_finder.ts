@@ -31,6 +31,7 @@ type KeyFinder = (header: TokenHeader) => Promise<VerificationKey[] | Refusal>;
 interface KeySettings {
   public_keys?: readonly (string | object)[] | undefined;
   jwks_url?: string | undefined;
+  private_networks?: boolean | undefined;
 }
 
 /** Reads the header of a token in compact form, and refuses an algorithm that is not listed. */
@@ -66,7 +67,9 @@ export function keyFinder(
   secrets: Secrets,
   environment: ConditionEnvironment,
 ): KeyFinder {
-  if (settings.jwks_url !== undefined) return remoteKeys(settings.jwks_url, environment);
+  if (settings.jwks_url !== undefined) {
+    return remoteKeys(settings.jwks_url, settings.private_networks ?? false, environment);
+  }
   if (settings.public_keys) return givenKeys(settings.public_keys);
   const found = refuseWithoutSecrets(secrets) ?? secrets.usable.map(({ bytes }) => bytes);
   return () => Promise.resolve(found);
@@ -83,8 +86,12 @@ function givenKeys(settings: readonly (string | object)[]): KeyFinder {
   };
 }
 
-function remoteKeys(url: string, environment: ConditionEnvironment): KeyFinder {
-  const remote = new RemoteKeys(url, environment);
+function remoteKeys(
+  url: string,
+  privateNetworks: boolean,
+  { clock, signal }: ConditionEnvironment,
+): KeyFinder {
+  const remote = new RemoteKeys(url, { clock, signal, privateNetworks });
   return async (header) => {
     const found = await remote.find((key) => fits(key, header.algorithm) && isNamed(key, header));
     if (found.length > 0) return found;

@@ -8,6 +8,7 @@
  */
 import { ForbiddenError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
+import { hideUserInfo } from "../../platform/network/urls.ts";
 import { getExecution } from "../../store/records/executions.ts";
 import { getPipeline } from "../../store/records/pipelines.ts";
 import { getRun } from "../../store/records/runs.ts";
@@ -148,8 +149,9 @@ export function requireProject(access: Access, project: string, before?: string)
 }
 
 /**
- * Checks that a limited token names no variable or file of the service in a trigger that does not name it
- * already: a trigger's secrets can be had by signing a request, and the service's own would open everything.
+ * Checks that a limited token brings nothing into a trigger that opens the service's surroundings: no variable or
+ * file of the service, as a trigger's secrets can be had by signing a request, and no address of a private network.
+ * What the trigger has already may stay.
  *
  * @throws {ForbiddenError} when it names one
  */
@@ -159,12 +161,32 @@ export function requireReferences(
   current: TriggerSettings | undefined,
 ): void {
   if (!isLimited(access)) return;
-  const known = referencesIn(current);
-  const [other] = [...referencesIn(written)].filter((each) => !known.has(each));
-  if (other === undefined) return;
+  const other = newOf(referencesIn(written), referencesIn(current));
+  if (other !== undefined) {
+    throw new ForbiddenError(
+      `${refused(access).message}: it cannot let a trigger read ${other}. Send the secret itself`,
+    );
+  }
+  const address = newOf(privateUrlsIn(written), privateUrlsIn(current));
+  if (address === undefined) return;
   throw new ForbiddenError(
-    `${refused(access).message}: it cannot let a trigger read ${other}. Send the secret itself`,
+    `${refused(access).message}: it cannot set private_networks, which ${address} stands beside`,
   );
+}
+
+function newOf(written: ReadonlySet<string>, known: ReadonlySet<string>): string | undefined {
+  return [...written].find((each) => !known.has(each));
+}
+
+/** Finds the URLs that stand beside `private_networks: true`. */
+function privateUrlsIn(value: unknown): Set<string> {
+  if (typeof value !== "object" || value === null) return new Set();
+  const found = new Set(Object.values(value).flatMap((inner) => [...privateUrlsIn(inner)]));
+  const { private_networks: isPrivate, jwks_url, url = jwks_url }: Record<string, unknown> = {
+    ...value,
+  };
+  if (isPrivate === true) found.add(hideUserInfo(String(url)));
+  return found;
 }
 
 /**

@@ -4,6 +4,9 @@
  * @module
  */
 
+/** Characters of a URL that are shown at most. */
+const SHOWN_LENGTH_MAX = 200;
+
 /**
  * Returns true if paths can be appended to a URL to reach a service: its scheme is HTTP, and
  * nothing follows its path. It has no user name and no password, as these would be shown with every
@@ -43,4 +46,21 @@ export function percentDecode(part: string): string {
 export function redactUrls(text: string): string {
   // The scheme has a length limit: without one, a long word of a server would take quadratic time.
   return text.replace(/([a-z0-9+.-]{1,16}:\/\/)\S*@/gi, "$1***@");
+}
+
+/**
+ * Returns the host and path of a URL, and its scheme unless that is http or https. User name, password and
+ * query may hold credentials, so logs and messages do not show them.
+ */
+export function redactedUrl({ protocol, host, pathname }: URL): string {
+  const shown = `${/^https?:$/.test(protocol) ? "" : `${protocol}//`}${host}${pathname}`;
+  return shown.length <= SHOWN_LENGTH_MAX ? shown : `${shown.slice(0, SHOWN_LENGTH_MAX)}...`;
+}
+
+/** Returns a URL without user name and password. */
+export function withoutUserInfo(url: URL): URL {
+  const bare = new URL(url);
+  bare.username = "";
+  bare.password = "";
+  return bare;
 }

@@ -4,7 +4,8 @@
  */
 import { assert, assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { isJwksUrl, RemoteKeys } from "../../../src/conditions/jwt/jwks.ts";
+import { hasPublicHost, isJwksUrl, RemoteKeys } from "../../../src/conditions/jwt/jwks.ts";
+import { type Network, systemNetwork } from "../../../src/platform/network/connection.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { TestClock } from "../../surroundings.ts";
 import { NOW_MS } from "../fixture.ts";
@@ -12,6 +13,9 @@ import { Issuer, p256 } from "./issuer.ts";
 
 const first = p256("first").publicKey;
 const second = p256("second").publicKey;
+
+/** Here, this machine's own address stands for one of the public internet. */
+const PUBLIC: Network = { ...systemNetwork, isPublic: (address) => address === "127.0.0.1" };
 
 /** The ids of the keys that are found. */
 async function find(keys: RemoteKeys, kid?: string): Promise<(string | undefined)[]> {
@@ -21,7 +25,7 @@ async function find(keys: RemoteKeys, kid?: string): Promise<(string | undefined
 
 function remoteKeys(issuer: Issuer, signal: AbortSignal = new AbortController().signal) {
   const clock = new TestClock(NOW_MS);
-  return { clock, keys: new RemoteKeys(issuer.url, { clock, signal }) };
+  return { clock, keys: new RemoteKeys(issuer.url, { clock, signal, network: PUBLIC }) };
 }
 
 Deno.test("RemoteKeys fetches once for many that ask at once, and keeps the keys", async () => {
@@ -67,7 +71,7 @@ Deno.test("RemoteKeys keeps the last good keys while the issuer is down", async 
   clock.time_ms += 3_600_000;
   for (let i = 0; i < 10; i++) assertEquals(await find(keys), ["first"]);
   assertEquals(issuer.requests, 2);
-  assertEquals(keys.problem, "expected status 200: current value is 503");
+  assertEquals(keys.problem, "expected status 200, found 503");
   issuer.publish(second);
   clock.time_ms += 30_000;
   assertEquals(await find(keys), ["second"]);
@@ -88,7 +92,7 @@ Deno.test("RemoteKeys has nobody wait long for an issuer that was down when it w
   for (let i = 0; i < 2; i++) assertEquals(await find(keys), ["first"]);
   assertEquals(issuer.requests, 3);
   // Not given up yet: nobody has waited until then.
-  assertEquals(keys.problem, "expected status 200: current value is 503");
+  assertEquals(keys.problem, "expected status 200, found 503");
   released.resolve(Response.json({ keys: [second] }));
   assertEquals(await find(keys, "second"), ["second"]);
 });
@@ -127,12 +131,12 @@ const answers: { name: string; respond: (request: Request) => Response; problem:
       new URL(request.url).pathname === "/elsewhere"
         ? new Response(set)
         : new Response(null, { status: 302, headers: { location: "/elsewhere" } }),
-    problem: /^expected status 200: current value is 302$/,
+    problem: /^expected status 200, found 302$/,
   },
   {
     name: "no content",
     respond: () => new Response(null, { status: 204 }),
-    problem: /^expected status 200: current value is 204$/,
+    problem: /^expected status 200, found 204$/,
   },
   {
     name: "a set over 256 KiB",
@@ -147,7 +151,11 @@ const answers: { name: string; respond: (request: Request) => Response; problem:
     },
     problem: /^expected at most 262144 bytes$/,
   },
-  { name: "no JSON", respond: () => new Response("<html>"), problem: /JSON/ },
+  {
+    name: "no JSON",
+    respond: () => new Response("root-token of another"),
+    problem: /^expected JSON, found something else$/,
+  },
   {
     name: "JSON that is no set",
     respond: () => Response.json([first]),
@@ -218,7 +226,7 @@ Deno.test("RemoteKeys ends a fetch that takes too long, its body included", asyn
   };
   const clock = new TestClock(NOW_MS);
   const signal = new AbortController().signal;
-  const keys = new RemoteKeys(issuer.url, { clock, signal, timeout_ms: 50 });
+  const keys = new RemoteKeys(issuer.url, { clock, signal, timeout_ms: 50, network: PUBLIC });
   assertEquals(await find(keys), []);
   assertMatch(keys.problem ?? "no problem", /timeout|timed out/i);
   released.resolve();
@@ -281,5 +289,84 @@ const urls: { url: string; isAllowed: boolean }[] = [
 for (const { url, isAllowed } of urls) {
   Deno.test(`isJwksUrl: '${url}' is ${isAllowed ? "allowed" : "refused"}`, () => {
     assertEquals(isJwksUrl(url), isAllowed);
+  });
+}
+
+Deno.test("RemoteKeys asks no address that is not public, unless an admin allows it", async () => {
+  await using issuer = new Issuer([first]);
+  const clock = new TestClock(NOW_MS);
+  const { signal } = new AbortController();
+  const { port } = new URL(issuer.url);
+  const ofInside = ["127.0.0.1", "localhost", "127.1", "2130706433", "[::ffff:127.0.0.1]"];
+  for (const host of ofInside) {
+    const keys = new RemoteKeys(`http://${host}:${port}/`, { clock, signal });
+    assertEquals(await find(keys), []);
+    assertEquals(
+      keys.problem,
+      "its host has no public address: to allow others, set private_networks of the condition to true",
+    );
+  }
+  const rebound: Network = { ...systemNetwork, resolve: () => Promise.resolve(["127.0.0.1"]) };
+  const named = new RemoteKeys(`http://public.example:${port}/`, {
+    clock,
+    signal,
+    network: rebound,
+  });
+  assertEquals(await find(named), []);
+  assertEquals(issuer.requests, 0);
+
+  const allowed = new RemoteKeys(issuer.url, { clock, signal, privateNetworks: true });
+  assertEquals(await find(allowed), ["first"]);
+  // What answers inside is told to nobody.
+  for (const status of [200, 401, 500]) {
+    issuer.respond = () => new Response("root-token", { status });
+    const asked = new RemoteKeys(issuer.url, { clock, signal, privateNetworks: true });
+    assertEquals(await find(asked), []);
+    assert(!/root|401|500/.test(asked.problem ?? ""), asked.problem);
+  }
+});
+
+Deno.test("RemoteKeys closes the connection of an answer that it does not take", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const clock = new TestClock(NOW_MS);
+  const { signal } = new AbortController();
+  const { port } = listener.addr as Deno.NetAddr;
+  for (const head of ["503 Down", "302 Found\r\nlocation: /", "200 OK"]) {
+    const keys = new RemoteKeys(`http://127.0.0.1:${port}/`, { clock, signal, network: PUBLIC });
+    const found = find(keys);
+    const connection = await listener.accept();
+    const bytes = new Uint8Array(65_536);
+    await connection.read(bytes);
+    const answer = `HTTP/1.1 ${head}\r\ncontent-length: 10000000\r\n\r\n`;
+    await connection.write(new TextEncoder().encode(answer));
+    if (head.startsWith("200")) await sendUntilClosed(connection);
+    assertEquals(await found, []);
+    // The end of the connection, or its reset: both say that it is closed.
+    assertEquals(await connection.read(bytes).catch(() => null), null);
+    connection.close();
+  }
+});
+
+async function sendUntilClosed(connection: Deno.Conn): Promise<void> {
+  const chunk = new Uint8Array(65_536).fill(0x20);
+  for (let sent = 0; sent < 10_000_000; sent += chunk.length) {
+    if (await connection.write(chunk).catch(() => undefined) === undefined) return;
+  }
+}
+
+for (
+  const [url, isPublicHost] of [
+    ["https://issuer.example/jwks", true],
+    ["https://192.0.2.1/", false],
+    ["https://1.1.1.1/", true],
+    ["https://10.0.0.1/", false],
+    ["http://localhost/", false],
+    ["http://127.0.0.1/", false],
+    ["https://[::1]/", false],
+    ["https://[fd00::1]/", false],
+  ] as const
+) {
+  Deno.test(`hasPublicHost: ${url} ${isPublicHost ? "may have" : "has no"} public address`, () => {
+    assertEquals(hasPublicHost(url), isPublicHost);
   });
 }

@@ -200,6 +200,37 @@ Deno.test("a limited token lets no trigger read a secret of the service", async 
   assertEquals(kept.status, 200, kept.text);
 });
 
+Deno.test("a limited token leads no trigger to an address of a private network", async () => {
+  await using service = await startService();
+  const withKeys = (port: number, rest: object = { private_networks: true }) => ({
+    name: "mine",
+    project: "files",
+    actions: ACTIONS,
+    conditions: [{
+      type: "jwt",
+      algorithms: ["RS256"],
+      jwks_url: `http://127.0.0.1:${port}/`,
+      ...rest,
+    }],
+  });
+  const { id } = await service.trigger(withKeys(1));
+  const path = `triggers/${id}/`;
+  const send = await withToken(service, { name: "p", projects: ["files"] });
+  for (const [method, at, name] of [["POST", "triggers/", "new"], ["PUT", path, "mine"]] as const) {
+    const refused = await send(method, at, { ...withKeys(2), name });
+    assertEquals(refused.status, 403, refused.text);
+    assertMatch(refused.body.detail, /cannot set private_networks/);
+    assertEquals((await send(method, at, { ...withKeys(2, {}), name })).status, 422);
+  }
+  const { conditions } = withKeys(2);
+  assertEquals((await send("PATCH", path, { conditions })).status, 403);
+  // What an admin has allowed stays.
+  assertEquals(
+    (await send("PUT", path, withKeys(1, { private_networks: true, leeway: 1 }))).status,
+    200,
+  );
+});
+
 Deno.test("a limited token does not replay into the project that a trigger has moved to", async () => {
   await using service = await startService();
   const ids = await fill(service, "mine");

@@ -466,7 +466,12 @@ for (const [change, method, body, expected] of changesOnCheck) {
       await goOn.promise;
       return Response.json({ keys: [publicKey] });
     };
-    const jwt = { type: "jwt", algorithms: ["ES256"], jwks_url: issuer.url };
+    const jwt = {
+      type: "jwt",
+      algorithms: ["ES256"],
+      jwks_url: issuer.url,
+      private_networks: true,
+    };
     const { id, url } = await service.trigger({ conditions: [jwt] });
     const token = await new SignJWT({}).setProtectedHeader({ alg: "ES256" })
       .setExpirationTime("1h").sign(await importJWK(privateKey, "ES256"));

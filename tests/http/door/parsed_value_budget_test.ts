@@ -29,6 +29,7 @@ Deno.test("bodies of many values are turned away for a moment while others are h
     conditions: [{
       ...{ type: "jwt", in: "body", name: "token", prefix: "", algorithms: ["ES256"] },
       jwks_url: `http://127.0.0.1:${keys.addr.port}/`,
+      private_networks: true,
     }],
   });
   const plain = await service.trigger();

@@ -9,13 +9,3 @@ import { HooklaunchError } from "../../../platform/errors.ts";
 export class StagingError extends HooklaunchError {
   override readonly code = "input_failed";
 }
-
-/** A fetch failed, and a second try may succeed. */
-export class TransientError extends HooklaunchError {
-  override readonly code = "input_failed_for_now";
-
-  /** @param wait_ms the pause that the server asks for, in milliseconds */
-  constructor(message: string, readonly wait_ms?: number) {
-    super(message);
-  }
-}

@@ -14,7 +14,7 @@ import { stageLocalFile } from "./local_file.ts";
 import { checkNames } from "./names.ts";
 import { stageRemote } from "./remote.ts";
 import { StagingError } from "./errors.ts";
-import { redactedUrl } from "./redirects.ts";
+import { redactedUrl } from "../../../platform/network/urls.ts";
 import type { Sources, StagingContext, UrlFile } from "./source.ts";
 import { stageDatum, stageOutput, stagePayload } from "./stored_files.ts";
 

@@ -7,7 +7,7 @@ import { abortable } from "@std/async/abortable";
 import { formatBytes } from "../../../platform/text/display.ts";
 import type { StagedFile } from "../config_files.ts";
 import { NO_NAME } from "./names.ts";
-import { redactedUrl, withoutUserInfo } from "./redirects.ts";
+import { redactedUrl, withoutUserInfo } from "../../../platform/network/urls.ts";
 import type { StagingContext, UrlFile } from "./source.ts";
 
 /**

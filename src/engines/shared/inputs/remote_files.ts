@@ -9,15 +9,15 @@ import { hash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../../../platform/clock.ts";
 import { messageOf } from "../../../platform/errors.ts";
+import { type Network, systemNetwork } from "../../../platform/network/connection.ts";
+import { TransientError } from "../../../platform/network/fetch_errors.ts";
+import type { Answer } from "../../../platform/network/http_exchange.ts";
 import { CoalescedWork } from "../../../platform/waiting/coalesced_work.ts";
 import { CacheFiles, type Held } from "./cache_files.ts";
-import { type Network, systemNetwork } from "./connection.ts";
+import { hashOfUrl, requestInput } from "./input_request.ts";
 import { suggestedName } from "./names.ts";
-import { follow, hashOfUrl } from "./redirects.ts";
-import type { Answer } from "./request.ts";
 import { SharedWork, type Waiter } from "./shared_work.ts";
 import { reportStall } from "./stall_timeout.ts";
-import { TransientError } from "./errors.ts";
 import { withRetries } from "./retries.ts";
 import { type Fetched, UrlIndex } from "./url_index.ts";
 
@@ -26,7 +26,24 @@ const URLS_MAX = 10_000;
 const HEADER_LENGTH_MAX = 1_024;
 const MADE_ROOM = "the disk is full: other files are removed from the cache";
 
+/** The setting that lets inputs come from other addresses than public ones. */
+const SETTING = "inputs.private_networks of the project's engine";
+
 const log = getLogger(["hooklaunch", "engine"]);
+
+/** The network, and how long it is waited for. Tests replace parts of it. */
+export interface InputNetwork extends Network {
+  /** The pause after each failed try, in milliseconds. One more try follows the last pause. */
+  backoff_ms: readonly number[];
+  /** The time without a byte after which the log says so, in milliseconds. */
+  stall_timeout_ms: number;
+}
+
+const inputNetwork: InputNetwork = {
+  ...systemNetwork,
+  backoff_ms: [500, 2_000],
+  stall_timeout_ms: 30_000,
+};
 
 interface RemoteFilesOptions {
   /** The folder of the cache. */
@@ -34,7 +51,7 @@ interface RemoteFilesOptions {
   clock: Clock;
   /** The size of the cache in bytes, without files in use. Default 10 GiB. */
   bytesMax?: number;
-  network?: Partial<Network>;
+  network?: Partial<InputNetwork>;
 }
 
 /** A fetched file. It stays in the cache until this is disposed of. */
@@ -49,7 +66,7 @@ interface RemoteFile extends Held {
 export class RemoteFiles {
   readonly #clock: Clock;
   readonly #bytesMax: number;
-  readonly #network: Network;
+  readonly #network: InputNetwork;
   readonly #files: CacheFiles;
   readonly #urls: UrlIndex;
   readonly #fetches = new SharedWork<RemoteFile>();
@@ -59,7 +76,7 @@ export class RemoteFiles {
   constructor({ folder, clock, bytesMax, network }: RemoteFilesOptions) {
     this.#clock = clock;
     this.#bytesMax = bytesMax ?? BYTES_MAX;
-    this.#network = { ...systemNetwork, ...network };
+    this.#network = { ...inputNetwork, ...network };
     this.#files = new CacheFiles(join(folder, "files"));
     this.#urls = new UrlIndex(join(folder, "urls"));
   }
@@ -152,10 +169,10 @@ export class RemoteFiles {
     let held = known && hasValidators(known) ? await this.#files.find(known, signal) : undefined;
     try {
       return await withRetries(async () => {
-        const options = { network: this.#network, privateNetworks, signal };
+        const options = { network: this.#network, privateNetworks, setting: SETTING, signal };
         const validators = held && known;
         const now_ms = this.#clock.now();
-        using answer = await follow(url, { ...options, validators, now_ms });
+        using answer = await requestInput(url, { ...options, validators, now_ms });
         if (answer.status !== 304 || held === undefined || known === undefined) {
           return await this.#keep(key, answer, all).catch(async (error) => {
             if (await this.#makesRoom(error)) throw new TransientError(MADE_ROOM);

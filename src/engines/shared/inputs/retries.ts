@@ -4,7 +4,7 @@
  * @module
  */
 import { delay } from "@std/async/delay";
-import { TransientError } from "./errors.ts";
+import { TransientError } from "../../../platform/network/fetch_errors.ts";
 
 /** The longest pause that a server can ask for, in milliseconds. */
 const WAIT_MAX_MS = 30_000;

@@ -164,7 +164,7 @@ Deno.test("engine: without the setting, this machine's own servers are out of re
   assertEquals(status, "error");
   assertStringIncludes(
     reason ?? "",
-    `Cannot run: Cannot fetch data.csv from ${server.host}/data.csv: its address 127.0.0.1`,
+    `Cannot run: Cannot fetch data.csv from ${server.host}/data.csv: its host has no public address`,
   );
   assertEquals(server.asked, []);
   // The log is what is left of it, until it is forgotten.

@@ -8,9 +8,11 @@ import { dirname, join } from "node:path";
 import { systemClock } from "../../../../src/platform/clock.ts";
 import { stageInputs } from "../../../../src/engines/shared/inputs/mod.ts";
 import { openOutput } from "../../../../src/engines/local/outputs.ts";
-import { RemoteFiles } from "../../../../src/engines/shared/inputs/remote_files.ts";
+import {
+  type InputNetwork,
+  RemoteFiles,
+} from "../../../../src/engines/shared/inputs/remote_files.ts";
 import type { StagedFile } from "../../../../src/engines/shared/config_files.ts";
-import type { Network } from "../../../../src/engines/shared/inputs/connection.ts";
 import type { LocalSettings } from "../../../../src/engines/local/settings.ts";
 import { newId } from "../../../../src/platform/ids.ts";
 import {
@@ -25,7 +27,7 @@ import { executionOf } from "../../../store/execution.ts";
 /** Inputs settings of a project that may fetch from this machine. */
 export const PRIVATE = { private_networks: true } as const;
 /** Tries follow each other closely. */
-export const EAGER: Partial<Network> = { backoff_ms: [5, 10] };
+export const EAGER: Partial<InputNetwork> = { backoff_ms: [5, 10] };
 
 /** A SHA-256 in hexadecimal. */
 export function sha256(text: string | Uint8Array): string {
@@ -56,7 +58,7 @@ export class Bench implements AsyncDisposable {
   }
 
   static async make(
-    { network = EAGER, bytesMax }: { network?: Partial<Network>; bytesMax?: number } = {},
+    { network = EAGER, bytesMax }: { network?: Partial<InputNetwork>; bytesMax?: number } = {},
   ): Promise<Bench> {
     const folder = await Deno.makeTempDir();
     const store = await openStore(join(folder, "data"));
@@ -65,7 +67,7 @@ export class Bench implements AsyncDisposable {
     return bench;
   }
 
-  static #remote(folder: string, network: Partial<Network>, bytesMax?: number): RemoteFiles {
+  static #remote(folder: string, network: Partial<InputNetwork>, bytesMax?: number): RemoteFiles {
     return new RemoteFiles({
       folder: join(folder, "cache"),
       clock: systemClock,

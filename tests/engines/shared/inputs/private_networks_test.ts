@@ -4,7 +4,7 @@
  * @module
  */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { isPublic } from "../../../../src/engines/shared/inputs/allowed_addresses.ts";
+import { isPublic } from "../../../../src/platform/network/public_addresses.ts";
 import { Bench, EAGER, TestServer } from "./fixture.ts";
 
 const REFUSED = "set inputs.private_networks of the project's engine to true";

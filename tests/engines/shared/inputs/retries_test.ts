@@ -4,8 +4,8 @@
  * @module
  */
 import { assertEquals } from "@std/assert";
-import { TransientError } from "../../../../src/engines/shared/inputs/errors.ts";
-import { redactedUrl } from "../../../../src/engines/shared/inputs/redirects.ts";
+import { TransientError } from "../../../../src/platform/network/fetch_errors.ts";
+import { redactedUrl } from "../../../../src/platform/network/urls.ts";
 import { retryAfter_ms, withRetries } from "../../../../src/engines/shared/inputs/retries.ts";
 import { messageOf } from "./fixture.ts";
 

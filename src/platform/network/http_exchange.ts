@@ -1,13 +1,13 @@
 /**
- * Sends one HTTP request for a file.
+ * Sends one HTTP request to a host that may be reached.
  *
  * @module
  */
 import { type IncomingHttpHeaders, type IncomingMessage, request as send } from "node:http";
 import { Duplex } from "node:stream";
-import { messageOf } from "../../../platform/errors.ts";
+import { messageOf } from "../errors.ts";
 import { close, connect, type ConnectOptions } from "./connection.ts";
-import { StagingError, TransientError } from "./errors.ts";
+import { FetchError, TransientError } from "./fetch_errors.ts";
 
 /** An answer. Disposing of it closes its connection. */
 export interface Answer extends Disposable {
@@ -23,13 +23,6 @@ export interface Answer extends Disposable {
   body(): AsyncGenerator<Uint8Array>;
 }
 
-/** The headers that depend on the file. */
-export interface RequestHeaders {
-  authorization?: string;
-  "if-none-match"?: string;
-  "if-modified-since"?: string;
-}
-
 /**
  * Requests a URL without credentials.
  *
@@ -37,7 +30,7 @@ export interface RequestHeaders {
  */
 export async function request(
   url: URL,
-  headers: RequestHeaders,
+  headers: Readonly<Record<string, string>>,
   options: ConnectOptions,
 ): Promise<Answer> {
   const connection = await connect(url, options);
@@ -67,7 +60,7 @@ export async function request(
 
 function exchange(
   url: URL,
-  headers: RequestHeaders,
+  headers: Readonly<Record<string, string>>,
   connection: Deno.Conn,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -95,7 +88,7 @@ function exchange(
     resolve(message);
   });
   // Without this listener there is neither an answer nor an error.
-  sent.on("upgrade", () => reject(new StagingError("it switches to another protocol")));
+  sent.on("upgrade", () => reject(new FetchError("it switches to another protocol")));
   sent.on("error", reject);
   sent.end();
   return promise;

@@ -1,5 +1,5 @@
 /**
- * Connections to the hosts of input URLs. The host name is resolved once, its addresses are checked, and the
+ * Connections to the hosts of URLs that senders and operators name. The host name is resolved once, its addresses are checked, and the
  * connection goes to a checked address: so DNS rebinding has no effect.
  *
  * `node:https` with its own `lookup` needs the permission to read the system's certificates, and `fetch`
@@ -10,9 +10,9 @@
 import { abortable } from "@std/async/abortable";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { messageOf } from "../../../platform/errors.ts";
-import { isPublic } from "./allowed_addresses.ts";
-import { StagingError, TransientError } from "./errors.ts";
+import { messageOf } from "../errors.ts";
+import { FetchError, TransientError } from "./fetch_errors.ts";
+import { isPublic } from "./public_addresses.ts";
 
 const CONNECT_MS = 10_000;
 /** The number of a host's addresses that are tried, one after the other. */
@@ -22,14 +22,10 @@ const ADDRESSES_MAX = 4;
 export interface Network {
   /** Resolves a host name to addresses. */
   resolve(host: string): Promise<string[]>;
-  /** Tells if every project may fetch from an address. */
+  /** Tells if everyone may fetch from an address. */
   isPublic(address: string): boolean;
   /** Certificates in PEM that are trusted in addition to Deno's. */
   caCerts: string[];
-  /** The pause after each failed try, in milliseconds. One more try follows the last pause. */
-  backoff_ms: readonly number[];
-  /** The time without a byte after which the log says so, in milliseconds. */
-  stall_timeout_ms: number;
 }
 
 /** The machine's network. */
@@ -37,14 +33,14 @@ export const systemNetwork: Network = {
   resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
   isPublic,
   caCerts: [],
-  backoff_ms: [500, 2_000],
-  stall_timeout_ms: 30_000,
 };
 
 export interface ConnectOptions {
   network: Network;
   /** True when addresses that are not public are allowed. */
   privateNetworks: boolean;
+  /** The setting that allows them, for the message. */
+  setting: string;
   /** Aborted when the connection is not needed any more. */
   signal: AbortSignal;
 }
@@ -53,7 +49,7 @@ export interface ConnectOptions {
  * Connects to the host of an `http:` or `https:` URL.
  *
  * @throws {TransientError} when the host cannot be reached
- * @throws {StagingError} when the host must not be reached, or its certificate is not valid
+ * @throws {FetchError} when the host must not be reached, or its certificate is not valid
  */
 export async function connect(url: URL, options: ConnectOptions): Promise<Deno.Conn> {
   const isSecure = url.protocol === "https:";
@@ -74,18 +70,13 @@ export async function connect(url: URL, options: ConnectOptions): Promise<Deno.C
 
 async function allowedAddresses(
   host: string,
-  { network, privateNetworks, signal }: ConnectOptions,
+  { network, privateNetworks, setting, signal }: ConnectOptions,
 ): Promise<string[]> {
   const addresses = isIP(host) ? [host] : await resolved(host, network, signal);
   if (privateNetworks) return addresses;
   const allowed = addresses.filter((address) => network.isPublic(address));
   if (allowed.length > 0 || addresses.length === 0) return allowed;
-  throw new StagingError(
-    `its address ${
-      addresses[0]
-    } is not public: to allow such addresses, set inputs.private_networks ` +
-      "of the project's engine to true",
-  );
+  throw new FetchError(`its host has no public address: to allow others, set ${setting} to true`);
 }
 
 async function resolved(host: string, network: Network, signal: AbortSignal): Promise<string[]> {
@@ -124,7 +115,7 @@ async function connectTo(
     }
     // A certificate does not become valid by a second try.
     if (error instanceof Deno.errors.InvalidData) {
-      throw new StagingError(`TLS fails: ${error.message}`);
+      throw new FetchError(`TLS fails: ${error.message}`);
     }
     throw new TransientError(`its host cannot be reached: ${messageOf(error)}`);
   } finally {

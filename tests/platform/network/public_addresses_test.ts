@@ -5,7 +5,7 @@
  */
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { isPublic } from "../../../../src/engines/shared/inputs/allowed_addresses.ts";
+import { isPublic } from "../../../src/platform/network/public_addresses.ts";
 
 const notPublic = [
   "127.0.0.1",

@@ -1,11 +1,11 @@
 /**
- * The addresses that inputs may be fetched from. Whoever can launch may choose a URL: without this check
- * the URL could reach what only this machine and its network can reach (SSRF).
+ * The addresses of the public internet. Senders and operators choose URLs that the service fetches: without
+ * this check a URL could reach what only this machine and its network can reach (SSRF).
  *
  * @module
  */
 import { isIP } from "node:net";
-import { AddressRanges } from "../../../platform/network/ip_ranges.ts";
+import { AddressRanges } from "./ip_ranges.ts";
 
 /** The ranges of the IPv4 special-purpose registry (RFC 6890) that are not public. */
 const SPECIAL_V4 = [
