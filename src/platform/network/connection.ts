@@ -35,6 +35,7 @@ export const systemNetwork: Network = {
   caCerts: [],
 };
 
+/** Options of a connection. */
 export interface ConnectOptions {
   network: Network;
   /** True when addresses that are not public are allowed. */
