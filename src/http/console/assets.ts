@@ -14,6 +14,7 @@ import keys from "./script/keys.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 import log from "./script/log.js" with { type: "text" };
 import nav from "./script/nav.js" with { type: "text" };
+import secret from "./script/secret.js" with { type: "text" };
 import time from "./script/time.js" with { type: "text" };
 import style from "./style.css" with { type: "text" };
 import look from "../look.css" with { type: "text" };
@@ -27,7 +28,7 @@ interface Asset {
 }
 
 /** Each part of the script has names of its own. Comments are for readers of the source. */
-const SCRIPT = [time, copy, keys, live + filter, ansi + charts + log, nav]
+const SCRIPT = [time, copy, secret, keys, live + filter, ansi + charts + log, nav]
   .map((part) => `{\n${part.replaceAll(/^ *\/\/.*\n/gm, "")}}\n`)
   .join("");
 

@@ -13,7 +13,7 @@ import { ADMIN_TOKEN, eventually, type TestService } from "../../data.ts";
 /** Runs Chromium until its own input ends. */
 const START = `
 chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \\
-  --disable-extensions --disable-background-networking --user-data-dir="$1" \\
+  --disable-extensions --disable-background-networking --hide-scrollbars --user-data-dir="$1" \\
   --remote-debugging-port=0 about:blank >/dev/null 2>&1 &
 read -r _ || true
 kill $!

@@ -27,7 +27,8 @@ Deno.test({
       await page.getByText("The project is added").waitFor();
       await page.getByRole("link", { name: "New trigger" }).click();
       await page.getByLabel("Name").fill("retrain");
-      await page.getByLabel("Secret").fill("the-secret-of-the-first");
+      await page.getByRole("button", { name: "Make a secret" }).click();
+      assertMatch(await page.getByLabel("Secret").inputValue(), /^[0-9a-f]{40}$/);
       await page.getByLabel("What it launches").selectOption({
         label: "copy, the payload as its input labels",
       });

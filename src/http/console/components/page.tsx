@@ -61,6 +61,7 @@ export function Page({ view, title, nav, children }: PageProps): Html {
 }
 
 function Navigation({ view, nav }: { view: View; nav: NavigationEntry | undefined }): Html {
+  const { name, scope } = view.access;
   return (
     <>
       <nav aria-label="Console">
@@ -71,7 +72,9 @@ function Navigation({ view, nav }: { view: View; nav: NavigationEntry | undefine
       </nav>
       <form method="post" action="logout" class="who">
         <CsrfField view={view} />
-        <span title={`${view.access.name}, scope: ${view.access.scope}`}>{view.access.name}</span>
+        <span title={`${name}, scope: ${scope}`}>
+          {name === "HOOKLAUNCH_ADMIN_TOKEN" ? "admin token" : name}
+        </span>
         <button class="quiet">Log out</button>
       </form>
     </>

@@ -115,6 +115,9 @@ function NewTriggerForm(
         autocomplete="off"
         value={typed("secret")}
       />
+      <p class="makes">
+        <button type="button" class="quiet" data-makes="secret" hidden>Make a secret</button>
+      </p>
       <WorkField offers={offers} chosen={typed("work")} problems={problemsOf("work")} />
       <details open={isOpen}>
         <summary>Filter, limits, repeats</summary>
