@@ -80,9 +80,12 @@ export class Acceptor {
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
-  /** True when many launches wait to be stored: further ones should wait in the request queue. */
+  /**
+   * True when many launches wait to be stored, or runs have fallen behind: further launches should wait in
+   * the request queue.
+   */
   get isBusy(): boolean {
-    return this.#store.intake.waiting >= BUSY;
+    return this.#store.intake.waiting >= BUSY || this.#worker.isBehind;
   }
 
   /** The reason to accept no launch now; undefined when one may be accepted. */

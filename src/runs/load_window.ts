@@ -1,15 +1,8 @@
 /**
- * Detects many simultaneous launches, and limits the runs that are performed meanwhile.
+ * Detects many simultaneous launches.
  *
  * @module
  */
-
-/** Runs that are performed at a time under such a load. */
-const LOADED_CONCURRENCY = 1;
-/** Runs that may wait for the load to end: a burst of some seconds. They wait on disk. */
-const BURST = 50_000;
-/** Waiting runs beyond the burst that add one place. Without this the backlog would never shrink. */
-const BACKLOG_PER_PLACE = 75;
 
 /** Tells a lasting load from a burst by the peak of simultaneous launches in each of the last two windows. */
 export class LoadWindow {
@@ -45,9 +38,4 @@ export class LoadWindow {
     this.#most = windows === 1 ? [0, now, before] : [0, 0, windows === 2 ? now : 0];
     this.#start_ms = windows > 2 ? now_ms : this.#start_ms + windows * this.#window_ms;
   }
-}
-
-/** Returns the number of runs to perform at a time under load, by the number that wait. */
-export function concurrencyUnderLoad(backlog: number): number {
-  return LOADED_CONCURRENCY + Math.floor(Math.max(0, backlog - BURST) / BACKLOG_PER_PLACE);
 }

@@ -27,7 +27,6 @@ import {
 import type { Write } from "../store/commit/change.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import { concurrencyUnderLoad, LoadWindow } from "./load_window.ts";
 import {
   type Perform,
   type Performed,
@@ -38,12 +37,12 @@ import {
 import { claimMarks } from "../store/commit/claims.ts";
 import { Claims } from "./claims.ts";
 import { pollUntil, RunWaiters } from "./run_waiters.ts";
+import { WorkShare } from "./work_share.ts";
 
 /** Runs that are performed at a time. Most of them wait for the same commit. */
 const CONCURRENCY = 128;
-/** Simultaneous launches from which on senders wait for each other, and runs hold back. */
-const HEAVY_LOAD = 8;
-const LOAD_WINDOW_MS = 25;
+/** The interval at which runs that hold back look for a place. */
+const LOOK_MS = 25;
 /**
  * Limit of the runs that wait in memory; the others wait in the database alone. Objects that live long are
  * visited by every garbage collection: with 50,000, launches were slower by a tenth.
@@ -90,7 +89,7 @@ export class Worker {
   readonly #pending = new Map<string, string>();
   /** Launches that are being stored. */
   #expected = 0;
-  readonly #load = new LoadWindow(LOAD_WINDOW_MS, HEAVY_LOAD);
+  readonly #share: WorkShare;
   /** Cancels the timer of the next look for a place. */
   #cancelLook: (() => void) | undefined;
   #claiming: Promise<void> | undefined;
@@ -110,6 +109,7 @@ export class Worker {
     this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
     this.#handsOver = parts.handsOver ?? true;
     this.#performs = parts.store.shared === undefined;
+    this.#share = new WorkShare(parts.clock, this.#concurrency);
     this.id = parts.store.shared?.id ?? newId(parts.clock.now());
   }
 
@@ -121,6 +121,11 @@ export class Worker {
   /** True when the limit of pending runs is reached. */
   get isFull(): boolean {
     return this.backlog >= this.#backlogMax;
+  }
+
+  /** True while runs have fallen so far behind that launches should wait for some to end. */
+  get isBehind(): boolean {
+    return this.#share.holdsLaunches(this.backlog);
   }
 
   /**
@@ -139,7 +144,7 @@ export class Worker {
   /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
   expect(runId: string): void {
     this.#held.set(runId, undefined);
-    this.#load.note(++this.#expected, this.#parts.clock.steady());
+    this.#share.noteLoad(++this.#expected);
   }
 
   /** Takes back what was announced: the run was not accepted. */
@@ -156,6 +161,7 @@ export class Worker {
     this.#expected--;
     if (!this.#performs) return void this.#held.delete(pending.run.id);
     this.#pending.set(pending.run.id, pending.run.trigger_id);
+    this.#share.accepted(this.backlog);
     const repeated = this.#announcedBefore.delete(pending.run.id);
     if (hasPlace && this.#handsOver) this.#hold(pending, repeated);
     else this.#held.delete(pending.run.id);
@@ -228,20 +234,22 @@ export class Worker {
 
   /** Starts as many runs as there are places. */
   #begin(): void {
-    while (!this.#closing && this.#performing.size < this.#places) {
+    while (!this.#closing && this.#performing.size < this.#share.places(this.backlog)) {
       const waiting = this.#waiting.shift();
       if (waiting === undefined) break;
       const { traceparent } = waiting;
+      const freePlace = this.#share.begin();
       const performed = inTrace(traceparent, () => this.#perform(waiting));
       const work: Promise<void> = performed.finally(() => {
         this.#performing.delete(work);
+        freePlace();
         this.#next();
       });
       this.#performing.add(work);
     }
     if (this.#waiting.length > 0 && this.#performing.size < this.#concurrency && !this.#closing) {
       // Launches go first, and the runs under way may take long: look again soon.
-      this.#cancelLook ??= this.#parts.clock.after(LOAD_WINDOW_MS, () => {
+      this.#cancelLook ??= this.#parts.clock.after(LOOK_MS, () => {
         this.#cancelLook = undefined;
         this.#next();
       });
@@ -250,16 +258,7 @@ export class Worker {
 
   /** True when pending runs are not in memory. Announced ones are, and are not pending yet. */
   get #leavesSome(): boolean {
-    return this.backlog > this.#held.size - this.#expected;
-  }
-
-  /**
-   * Returns the number of runs to perform at a time now. Under a load of launches these go first: runs get
-   * few places, and more when their queue has grown long.
-   */
-  get #places(): number {
-    if (!this.#load.lasts(this.#parts.clock.steady())) return this.#concurrency;
-    return Math.min(this.#concurrency, concurrencyUnderLoad(this.backlog));
+    return this.#pending.size > this.#held.size - this.#expected;
   }
 
   /** Performs a run and stores its end. Never rejects. */
@@ -342,6 +341,7 @@ export class Worker {
   /** Notifies those that wait for the end of a run, which is on disk. */
   #notifyEnd(run: Run): void {
     this.#pending.delete(run.id);
+    this.#share.ended(this.backlog);
     this.#held.delete(run.id);
     if (this.#claiming) this.#goneMeanwhile.add(run.id);
     this.#waiters.notify(run.id);

@@ -1,5 +1,5 @@
-import { assertEquals, assertGreaterOrEqual } from "@std/assert";
-import { concurrencyUnderLoad, LoadWindow } from "../../src/runs/load_window.ts";
+import { assertEquals } from "@std/assert";
+import { LoadWindow } from "../../src/runs/load_window.ts";
 
 Deno.test("a crowd is so many at once, window after window", () => {
   const crowd = new LoadWindow(20, 8);
@@ -34,14 +34,4 @@ Deno.test("few at once are no crowd, however fast they come", () => {
     crowd.note(7, now_ms);
     assertEquals(crowd.lasts(now_ms), false);
   }
-});
-
-Deno.test("a burst leaves runs one place, and those of launches without end all of them at last", () => {
-  for (const backlog of [0, 1, 10_000, 50_000, 50_074]) {
-    assertEquals(concurrencyUnderLoad(backlog), 1);
-  }
-  assertEquals(concurrencyUnderLoad(50_075), 2);
-  assertEquals(concurrencyUnderLoad(53_750), 51);
-  // Well before launches are turned away for all that waits.
-  assertGreaterOrEqual(concurrencyUnderLoad(60_000), 128);
 });

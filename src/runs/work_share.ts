@@ -1,0 +1,97 @@
+/**
+ * The share of the event loop that runs get while launches arrive. A burst of launches goes first. Of a
+ * load that lasts, runs get more places the further they fall behind; when they have all places, further
+ * launches wait until as many runs have ended.
+ *
+ * @module
+ */
+import type { Clock } from "../platform/clock.ts";
+import { LoadWindow } from "./load_window.ts";
+
+/** Simultaneous launches from which on senders wait for each other, and runs hold back. */
+const HEAVY_LOAD = 8;
+const LOAD_WINDOW_MS = 25;
+/** Runs that are performed at a time during a burst. */
+const BURST_CONCURRENCY = 1;
+/** Runs that may wait for a burst of launches to end: some seconds of them. They wait on disk. */
+const BURST = 20_000;
+/** Waiting runs beyond the burst that add one place: all 128 places are taken by some 30,000. */
+const BACKLOG_PER_PLACE = 75;
+/** Backlog at which launches wait for runs to end. */
+const BEHIND = 30_000;
+/** Limit of the launches that may be ahead of the ends while runs are behind, and the other way round. */
+const LEAD_MAX = 1_024;
+/**
+ * Time under way after which a run counts as one that waits for something else than its turn, such as a
+ * silent git server: with all places taken, runs took up to a second and a half on an overloaded machine.
+ */
+const ELSEWHERE_MS = 5_000;
+
+/** The share of runs beside launches. */
+export class WorkShare {
+  readonly #clock: Pick<Clock, "steady">;
+  readonly #concurrency: number;
+  readonly #load = new LoadWindow(LOAD_WINDOW_MS, HEAVY_LOAD);
+  /** When the runs under way began, oldest first. */
+  readonly #underWay = new Set<{ since_ms: number }>();
+  /** Launches accepted minus runs ended, since runs are behind. */
+  #lead = 0;
+
+  /** @param concurrency runs that are performed at a time where no launches arrive */
+  constructor(clock: Pick<Clock, "steady">, concurrency: number) {
+    this.#clock = clock;
+    this.#concurrency = concurrency;
+  }
+
+  /** Notes the number of launches that are being stored now. */
+  noteLoad(launches: number): void {
+    this.#load.note(launches, this.#clock.steady());
+  }
+
+  /** Notes an accepted launch. */
+  accepted(backlog: number): void {
+    this.#moveLead(1, backlog);
+  }
+
+  /** Notes the end of a run. */
+  ended(backlog: number): void {
+    this.#moveLead(-1, backlog);
+  }
+
+  /** Notes a run that begins; returns a function that notes when its place is free again. */
+  begin(): () => void {
+    const run = { since_ms: this.#clock.steady() };
+    this.#underWay.add(run);
+    return () => void this.#underWay.delete(run);
+  }
+
+  /** Returns the number of runs to perform at a time now. */
+  places(backlog: number): number {
+    if (!this.#load.lasts(this.#clock.steady())) return this.#concurrency;
+    const more = Math.floor(Math.max(0, backlog - BURST) / BACKLOG_PER_PLACE);
+    return Math.min(this.#concurrency, BURST_CONCURRENCY + more);
+  }
+
+  /**
+   * Returns true while launches should wait for runs to end. Where half of the places are taken by runs
+   * that wait for something else than their turn, waiting launches would not help them.
+   */
+  holdsLaunches(backlog: number): boolean {
+    return backlog >= BEHIND && this.#lead > 0 && this.#elsewhere < this.#concurrency / 2;
+  }
+
+  get #elsewhere(): number {
+    const now_ms = this.#clock.steady();
+    let count = 0;
+    for (const { since_ms } of this.#underWay) {
+      if (now_ms - since_ms < ELSEWHERE_MS) break;
+      count++;
+    }
+    return count;
+  }
+
+  #moveLead(change: number, backlog: number): void {
+    const lead = Math.max(-LEAD_MAX, Math.min(LEAD_MAX, this.#lead + change));
+    this.#lead = backlog < BEHIND ? 0 : lead;
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * The share of runs beside launches, by a clock that the test sets.
+ */
+import { assertEquals } from "@std/assert";
+import { WorkShare } from "../../src/runs/work_share.ts";
+import { TestClock } from "../surroundings.ts";
+
+const CONCURRENCY = 128;
+
+/** A share, with its clock, beside launches that never stop. */
+function underLoad(): { share: WorkShare; pass(time_ms: number): void } {
+  const clock = new TestClock();
+  const share = new WorkShare(clock, CONCURRENCY);
+  const pass = (time_ms: number) => {
+    for (const end_ms = clock.time_ms + time_ms; clock.time_ms < end_ms; clock.time_ms += 5) {
+      share.noteLoad(32);
+    }
+  };
+  pass(100);
+  return { share, pass };
+}
+
+Deno.test("a burst of launches goes first, and of a lasting load runs get more places the further they are behind", () => {
+  const { share } = underLoad();
+  for (const [backlog, places] of [[0, 1], [20_000, 1], [20_075, 2], [25_000, 67], [30_000, 128]]) {
+    assertEquals(share.places(backlog ?? 0), places, `${backlog} behind`);
+  }
+  assertEquals(new WorkShare(new TestClock(), CONCURRENCY).places(0), CONCURRENCY, "without load");
+});
+
+Deno.test("launches wait for ends as soon as runs are behind with all places, and for no more than that", () => {
+  const { share } = underLoad();
+  share.accepted(29_999);
+  assertEquals(share.holdsLaunches(29_999), false);
+  share.accepted(30_000);
+  assertEquals(share.holdsLaunches(30_000), true, "one launch ahead of the ends");
+  share.accepted(30_001);
+  share.ended(30_000);
+  assertEquals(share.holdsLaunches(30_000), true, "still one");
+  share.ended(29_999);
+  assertEquals(share.holdsLaunches(29_999), false, "no longer behind");
+});
+
+Deno.test("what was behind at the start holds launches no longer than ends take", () => {
+  const { share } = underLoad();
+  assertEquals(share.holdsLaunches(90_000), false);
+  share.accepted(90_001);
+  assertEquals(share.holdsLaunches(90_001), true);
+  share.ended(90_000);
+  assertEquals(share.holdsLaunches(90_000), false);
+});
+
+Deno.test("runs that wait for something else than their turn hold no launches, and owe little when they go on", () => {
+  const { share, pass } = underLoad();
+  const ends = Array.from({ length: CONCURRENCY }, () => share.begin());
+  for (let backlog = 30_000; backlog < 50_000; backlog++) share.accepted(backlog);
+  assertEquals(share.holdsLaunches(50_000), true, "they have just begun");
+  pass(5_000);
+  assertEquals(share.holdsLaunches(50_000), false);
+  // They end, and others begin in their places.
+  for (const [index, end] of ends.entries()) {
+    end();
+    share.begin();
+    share.ended(50_000 - index);
+  }
+  assertEquals(share.holdsLaunches(49_800), true);
+  for (let count = 0; count < 1_024; count++) share.ended(49_000);
+  assertEquals(share.holdsLaunches(49_000), false);
+});
