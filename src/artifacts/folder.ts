@@ -48,11 +48,11 @@ export class FolderStore implements ArtifactStore {
     key: string,
     content: ArtifactContent,
     info: ArtifactInfo,
-    { signal }: PutOptions = {},
+    options: PutOptions = {},
   ): Promise<void> {
     checkKey(key);
     try {
-      await this.#write(key, checkedChunks(key, content, info), signal);
+      await this.#write(key, checkedChunks(key, content, info), options);
     } catch (error) {
       // Whoever sends the content is told to stop.
       if (content instanceof ReadableStream && !content.locked) {
@@ -111,7 +111,7 @@ export class FolderStore implements ArtifactStore {
   async #write(
     key: string,
     chunks: AsyncIterable<Uint8Array>,
-    signal: AbortSignal | undefined,
+    { signal, finish = (giveName) => giveName() }: PutOptions,
   ): Promise<void> {
     await this.#prepare();
     const temporary = join(this.#root, TEMPORARY, crypto.randomUUID());
@@ -122,7 +122,7 @@ export class FolderStore implements ArtifactStore {
         await writeAll(file, chunk);
       }
       await file.sync();
-      await this.#giveName(temporary, key);
+      await finish(() => this.#giveName(temporary, key));
     } catch (error) {
       await Deno.remove(temporary).catch(() => {});
       throw error;

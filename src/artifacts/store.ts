@@ -71,15 +71,28 @@ export interface ArtifactStore extends Disposable {
   presignGet(key: string): Promise<string | undefined>;
   /**
    * Returns a URL to which an artifact is sent by PUT within a short time; undefined when the store has no
-   * URLs, or this artifact is too large for one request. The receiver calls `verify` before it trusts the bytes.
+   * URLs, or this artifact is too large for one request. A server that knows checksums takes no other bytes there;
+   * the receiver calls `verify` all the same before it trusts them.
    */
-  presignPut(key: string, info: ArtifactInfo): Promise<string | undefined>;
+  presignPut(key: string, info: ArtifactInfo): Promise<PresignedPut | undefined>;
   /** Asks the store. Resolves to undefined when it works, or to the reason why it does not. */
   probe(): Promise<string | undefined>;
 }
 
+/** A URL to which one artifact is sent, with `if-none-match: *`, its length, and the checksum as a header. */
+export interface PresignedPut {
+  url: string;
+  /** The value of the header `x-amz-checksum-sha256`. */
+  checksum: string;
+}
+
 /** Options of {@linkcode ArtifactStore.put}. */
 export interface PutOptions {
+  /**
+   * Does the last step, which gives checked bytes the key, or throws in place of it. Nothing is stored then.
+   * Default: the step is done at once.
+   */
+  finish?: ((giveName: () => Promise<void>) => Promise<void>) | undefined;
   /** Aborted when the artifact is not needed any more. */
   signal?: AbortSignal | undefined;
   /** The time in milliseconds after which the store gives up, where that is shorter than its own. */

@@ -102,8 +102,10 @@ Deno.test(
     const { artifacts } = service.host;
     assert(artifacts);
     const presignPut = artifacts.presignPut.bind(artifacts);
-    artifacts.presignPut = async (...args) =>
-      (await presignPut(...args))?.replace(server.url, "http://127.0.0.1:1");
+    artifacts.presignPut = async (...args) => {
+      const put = await presignPut(...args);
+      return put && { ...put, url: put.url.replace(server.url, "http://127.0.0.1:1") };
+    };
     const id = await service.submit("echo result >../outputs/file");
     assertEquals((await service.ended(id)).outputs.length, 1);
     assert(service.host.asked.includes("PUT outputs"));

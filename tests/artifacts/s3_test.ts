@@ -90,19 +90,24 @@ Deno.test("S3: presigned URLs read and write one artifact, for a while", { ignor
   using store = server.store();
   const key = artifactKeys.output("a1", "größe b");
   const bytes = content("by a job");
-  const url = await store.presignPut(key, infoOf(bytes));
-  assert(url !== undefined);
+  const presigned = await store.presignPut(key, infoOf(bytes));
+  assert(presigned !== undefined);
+  const { url, checksum } = presigned;
   assert(!url.includes(CREDENTIALS.secretAccessKey));
-  const put = async (to: string, body: BodyInit, headers = { "if-none-match": "*" }) => {
+  const put = async (to: string, body: BodyInit, sum = checksum) => {
+    const headers = { "if-none-match": "*", "x-amz-checksum-sha256": sum };
     const answer = await fetch(to, { method: "PUT", body, headers });
     await answer.body?.cancel();
     return answer.status;
   };
   assertEquals(await put(url.replace("a1", "a2"), bytes), 403);
+  // It is good for these bytes alone.
+  assertEquals(await put(url, `${"x".repeat(bytes.length)}x`), 403);
+  assertEquals(await put(url, bytes, hash("sha256", "other", "base64")), 403);
   assertEquals(await put(url, bytes), 200);
   assertEquals(await store.verify(key, infoOf(bytes)), true);
   // What is there is not replaced.
-  assertEquals(await put(url, "other"), 412);
+  assertEquals(await put(url, "x".repeat(bytes.length)), 412);
   assertEquals(await store.verify(key, infoOf(bytes)), true);
   const get = await fetch(await store.presignGet(key));
   assertEquals([get.status, await get.text()], [200, "by a job"]);
@@ -110,7 +115,8 @@ Deno.test("S3: presigned URLs read and write one artifact, for a while", { ignor
   assertEquals(tampered.status, 403);
   await tampered.body?.cancel();
   assertMatch(url, /X-Amz-Expires=900/);
-  assertEquals(await store.presignPut(key, { size: 6 * 1024 * MIB, sha256: "" }), undefined);
+  const tooLarge = { ...infoOf(bytes), size: 6 * 1024 * MIB };
+  assertEquals(await store.presignPut(key, tooLarge), undefined);
 });
 
 Deno.test("S3: a server that fails is asked again, until it works", { ignore }, async () => {

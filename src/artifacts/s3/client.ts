@@ -170,6 +170,8 @@ export class S3Client {
       method,
       url,
       headers,
+      // Otherwise a presigned URL would not be bound to the length.
+      allHeaders: signQuery,
       signQuery,
       cache: this.#signingKeys,
     });

@@ -13,6 +13,7 @@ import {
   type ArtifactStore,
   type OpenArtifact,
   type OpenOptions,
+  type PresignedPut,
   type PutOptions,
 } from "../store.ts";
 import { type ClientTimes, S3Client } from "./client.ts";
@@ -119,12 +120,21 @@ export class S3Store implements ArtifactStore {
     return await this.#client.presign({ method: "GET", key }, PRESIGNED_S);
   }
 
-  async presignPut(key: string, { size }: ArtifactInfo): Promise<string | undefined> {
+  async presignPut(
+    key: string,
+    { size, sha256 }: ArtifactInfo,
+  ): Promise<PresignedPut | undefined> {
     checkKey(this.#prefix + key);
     if (size > PUT_BYTES_MAX) return undefined;
-    // An artifact that is there already is not replaced.
-    const headers = { "if-none-match": "*" };
-    return await this.#client.presign({ method: "PUT", key, headers }, PRESIGNED_S);
+    const checksum = Uint8Array.fromHex(sha256).toBase64();
+    const headers = {
+      "content-length": String(size),
+      // An artifact that is there already is not replaced.
+      "if-none-match": "*",
+      "x-amz-checksum-sha256": checksum,
+    };
+    const url = await this.#client.presign({ method: "PUT", key, headers }, PRESIGNED_S);
+    return { url, checksum };
   }
 
   async probe(): Promise<string | undefined> {

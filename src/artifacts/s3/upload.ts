@@ -5,7 +5,7 @@
  */
 import { UnavailableError } from "../../platform/errors.ts";
 import { checkedChunks } from "../checked_content.ts";
-import type { ArtifactContent, ArtifactInfo } from "../store.ts";
+import type { ArtifactContent, ArtifactInfo, PutOptions } from "../store.ts";
 import type { S3Client } from "./client.ts";
 import { escaped, valueOf } from "./xml.ts";
 
@@ -23,6 +23,8 @@ interface Upload {
   key: string;
   info: ArtifactInfo;
   signal?: AbortSignal | undefined;
+  /** See `PutOptions.finish`. */
+  finish?: PutOptions["finish"];
   /** The time within which each request is repeated, where that is shorter than the client's. */
   within_ms?: number | undefined;
 }
@@ -34,7 +36,7 @@ interface Upload {
  * @throws {UnavailableError} when the server does not take them
  */
 export async function upload(content: ArtifactContent, options: Upload): Promise<void> {
-  const { client, key, info, signal, within_ms } = options;
+  const { client, key, info, signal, within_ms, finish = (giveName) => giveName() } = options;
   const chunks = checkedChunks(key, content, info);
   const partBytes = Math.max(PART_BYTES, Math.ceil(info.size / PARTS_MAX));
   if (info.size > partBytes) {
@@ -42,13 +44,15 @@ export async function upload(content: ArtifactContent, options: Upload): Promise
   }
   const [body = new Uint8Array()] = await Array.fromAsync(partsOf(chunks, info.size, partBytes));
   const { sha256 } = info;
-  const answer = await client.ask({ method: "PUT", key, body, sha256, signal, within_ms });
-  await expectSuccess(answer, "store it");
+  await finish(async () => {
+    const answer = await client.ask({ method: "PUT", key, body, sha256, signal, within_ms });
+    await expectSuccess(answer, "store it");
+  });
 }
 
 async function uploadInParts(
   parts: AsyncIterable<Uint8Array<ArrayBuffer>>,
-  { client, key, info, signal, within_ms }: Upload,
+  { client, key, info, signal, within_ms, finish = (giveName) => giveName() }: Upload,
 ): Promise<void> {
   const limits = { signal, within_ms };
   const begun = await client.ask({ method: "POST", key, query: { uploads: "" }, ...limits });
@@ -65,7 +69,7 @@ async function uploadInParts(
       await sent.at(-PARTS_AT_ONCE);
     }
     const tags = await Promise.all(sent);
-    await complete({ client, key, info, ...limits }, uploadId, tags);
+    await finish(() => complete({ client, key, info, ...limits }, uploadId, tags));
   } catch (error) {
     await Promise.allSettled(sent);
     // What stays of it takes room until the bucket's own rule removes it.

@@ -7,11 +7,12 @@ import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Write } from "../../store/commit/change.ts";
 import { type Execution, executionWrites } from "../../store/records/executions.ts";
-import { type Job, jobWrite } from "../../store/records/jobs.ts";
+import { isJobOver, type Job, jobWrite } from "../../store/records/jobs.ts";
 import type { Store } from "../../store/store.ts";
 import type { LogWatchers } from "../shared/log_watchers.ts";
 import type { JobRef } from "./backend.ts";
 import { Turns } from "./turns.ts";
+import { Uploads } from "./uploads.ts";
 
 /** Limits and intervals of a remote engine. */
 export interface RemoteSettings {
@@ -78,6 +79,7 @@ export class RemoteContext {
   readonly clock: Clock;
   readonly settings: RemoteSettings;
   readonly turns = new Turns();
+  readonly uploads = new Uploads();
   readonly watchers: LogWatchers;
   readonly #onChange: ((execution: Execution) => void) | undefined;
   /** When each agent was last heard, by the steady clock. */
@@ -109,6 +111,7 @@ export class RemoteContext {
       ...execution === undefined ? [] : executionWrites(execution),
       ...job === undefined ? [] : [jobWrite(job)],
     ]);
+    if (job !== undefined && (isJobOver(job) || job.claim === undefined)) this.uploads.end(job.id);
     if (execution !== undefined) this.#onChange?.(execution);
     const id = execution?.id ?? job?.id;
     if (id !== undefined) this.watchers.call(id);

@@ -4,6 +4,19 @@
  * @module
  */
 
+import type { PresignedPut } from "../../artifacts/store.ts";
+import { ConflictError, HooklaunchError } from "../../platform/errors.ts";
+import { isJobOver, type Job } from "../../store/records/jobs.ts";
+
+/** The token of a job was shown after the job had ended. */
+export class JobEndedError extends HooklaunchError {
+  override readonly code = "job_ended";
+
+  constructor(executionId: string) {
+    super(`Cannot act for execution ${executionId}: its job has ended`);
+  }
+}
+
 /** The right to act for one job. Only {@linkcode JobDesk.admit} gives one. */
 export interface JobPass {
   readonly executionId: string;
@@ -11,6 +24,8 @@ export interface JobPass {
   readonly tokenHash: string;
   /** The claim of the agent; undefined before it has one. */
   readonly claimId: string | undefined;
+  /** True when the job has ended. The pass is good for a repeat of the report of its end, and for nothing else. */
+  readonly hasEnded: boolean;
 }
 
 /** An agent that wants a job, and where it is. */
@@ -86,8 +101,13 @@ export interface JobOutput {
   sha256: string;
 }
 
+/** How an output comes: it is there, it is sent to the service, or put at an address. */
+export type BegunUpload = "stored" | "send" | { put: PresignedPut };
+
 /** The end of a job. */
 export interface JobEnd {
+  /** Tells this report from any other: a repeat has the same. */
+  digest: string;
   /** Absent when the command has not started, or left none. */
   exitCode?: number;
   /** The reason for which the agent has ended the command. */
@@ -107,8 +127,9 @@ export interface JobEnd {
 /** Acts for agents. */
 export interface JobDesk {
   /**
-   * Admits a request. Undefined when the token is forged, expired, or of another execution, and when another
-   * agent has the claim.
+   * Admits a request. Undefined when the token is forged, expired, or of another execution, when another agent has
+   * the claim, and when the job has ended without a report. Every call below throws {@linkcode JobEndedError} when
+   * the job has ended, but for a repeat of the report of its end.
    *
    * @param claimId the agent's claim; undefined when it has none yet
    */
@@ -150,11 +171,12 @@ export interface JobDesk {
    * @throws {TooLargeError} when it is over a limit
    * @throws {InvalidInputError} when its path cannot be one
    */
-  beginUpload(pass: JobPass, output: JobOutput): Promise<"stored" | "send" | { put: string }>;
+  beginUpload(pass: JobPass, output: JobOutput): Promise<BegunUpload>;
   /**
    * Stores an output.
    *
    * @throws {ArtifactMismatchError} when size or checksum differ
+   * @throws {TooLargeError} when it is over a limit, with the others that are stored or under way
    */
   upload(
     pass: JobPass,
@@ -165,9 +187,23 @@ export interface JobDesk {
   /** Takes in what was put at a URL. False when it is not there, or differs. */
   finishUpload(pass: JobPass, output: JobOutput): Promise<boolean>;
   /**
-   * Ends the job. Again changes nothing.
+   * Ends the job, and with it its token. A repeat changes nothing.
    *
    * @throws {ConflictError} when less of the log or of the outputs is stored than there is
    */
   end(pass: JobPass, end: JobEnd): Promise<void>;
+}
+
+/**
+ * Returns the job that a pass is for.
+ *
+ * @throws {JobEndedError} when it has ended
+ * @throws {ConflictError} when its agent does not have the claim, or not any more
+ */
+export function holder(job: Job | undefined, { executionId, claimId, tokenHash }: JobPass): Job {
+  if (job === undefined || isJobOver(job) || !job.tokens.includes(tokenHash)) {
+    throw new JobEndedError(executionId);
+  }
+  if (job.claim?.id === claimId && claimId !== undefined) return job;
+  throw new ConflictError(`Cannot act for execution ${executionId}: this agent has no claim to it`);
 }

@@ -5,43 +5,38 @@
  */
 import { Buffer } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
-import { artifactKeys } from "../../artifacts/keys.ts";
 import {
   ActionError,
   ConflictError,
   isShortage,
   messageOf,
-  TooLargeError,
   UnavailableError,
 } from "../../platform/errors.ts";
 import { deadline } from "@std/async/deadline";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
-import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
-import {
-  getJob,
-  hashOfToken,
-  type Job,
-  jobOutputs,
-  jobOutputWrite,
-} from "../../store/records/jobs.ts";
+import { getJob, hashOfToken, isJobOver, type Job, jobOutputs } from "../../store/records/jobs.ts";
 import { failure } from "../shared/execution_end.ts";
 import { writeMetadata } from "../shared/results.ts";
 import type { RemoteContext } from "./context.ts";
-import type {
-  BeatAnswer,
-  JobBeat,
-  JobClaim,
-  JobDesk,
-  JobEnd,
-  JobManifest,
-  JobOutput,
-  JobPass,
+import {
+  type BeatAnswer,
+  type BegunUpload,
+  holder,
+  type JobBeat,
+  type JobClaim,
+  type JobDesk,
+  type JobEnd,
+  JobEndedError,
+  type JobManifest,
+  type JobOutput,
+  type JobPass,
 } from "./desk.ts";
 import { decidedEnding, decideEnding, end, endAsReported, isUnexplained } from "./ends.ts";
 import type { FilesOf, JobFiles, OpenFile } from "./job_files.ts";
 import { eventWrites, type TakenOutput, takeOutput } from "./job_log.ts";
 import type { JobMetadata } from "./job_metadata.ts";
+import { JobOutputs } from "./job_outputs.ts";
 
 /** The interval of storing that an agent was heard. */
 const HEARD_MS = 5_000;
@@ -49,7 +44,6 @@ const HEARD_MS = 5_000;
 const METADATA_MS = 5_000;
 /** The time that a request for a manifest waits for it. */
 const MANIFEST_MS = 5_000;
-const MIB = 1024 * 1024;
 /** The most paths of files that are no outputs in a record, and their length there. */
 const LEFT_OUT_MAX = 20;
 const PATH_LENGTH_MAX = 256;
@@ -68,11 +62,13 @@ interface DeskParts {
 export class EngineDesk implements JobDesk {
   readonly #parts: DeskParts;
   readonly #context: RemoteContext;
+  readonly #outputs: JobOutputs;
   #isClosed = false;
 
   constructor(parts: DeskParts) {
     this.#parts = parts;
     this.#context = parts.context;
+    this.#outputs = new JobOutputs(parts.context, (pass, work) => this.#turn(pass, work));
   }
 
   /** Refuses all requests from now on. */
@@ -94,8 +90,10 @@ export class EngineDesk implements JobDesk {
       return undefined;
     }
     if (job.claim !== undefined && claimId !== job.claim.id) return undefined;
+    const hasEnded = isJobOver(job);
+    if (hasEnded && job.end === undefined) return undefined;
     this.#context.hear(executionId);
-    return { executionId, tokenHash, claimId };
+    return { executionId, tokenHash, claimId, hasEnded };
   }
 
   /** Notes once that an agent came whose token is not known. */
@@ -111,13 +109,13 @@ export class EngineDesk implements JobDesk {
 
   claim(pass: JobPass, { claimId, host, folder }: JobClaim): Promise<"claimed" | "taken"> {
     return this.#turn(pass, async (job) => {
-      if (job?.claim !== undefined) return job.claim.id === claimId ? "claimed" : "taken";
       const execution = await getExecution(this.#context.store, pass.executionId);
       // The token was withdrawn meanwhile.
-      if (job === undefined || !job.tokens.includes(pass.tokenHash)) return "taken";
-      if (execution === undefined || job.state === "closed" || hasEnded(execution.status)) {
-        return "taken";
-      }
+      if (
+        job === undefined || isJobOver(job) || execution === undefined ||
+        !job.tokens.includes(pass.tokenHash)
+      ) throw new JobEndedError(pass.executionId);
+      if (job.claim !== undefined) return job.claim.id === claimId ? "claimed" : "taken";
       const { time } = this.#context;
       job.claim = { id: claimId, host, folder, at: time };
       job.tokens = [pass.tokenHash];
@@ -166,9 +164,6 @@ export class EngineDesk implements JobDesk {
     return this.#turn(pass, async (job) => {
       const held = holder(job, pass);
       const { stream } = beat;
-      if (held.state === "closed") {
-        return { acknowledged: held.stored[stream], stop: true, full: true };
-      }
       const before = { ...held.stored };
       const [execution, known] = beat.bytes.length > 0 && stream === "stdout"
         ? await this.#metadataOf(held)
@@ -192,48 +187,29 @@ export class EngineDesk implements JobDesk {
     });
   }
 
-  async beginUpload(
-    pass: JobPass,
-    output: JobOutput,
-  ): Promise<"stored" | "send" | { put: string }> {
-    const { store, artifacts } = this.#context;
-    holder(await getJob(store, pass.executionId), pass);
-    const known = await jobOutputs(store, pass.executionId);
-    const before = known.find(({ path }) => path === output.path);
-    if (before?.sha256 === output.sha256 && before.size === output.size) return "stored";
-    await this.#expectRoom(pass, known.filter(({ path }) => path !== output.path), output);
-    const key = artifactKeys.output(pass.executionId, output.path);
-    const put = await artifacts.presignPut(key, output);
-    return put === undefined ? "send" : { put };
+  beginUpload(pass: JobPass, output: JobOutput): Promise<BegunUpload> {
+    return this.#outputs.begin(pass, output);
   }
 
-  async upload(
+  upload(
     pass: JobPass,
     output: JobOutput,
     stream: ReadableStream<Uint8Array>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { store, artifacts } = this.#context;
-    holder(await getJob(store, pass.executionId), pass);
-    const content = stream as ReadableStream<Uint8Array<ArrayBuffer>>;
-    const key = artifactKeys.output(pass.executionId, output.path);
-    await artifacts.put(key, content, output, { signal });
-    await this.#listOutput(pass, output);
+    return this.#outputs.store(pass, output, stream, signal);
   }
 
-  async finishUpload(pass: JobPass, output: JobOutput): Promise<boolean> {
-    const key = artifactKeys.output(pass.executionId, output.path);
-    if (!await this.#context.artifacts.verify(key, output)) return false;
-    await this.#listOutput(pass, output);
-    return true;
+  finishUpload(pass: JobPass, output: JobOutput): Promise<boolean> {
+    return this.#outputs.take(pass, output);
   }
 
   end(pass: JobPass, reported: JobEnd): Promise<void> {
-    const { logEnds, outputs = 0, exitCode, cause, reason, notUploaded, passedOver = [] } =
+    const { digest, logEnds, outputs = 0, exitCode, cause, reason, notUploaded, passedOver = [] } =
       reported;
     return this.#turn(pass, async (job) => {
+      if (job !== undefined && isRepeat(job, pass, reported)) return this.#parts.wake();
       const held = holder(job, pass);
-      if (held.state === "closed") return;
       for (const stream of ["stdout", "stderr"] as const) {
         if (held.stored[stream] >= logEnds[stream]) continue;
         const found = `${held.stored[stream]} of ${logEnds[stream]} bytes of ${stream} are stored`;
@@ -244,18 +220,17 @@ export class EngineDesk implements JobDesk {
         const found = `${listed.length} of ${outputs} outputs are stored`;
         throw new ConflictError(`Cannot end the job: ${found}`);
       }
-      if (held.end === undefined) {
-        held.end = {
-          at: this.#context.time,
-          ...(exitCode === undefined ? {} : { exit_code: exitCode }),
-          ...(cause === undefined ? {} : { cause }),
-          ...(reason === undefined ? {} : { reason: reason.slice(0, REASON_LENGTH_MAX) }),
-          missing: notUploaded.length,
-          left_out: [...notUploaded, ...passedOver].slice(0, LEFT_OUT_MAX)
-            .map((path) => path.slice(0, PATH_LENGTH_MAX)),
-        };
-        await this.#context.save({ job: held });
-      }
+      held.end = {
+        at: this.#context.time,
+        digest,
+        ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+        ...(cause === undefined ? {} : { cause }),
+        ...(reason === undefined ? {} : { reason: reason.slice(0, REASON_LENGTH_MAX) }),
+        missing: notUploaded.length,
+        left_out: [...notUploaded, ...passedOver].slice(0, LEFT_OUT_MAX)
+          .map((path) => path.slice(0, PATH_LENGTH_MAX)),
+      };
+      await this.#context.save({ job: held });
       const execution = await getExecution(this.#context.store, pass.executionId);
       // Otherwise the next tick asks the cluster first.
       if (execution && !isUnexplained(execution, held)) {
@@ -282,7 +257,7 @@ export class EngineDesk implements JobDesk {
     const job = holder(await getJob(this.#context.store, pass.executionId), pass);
     const execution = await getExecution(this.#context.store, pass.executionId);
     if (execution === undefined || job.claim === undefined || hasEnded(execution.status)) {
-      throw new ConflictError(`Cannot act for execution ${pass.executionId}: it has ended`);
+      throw new JobEndedError(pass.executionId);
     }
     const logEvent = (message: string) =>
       this.#turn(pass, async (job) => {
@@ -341,45 +316,6 @@ export class EngineDesk implements JobDesk {
       await this.#context.save({ execution });
     }
   }
-
-  async #expectRoom(
-    pass: JobPass,
-    others: readonly JobOutput[],
-    { path, size }: JobOutput,
-  ): Promise<void> {
-    const { store, settings: { outputsMax } } = this.#context;
-    const execution = await getExecution(store, pass.executionId);
-    const mb_max = execution === undefined ? 0 : diskLimit_mb(execution.engine);
-    const bytes = others.reduce((sum, other) => sum + other.size, size);
-    const what = `Cannot take the output ${JSON.stringify(path)}`;
-    if (others.length >= outputsMax) {
-      throw new TooLargeError(`${what}: expected at most ${outputsMax} outputs`);
-    }
-    if (bytes <= mb_max * MIB) return;
-    throw new TooLargeError(`${what}: the outputs are longer than ${mb_max} MiB together`);
-  }
-
-  /** Lists an output that is stored, unless its agent has lost the job meanwhile. */
-  async #listOutput(pass: JobPass, { path, size, sha256 }: JobOutput): Promise<void> {
-    await this.#turn(pass, async (job) => {
-      holder(job, pass);
-      await this.#context.store.committer.write([
-        jobOutputWrite(pass.executionId, { path, size, sha256 }),
-      ]);
-    });
-  }
-}
-
-/**
- * Returns the job that a pass is for.
- *
- * @throws {ConflictError} when its agent does not have the claim, or not any more
- */
-function holder(job: Job | undefined, { executionId, claimId, tokenHash }: JobPass): Job {
-  const isHeld = job?.claim !== undefined && job.claim.id === claimId &&
-    job.tokens.includes(tokenHash);
-  if (job !== undefined && isHeld) return job;
-  throw new ConflictError(`Cannot act for execution ${executionId}: this agent has no claim to it`);
 }
 
 /** Returns when output was printed, as far as its agent can be believed. */
@@ -387,6 +323,12 @@ function timeOf({ time_ms }: JobBeat, { claim }: Job, now_ms: number): string {
   const claimed_ms = Date.parse(claim?.at ?? "");
   const at_ms = Math.min(now_ms, Math.max(claimed_ms, time_ms ?? now_ms));
   return new Date(Number.isNaN(at_ms) ? now_ms : at_ms).toISOString();
+}
+
+/** Returns true for the report that has ended a job. Records of before know no digest, and take any. */
+function isRepeat({ end, claim, tokens }: Job, pass: JobPass, { digest }: JobEnd): boolean {
+  return end !== undefined && claim?.id === pass.claimId && tokens.includes(pass.tokenHash) &&
+    (end.digest ?? digest) === digest;
 }
 
 function isSame(one: string, other: string): boolean {

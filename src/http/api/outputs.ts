@@ -6,7 +6,8 @@
 import type { Context } from "@hono/hono";
 import { basename } from "node:path/posix";
 import type { Engine } from "../../engines/engine.ts";
-import { ConflictError, NotFoundError, UnavailableError } from "../../platform/errors.ts";
+import { checkedOutput } from "../../engines/shared/checked_output.ts";
+import { NotFoundError, UnavailableError } from "../../platform/errors.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { existing } from "./executions.ts";
 import { operation } from "./operation.ts";
@@ -69,11 +70,7 @@ async function outputAnswer(
     );
   }
   if (output === undefined) throw missing();
-  if (output.size !== listed.size) {
-    await output.stream.cancel();
-    throw new ConflictError(`Cannot send the output "${path}": it was changed after the end`);
-  }
-  return context.body(output.stream, 200, headers);
+  return context.body(await checkedOutput(listed, output), 200, headers);
 }
 
 /** Makes a `Content-Disposition` with a name (RFC 6266), in ASCII for old clients and in UTF-8. */

@@ -5,7 +5,7 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { ArtifactMismatchError } from "../../artifacts/store.ts";
-import type { BeatAnswer, JobManifest } from "../../engines/remote/desk.ts";
+import { type BeatAnswer, JobEndedError, type JobManifest } from "../../engines/remote/desk.ts";
 import {
   ActionError,
   ConflictError,
@@ -39,6 +39,7 @@ export function refusal(status: number, detail: string): Response {
 
 /** Answers a request from the error that it ended with. */
 export function refusalOfError(error: unknown): Response {
+  if (error instanceof JobEndedError) return forbidden();
   if (error instanceof ConflictError) return refusal(STATUS_CODE.Conflict, error.message);
   if (error instanceof TooLargeError) return refusal(STATUS_CODE.ContentTooLarge, error.message);
   if (

@@ -6,6 +6,7 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
+import { hash } from "node:crypto";
 import type { JobDesk, JobPass } from "../../engines/remote/desk.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { isId } from "../../platform/ids.ts";
@@ -52,33 +53,47 @@ interface Admitted extends JobRoutesParts {
 
 type Handler = (context: Context, admitted: Admitted) => Promise<Response>;
 
+/** A route of agents, below `/api/v0/jobs`. */
+export interface JobRoute {
+  method: "GET" | "POST" | "PUT";
+  path: `/:execution_id/${string}`;
+  handle: Handler;
+  /** It holds a file, or a connection to the artifact store. */
+  isTransfer?: true;
+  /** The token still opens it when the job has ended. It does nothing but to answer a repeat. */
+  opensAfterEnd?: true;
+}
+
+/** Every route of agents. */
+export const JOB_ROUTES: readonly JobRoute[] = [
+  { method: "POST", path: "/:execution_id/claim", handle: claim },
+  { method: "GET", path: "/:execution_id/manifest", handle: manifest },
+  { method: "GET", path: "/:execution_id/files/:index", handle: file },
+  { method: "POST", path: "/:execution_id/beat", handle: beat },
+  { method: "POST", path: "/:execution_id/outputs", handle: beginUpload },
+  { method: "PUT", path: "/:execution_id/outputs", handle: upload, isTransfer: true },
+  { method: "POST", path: "/:execution_id/end", handle: end, opensAfterEnd: true },
+];
+
 /** Makes the routes. The caller has checked that the request came over HTTPS, or need not. */
 export function jobRoutes(parts: JobRoutesParts): Hono {
   const app = new Hono({ strict: false });
   let transfers = 0;
-  const admitted = (handle: Handler) => async (context: Context): Promise<Response> => {
+  const handled = ({ handle, isTransfer, opensAfterEnd }: JobRoute) => async (context: Context) => {
     const found = await admit(context, parts);
-    return found === undefined ? forbidden() : await handle(context, { ...parts, ...found });
-  };
-  // Each holds a file or a connection to the artifact store.
-  const limited = (handle: Handler): Handler => async (...args) => {
+    if (found === undefined || found.pass.hasEnded && !opensAfterEnd) return forbidden();
+    if (!isTransfer) return await handle(context, { ...parts, ...found });
     if (transfers >= TRANSFERS_MAX) {
       return refusal(STATUS_CODE.ServiceUnavailable, "Too many files are sent at once");
     }
     transfers++;
     try {
-      return await handle(...args);
+      return await handle(context, { ...parts, ...found });
     } finally {
       transfers--;
     }
   };
-  app.post("/:execution_id/claim", admitted(claim));
-  app.get("/:execution_id/manifest", admitted(manifest));
-  app.get("/:execution_id/files/:index", admitted(file));
-  app.post("/:execution_id/beat", admitted(beat));
-  app.post("/:execution_id/outputs", admitted(beginUpload));
-  app.put("/:execution_id/outputs", admitted(limited(upload)));
-  app.post("/:execution_id/end", admitted(end));
+  for (const route of JOB_ROUTES) app.on(route.method, route.path, handled(route));
   app.onError(refusalOfError);
   return app;
 }
@@ -162,7 +177,8 @@ async function beginUpload(
     return refusal(STATUS_CODE.UnprocessableEntity, "The file was not put there, or differs");
   }
   const begun = await desk.beginUpload(pass, output);
-  return lines([typeof begun === "string" ? begun : `put ${begun.put}`]);
+  if (typeof begun === "string") return lines([begun]);
+  return lines([`put ${begun.put.url}`, `checksum ${begun.put.checksum}`]);
 }
 
 async function upload(
@@ -185,10 +201,12 @@ async function upload(
 async function end(context: Context, { pass, desk, bodies }: Admitted): Promise<Response> {
   const { stdout, stderr, outputs, exit_code, cause, reason } = readQuery(context, endQuery);
   const listed = await readBytes(context, { bodies, limit_bytes: END_BYTES_MAX });
+  const digest = digestOf(context.req.query(), listed);
   const names = new TextDecoder().decode(listed).split("\n").filter((line) => line !== "")
     .slice(0, NOT_UPLOADED_MAX);
   const isPassedOver = (line: string) => line.startsWith("!");
   await desk.end(pass, {
+    digest,
     ...(outputs === undefined ? {} : { outputs }),
     ...(exit_code === undefined ? {} : { exitCode: exit_code }),
     ...(cause === undefined ? {} : { cause }),
@@ -198,6 +216,12 @@ async function end(context: Context, { pass, desk, bodies }: Admitted): Promise<
     logEnds: { stdout, stderr },
   });
   return lines(["ended"]);
+}
+
+/** Returns a digest of a report: the same for a repeat alone. */
+function digestOf(query: Record<string, string>, listed: Uint8Array): string {
+  const fields = JSON.stringify(Object.entries(query).sort());
+  return hash("sha256", `${fields}\n${hash("sha256", listed)}`);
 }
 
 /** Decodes the percent-encoded bytes of a path, of which not all need be UTF-8. */

@@ -59,6 +59,8 @@ export interface Job {
   /** The end that its agent reported. */
   end?: {
     at: string;
+    /** Tells the report from any other; absent from records of before. */
+    digest?: string;
     exit_code?: number;
     cause?: string;
     reason?: string;
@@ -76,6 +78,11 @@ export interface Job {
   is_removed?: true;
   /** Set once the log is in the artifact store. */
   is_archived?: true;
+}
+
+/** Returns true for a job whose end is known: nobody acts for it any more. */
+export function isJobOver({ state, end }: Pick<Job, "state" | "end">): boolean {
+  return state === "closed" || end !== undefined;
 }
 
 /** Returns the hash by which a token is stored. */

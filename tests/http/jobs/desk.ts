@@ -114,7 +114,8 @@ export class FolderDesk implements JobDesk {
     const { claim, end } = this.state(id);
     const isOther = claim !== undefined && claimId !== claim.claimId;
     if (end && isOther) return Promise.resolve(undefined);
-    return Promise.resolve({ executionId: id, tokenHash: job.tokenHash, claimId });
+    const hasEnded = end !== undefined;
+    return Promise.resolve({ executionId: id, tokenHash: job.tokenHash, claimId, hasEnded });
   }
 
   claim({ executionId: id }: JobPass, claim: JobClaim): Promise<"claimed" | "taken"> {

@@ -77,7 +77,9 @@ Deno.test("a token opens its own execution alone, and every refusal is the same"
       (await ask(claimed(other), { token: other.token, claim: OTHER_CLAIM })).status,
       200,
     );
-    await desk.end({ executionId: other.id, tokenHash: "", claimId: OTHER_CLAIM }, {
+    const pass = { executionId: other.id, tokenHash: "", claimId: OTHER_CLAIM, hasEnded: false };
+    await desk.end(pass, {
+      digest: "",
       notUploaded: [],
       logEnds: { stdout: 0, stderr: 0 },
     });

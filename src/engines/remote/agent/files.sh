@@ -104,10 +104,11 @@ upload() {
     sum=$({ sha256sum <"outputs/$1"; } 2>/dev/null) || continue
     described="path=$(encode "$1")&size=$bytes&sha256=${sum%% *}"
     ask POST "outputs?$described" --data-binary '' || return 1
-    read -r word place <control/answer
+    { read -r word place; read -r _name checksum; } <control/answer
     if [ "$word" = stored ]; then return 0; fi
     if [ "$word" = put ]; then
-      transfer "$bytes" PUT "$place" control/put_answer -H Expect: -H 'If-None-Match: *' -T "outputs/$1"
+      transfer "$bytes" PUT "$place" control/put_answer -H Expect: -H 'If-None-Match: *' \
+        -H "x-amz-checksum-sha256: $checksum" -T "outputs/$1"
       case $status in 2??) ask POST "outputs?$described&put=1" --data-binary '' && return 0 ;; esac
       # Where the place cannot be reached from here, the service takes the file.
     fi
