@@ -17,7 +17,8 @@ import type { ConsoleParts } from "./console/parts.ts";
 import { WrongTokens } from "./api/wrong_tokens.ts";
 import type { Door } from "./door/door.ts";
 import { launchHandler } from "./door/launch.ts";
-import { forwardToLeader, type Hops, type Leading } from "./forward.ts";
+import { forwardToLeader, type Leading } from "./forward.ts";
+import type { Hops } from "./hops.ts";
 import { isHttp2 } from "./http2.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
 import { runInfoHandler } from "./door/run_info.ts";
@@ -57,6 +58,9 @@ const CONSOLE_PATHS = [
   "triggers",
 ].flatMap((name) => [`/${name}`, `/${name}/*`]);
 
+/** Browsers that were here once use HTTPS from then on (RFC 6797). */
+const HSTS = "max-age=31536000";
+
 /** The parts that the agents of jobs reach. */
 export interface Jobs extends Omit<JobRoutesParts, "clock" | "closing"> {
   /** Jobs may use plain HTTP. */
@@ -88,8 +92,13 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
   app.use(async function requireHttps(context, next) {
     const isOfJob = context.req.path.startsWith("/api/v0/jobs/");
-    if (door.peerOf(context).secure || isOfJob && jobs.allowsHttp) return await next();
-    return httpsRequired();
+    const { secure } = door.peerOf(context);
+    if (!secure && !(isOfJob && jobs.allowsHttp)) return httpsRequired();
+    await next();
+    // With --dev, a request over plain HTTP counts as secure.
+    if (secure && !parts.isPlainHttp(context)) {
+      context.header("strict-transport-security", HSTS);
+    }
   });
   if (parts.forwarding) {
     const { leading, hops } = parts.forwarding;

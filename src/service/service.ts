@@ -14,7 +14,7 @@ import { withoutLength } from "../http/head_response.ts";
 import { refuseHost } from "../http/host_header.ts";
 import { checkTls, listenError } from "../http/listen_error.ts";
 import { Listener, type Serve } from "../http/listener.ts";
-import { Hops } from "../http/forward.ts";
+import { Hops } from "../http/hops.ts";
 import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { isPlainHttp, peerOf } from "../http/peer.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
@@ -258,7 +258,8 @@ function listen(
     onListen() {},
   };
   const answer = (request: Request, arrival: HandlerInfo) => {
-    const answered = refuseHost(request.headers) ?? app.fetch(request, arrival);
+    const answered = refuseHost(request.headers) ??
+      app.fetch(hops?.receive(request) ?? request, arrival);
     return request.method === "HEAD" ? withoutLength(answered) : answered;
   };
   const handler = withRequestQueue(

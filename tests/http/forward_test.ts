@@ -1,7 +1,8 @@
 /** Requests that one instance forwards to another. */
 import { Hono } from "@hono/hono";
-import { assertEquals } from "@std/assert";
-import { forwardToLeader, Hops, type Leading } from "../../src/http/forward.ts";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { forwardToLeader, type Leading } from "../../src/http/forward.ts";
+import { Hops } from "../../src/http/hops.ts";
 import { TestClock } from "../surroundings.ts";
 
 const PATH = "/api/v0/executions/01900000-0000-7000-8000-000000000001/log/";
@@ -24,7 +25,7 @@ function instance() {
   app.all("*", (context) => context.text("here"));
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
-    (request) => app.fetch(request),
+    (request) => app.fetch(hops.receive(request)),
   );
   const url = `http://127.0.0.1:${server.addr.port}`;
   return { url, count: () => requests, [Symbol.asyncDispose]: () => server.shutdown() };
@@ -41,4 +42,85 @@ Deno.test("forward: what was forwarded once is not forwarded again, wherever an 
 Deno.test("forward: the leader answers what is not on another machine", async () => {
   await using shared = instance();
   assertEquals(await (await fetch(`${shared.url}/api/v0/triggers/`)).text(), "here");
+});
+
+const SECRET = "a-secret-of-all-instances";
+const UPLOAD = "/api/v0/jobs/x/outputs?path=a";
+
+/** A hop of a request: as it travels, and as it can be made again with something changed. */
+async function hopOf(hops: Hops, body: BodyInit | null, method = "PUT") {
+  const request = new Request(`http://here${UPLOAD}`, { method, body });
+  const headers = new Headers();
+  const signed = hops.sign(request, "192.0.2.7", headers);
+  const bytes = signed === null ? null : await new Response(signed).bytes();
+  return (
+    changed: { url?: string; method?: string; body?: BodyInit | null; hop?: string } = {},
+  ) => {
+    if (changed.hop !== undefined) headers.set("x-hooklaunch-hop", changed.hop);
+    const { url = `http://leader${UPLOAD}`, body = bytes } = changed;
+    return new Request(url, { method: changed.method ?? method, headers, body });
+  };
+}
+
+Deno.test("hops: a request is believed once, with its own body", async () => {
+  const clock = new TestClock();
+  const [from, to] = [new Hops(SECRET, clock), new Hops(SECRET, clock)];
+  for (const body of [null, "", "short", "x".repeat(200_000)]) {
+    const again = await hopOf(from, body, body === null ? "GET" : "PUT");
+    const received = to.receive(again());
+    assertEquals(to.senderOf(received), { ip: "192.0.2.7", secure: true });
+    assertEquals(await received.text(), body ?? "");
+    const second = to.receive(again());
+    assertEquals(to.senderOf(second), undefined, "it was used before");
+  }
+});
+
+Deno.test("hops: a changed request is not believed, nor is one with a changed body answered", async () => {
+  const clock = new TestClock();
+  const [from, to] = [new Hops(SECRET, clock), new Hops(SECRET, clock)];
+  const changes: [what: string, change: Parameters<Awaited<ReturnType<typeof hopOf>>>[0]][] = [
+    ["another path", { url: "http://leader/api/v0/jobs/y/outputs?path=a" }],
+    ["another query", { url: `http://leader${UPLOAD}b` }],
+    ["another method", { method: "POST" }],
+    ["no body", { body: null }],
+    ["no code", { hop: "1 192.0.2.7 x body" }],
+    ["a code of another key", { hop: `${clock.now()} 192.0.2.7 x body ${"0".repeat(64)}` }],
+  ];
+  for (const [what, change] of changes) {
+    const again = await hopOf(from, "content");
+    assertEquals(to.senderOf(to.receive(again(change))), undefined, what);
+  }
+  for (const content of ["contend", "conten", "content and more", ""]) {
+    const again = await hopOf(from, "content");
+    const code = (await again().bytes()).slice(-32);
+    const received = to.receive(again({ body: new Blob([content, code]) }));
+    await assertRejects(() => received.text(), TypeError, "not the one that was sent");
+  }
+  const late = await hopOf(from, "content");
+  clock.time_ms += 31_000;
+  assertEquals(to.senderOf(to.receive(late())), undefined, "it is too old");
+});
+
+Deno.test("forward: the leader gets a body as it was sent, long or short, with its length", async () => {
+  const hops = new Hops(SECRET, new TestClock());
+  const serve = (handler: (request: Request) => Response | Promise<Response>) =>
+    Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handler);
+  await using leader = serve(async (request) => {
+    const received = hops.receive(request);
+    const { ip } = hops.senderOf(received) ?? {};
+    const length = received.headers.get("content-length") ?? "unknown";
+    return new Response(`${ip} ${length} ${await received.text()}`);
+  });
+  const url = `http://127.0.0.1:${leader.addr.port}`;
+  const leading = { isHere: false, url, placeOf: () => Promise.resolve(undefined) };
+  const app = new Hono();
+  app.use("*", forwardToLeader(leading, hops, () => ({ ip: "192.0.2.7", secure: true })));
+  await using follower = serve((request) => app.fetch(request));
+  for (const body of ["", "short", "x".repeat(300_000)]) {
+    const sent = { method: "POST", body };
+    const answer = await fetch(`http://127.0.0.1:${follower.addr.port}/api/v0/triggers/`, sent);
+    const [ip, length = "", text] = (await answer.text()).split(" ");
+    assertEquals([ip, text], ["192.0.2.7", body]);
+    assert(["unknown", String(body.length)].includes(length), length);
+  }
 });

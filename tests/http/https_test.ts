@@ -46,6 +46,9 @@ Deno.test("plain HTTP is refused on every path but /healthz", async (t) => {
 Deno.test("the service itself serves TLS", async () => {
   await using service = await startService({ settings: { dev: true } });
   const { id } = await service.trigger({ response: { type: "text", text: "hello" } });
+  const plain = await fetch(`${service.url}/docs/`);
+  await plain.body?.cancel();
+  assertEquals(plain.headers.get("strict-transport-security"), null);
   await service.service.close(0);
   const { Service } = await import("../../src/service/service.ts");
   const { settings, clock } = service.service.parts;
@@ -60,6 +63,12 @@ Deno.test("the service itself serves TLS", async () => {
       client,
     });
     assertEquals([answer.status, await answer.text()], [200, "hello"]);
+    // Browsers are told to stay with HTTPS, whatever they ask for first.
+    for (const path of ["", "login", "docs/", "api/v0/triggers/", "nowhere"]) {
+      const page = await fetch(`https://localhost:${secure.port}/${path}`, { client });
+      await page.body?.cancel();
+      assertEquals(page.headers.get("strict-transport-security"), "max-age=31536000", path);
+    }
   } finally {
     await secure.close(5_000);
   }

@@ -137,6 +137,8 @@ export const runOperations = [
         // Never the sender's own type: a browser must not run a payload as a page of ours.
         "content-type": "application/octet-stream",
         "content-disposition": `attachment; filename="payload-${id}"`,
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
         "content-length": String(payload.size),
       });
     },

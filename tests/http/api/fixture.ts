@@ -29,8 +29,12 @@ import { storeInMemory } from "../../store/fixture.ts";
 export const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` };
 
 /** Launches a shell command as an execution, and answers its id. */
-export async function launchCommand(service: TestService, command: string): Promise<string> {
-  const step = { step: { name: "it", image: "debian", command } };
+export async function launchCommand(
+  service: TestService,
+  command: string,
+  fields: Record<string, unknown> = {},
+): Promise<string> {
+  const step = { step: { name: "it", image: "debian", command, ...fields } };
   await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([step]));
   const trigger = await service.trigger({
     response: { type: "text", text: "{run_id}" },

@@ -1,4 +1,5 @@
 /** `/executions/<id>`: one launch of a step: its log, live; its metadata, files and facts. */
+import { STATUS_CODE } from "@std/http/status";
 import { hasEnded } from "../../../store/records/executions.ts";
 import type { LogAnswer } from "../../api/execution_log.ts";
 import type { ShownExecution } from "../../api/executions.ts";
@@ -194,7 +195,10 @@ async function output({ view, params: { id } }: Visit<"/:id">): Promise<Response
   const answer = await view.api.answer(`executions/${id}/outputs/${path}`);
   if (answer.ok) return answer;
   await answer.body?.cancel();
-  throw new ApiCallError(answer.status, "This output is not kept any more", []);
+  const why = answer.status === STATUS_CODE.Conflict
+    ? "This output was changed after its execution had ended"
+    : "This output is not kept any more";
+  throw new ApiCallError(answer.status, why, []);
 }
 
 /** The routes of one execution. */
