@@ -101,7 +101,7 @@ export interface JobOutput {
   sha256: string;
 }
 
-/** How an output comes: it is there, it is sent to the service, or put at an address. */
+/** The way in which an output comes: it is there, it is sent to the service, or put at an address. */
 export type BegunUpload = "stored" | "send" | { put: PresignedPut };
 
 /** The end of a job. */

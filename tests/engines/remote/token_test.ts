@@ -178,7 +178,8 @@ Deno.test("uploads with an end in their midst change no output that is listed", 
       return { begun: Promise.race([begun, sent]), goOn, sent, isStuck: Math.random() < 0.3 };
     });
     await Promise.all(uploads.map(({ begun }) => begun));
-    const steps = uploads.filter(({ isStuck }) => !isStuck).map(({ goOn }) => async () => goOn());
+    const steps: (() => unknown)[] = uploads.filter(({ isStuck }) => !isStuck)
+      .map(({ goOn }) => () => goOn());
     const end = async () => assertEquals(await agent.said(END), [200, "ended"]);
     steps.splice(Math.floor(Math.random() * (steps.length + 1)), 0, end);
     await Promise.all(steps.map((step) => step()));
