@@ -12,7 +12,7 @@ import type { RemoteContext } from "./context.ts";
 import { type BegunUpload, holder, type JobOutput, type JobPass } from "./desk.ts";
 
 /** Does work in the turn of a pass's execution, with its job. */
-export type InTurn = <T>(pass: JobPass, work: (job: Job | undefined) => Promise<T>) => Promise<T>;
+type InTurn = <T>(pass: JobPass, work: (job: Job | undefined) => Promise<T>) => Promise<T>;
 
 /** Takes the outputs of jobs. */
 export class JobOutputs {

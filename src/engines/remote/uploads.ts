@@ -10,7 +10,7 @@ import { JobEndedError, type JobOutput } from "./desk.ts";
 const MIB = 1024 * 1024;
 
 /** The limits of an execution's outputs. */
-export interface OutputLimits {
+interface OutputLimits {
   /** The most outputs. */
   outputsMax: number;
   /** The most MiB that they have together. */
@@ -18,7 +18,7 @@ export interface OutputLimits {
 }
 
 /** An upload under way. Its end is its disposal. */
-export interface Upload extends Disposable {
+interface Upload extends Disposable {
   /** Aborted when the job ends, or another upload takes its place. */
   readonly signal: AbortSignal;
 }

@@ -54,7 +54,7 @@ interface Admitted extends JobRoutesParts {
 type Handler = (context: Context, admitted: Admitted) => Promise<Response>;
 
 /** A route of agents, below `/api/v0/jobs`. */
-export interface JobRoute {
+interface JobRoute {
   method: "GET" | "POST" | "PUT";
   path: `/:execution_id/${string}`;
   handle: Handler;
