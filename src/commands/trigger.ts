@@ -99,7 +99,7 @@ async function showLog(
   if (json) return printJson(page.results);
   if (page.results.length === 0) {
     console.error(
-      `The log of trigger "${name}" is empty: no request was refused, and no action failed`,
+      `The log of trigger "${name}" is empty: no request was refused, no handshake answered, and no action failed`,
     );
   }
   for (const entry of page.results) console.log(describe(entry));
@@ -124,6 +124,11 @@ function describe(entry: LogEntry): string {
       return lines(
         `${entry.time}  failed   ${entry.action} (actions/${entry.action_index}): ${entry.error}`,
         `run ${entry.run_id}`,
+      );
+    case "handshake":
+      return lines(
+        `${entry.time}  handshake ${entry.handshake}: answered ${entry.status}`,
+        `${entry.request.method} from ${entry.request.remote_ip}`,
       );
     case "omitted":
       return `${entry.time}  ${entry.count} more entries were left out`;

@@ -10,7 +10,6 @@ import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Check, HeadCheck, Refusal, RunSerially } from "./check.ts";
 import type { CredentialField, Field } from "./field.ts";
 import type { FilterWork } from "./filter/job.ts";
-import type { PreparedHandshake } from "./handshake.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import type { LaunchRequest } from "./request.ts";
 import type { Preset } from "./signing/preset.ts";
@@ -92,8 +91,11 @@ interface KindBase<Settings extends ConditionSettings> {
   time?(settings: Settings): Field;
   /** Returns the field that stays the same when the sender repeats a delivery, where its preset knows it. */
   deliveryId?(settings: Settings): Field | undefined;
-  /** Prepares the handshake of the sender, where its preset has one. */
-  handshake?(settings: Settings, context: ConditionContext): PreparedHandshake | undefined;
+  /** Makes the reader of the secret that signed a request, with which a handshake's answer is signed. */
+  handshakeKey?(
+    settings: Settings,
+    context: ConditionContext,
+  ): (request: LaunchRequest) => Promise<Uint8Array | undefined>;
   /** Returns the steps that make a request which passes this condition. */
   sign?(settings: Settings, context: SigningContext): SigningStep[];
 }

@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { createHmac } from "node:crypto";
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
 import type { Check, HeadCheck } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";
-import type { PreparedHandshake } from "./handshake.ts";
+import type { LaunchRequest } from "./request.ts";
 import {
   describeMissing,
   refuseWithoutSecrets,
@@ -63,7 +62,7 @@ export const hmac = {
     preset === undefined ? undefined : hmacPresets[preset],
   scheme: hmacScheme,
   deliveryId: (settings: HmacSettings): Field | undefined => hmacScheme(settings).delivery_id,
-  handshake,
+  handshakeKey,
   prepare,
   beforeBody: (settings: HmacSettings): HeadCheck | undefined =>
     prepareHeadCheck(hmacScheme(settings)),
@@ -111,25 +110,23 @@ function prepare(settings: HmacSettings, context: ConditionContext): Check {
   });
 }
 
-function handshake(
-  settings: HmacSettings,
+/**
+ * Only the secret that signed the request may sign the answer. A provider that signs nothing when it asks has
+ * the first one.
+ */
+function handshakeKey(
+  { secrets, ...others }: HmacSettings,
   context: ConditionContext,
-): PreparedHandshake | undefined {
-  const { preset, secrets, ...others } = settings;
-  const row = preset === undefined ? undefined : hmacPresets[preset]?.handshake;
-  if (row === undefined) return undefined;
-  return {
-    handshake: row,
-    // Only the secret that signed the request may sign the answer.
-    async signEcho(request, echo) {
-      for (const secret of secrets) {
-        const own = { ...others, preset, secrets: [secret] };
-        if (await prepare(own, context)(request) !== undefined) continue;
-        const [usable] = secretsOf(own, context).usable;
-        return usable && createHmac("sha256", usable.bytes).update(echo).digest("hex");
-      }
-      return undefined;
-    },
+): (request: LaunchRequest) => Promise<Uint8Array | undefined> {
+  const each = secrets.map((secret) => {
+    const own = { ...others, secrets: [secret] };
+    return { check: prepare(own, context), key: secretsOf(own, context).usable[0]?.bytes };
+  });
+  return async (request) => {
+    for (const { check, key } of each) {
+      if (await check(request) === undefined) return key;
+    }
+    return each.find(({ key }) => key !== undefined)?.key;
   };
 }
 

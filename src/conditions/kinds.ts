@@ -26,7 +26,14 @@ export type ConditionType = keyof typeof KINDS;
 export const CONDITION_TYPES = Object.keys(KINDS) as readonly ConditionType[];
 
 /** Causes of a refusal that are no conditions. */
-const NO_CONDITIONS = ["enabled", "secrets", "body_size", "run_info", "overload"] as const;
+const NO_CONDITIONS = [
+  "enabled",
+  "secrets",
+  "body_size",
+  "handshake",
+  "run_info",
+  "overload",
+] as const;
 
 /** The kind of condition that refused a request, or another cause. */
 export type Refuser = ConditionType | (typeof NO_CONDITIONS)[number];

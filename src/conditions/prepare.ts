@@ -13,7 +13,8 @@ import type {
 } from "./condition.ts";
 import { factsOf, type KnownCondition } from "./facts.ts";
 import type { CredentialField } from "./field.ts";
-import { combineHandshakes, type Handshakes } from "./handshake.ts";
+import type { OwnHandshake } from "./handshake/collect.ts";
+import type { PreparedHandshake } from "./handshake/prepare.ts";
 import { CONDITION_TYPES, type ConditionType, KINDS } from "./kinds.ts";
 import { serialChecks } from "./serial_checks.ts";
 
@@ -40,18 +41,19 @@ export interface PreparedConditions {
   /** In the order in which they are checked. */
   checks: readonly PreparedCondition[];
   quotas: readonly PreparedQuota[];
-  handshakes: Handshakes;
+  handshakes: readonly PreparedHandshake[];
   /** The fields that carry credentials: no log shows their values. */
   credentials: readonly CredentialField[];
   /** The first condition that verifies a signature, which a request without a body cannot have. */
   signedBy: Pick<PreparedCondition, "index" | "type"> | undefined;
 }
 
-/** Prepares the conditions of a trigger. */
+/** Prepares the conditions and the handshakes of a trigger. */
 export async function prepareConditions(
   conditions: readonly ConditionSettings[],
   environment: ConditionEnvironment,
   triggerId: string,
+  ownHandshakes: readonly OwnHandshake[] = [],
 ): Promise<PreparedConditions> {
   const known = await loadKinds(conditions);
   const facts = factsOf(known);
@@ -64,10 +66,6 @@ export async function prepareConditions(
     triggerId,
     ...facts,
   };
-  const handshakes = known.map(({ kind, settings }) => kind.handshake?.(settings, context))
-    .filter((handshake) => handshake !== undefined);
-  // A provider that is answered before authentication sends no credential then.
-  const isAskedFirst = handshakes.some(({ handshake }) => handshake.unverified);
   const checks: PreparedCondition[] = [];
   const quotas: PreparedQuota[] = [];
   const inOrder = known.map((condition, index) => ({ ...condition, index }))
@@ -77,19 +75,27 @@ export async function prepareConditions(
       quotas.push({ index, type, ...kind.quota(settings, facts) });
       continue;
     }
-    const beforeBody = isAskedFirst && kind.stage === "authentication"
-      ? undefined
-      : kind.beforeBody?.(settings, context);
+    const beforeBody = kind.beforeBody?.(settings, context);
     const check = kind.prepare(settings, context);
     checks.push({ index, type, stage: kind.stage, check, ...(beforeBody && { beforeBody }) });
   }
   return {
     checks,
     quotas,
-    handshakes: combineHandshakes(handshakes),
+    handshakes: await handshakesOf(ownHandshakes, known, context),
     credentials: facts.credentials,
     signedBy: inOrder.find(({ kind }) => kind.scheme !== undefined),
   };
+}
+
+async function handshakesOf(
+  own: readonly OwnHandshake[],
+  known: readonly KnownCondition[],
+  context: ConditionContext,
+): Promise<PreparedHandshake[]> {
+  if (own.length === 0 && !context.presets.some(({ handshakes }) => handshakes)) return [];
+  const { prepareHandshakes } = await import("./handshake/collect.ts");
+  return await prepareHandshakes(own, known, context);
 }
 
 /**

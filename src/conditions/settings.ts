@@ -59,6 +59,15 @@ const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRE
     error: "Expected {env:NAME} in place of another program's placeholder",
   });
 
+/** The schema of a single secret: a literal, `{env:NAME}` or `{file:PATH}`, or a literal as the API shows it. */
+export const oneSecretSchema = z.union([
+  secretSchema,
+  z.strictObject({
+    value: secretSchema.describe("A literal, {env:NAME} or {file:/absolute/path}"),
+    fingerprint: z.string().max(64).optional().describe("Shown with a literal"),
+  }, { error: unquoted }),
+]);
+
 /** The schema of a condition's `secrets`: any one may match, so that they can be rotated. */
 export const secretsSchema = z.array(z.union([
   secretSchema,

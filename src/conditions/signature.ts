@@ -10,7 +10,6 @@ import { refuseField } from "../platform/schema/schema.ts";
 import type { Check, HeadCheck } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";
-import type { PreparedHandshake } from "./handshake.ts";
 import { publicKeySchema, settingsObject } from "./settings.ts";
 import { type Maker, signatureMaker, signatureMatcher } from "./signing/algorithms.ts";
 import { CannotSignError, type SigningContext, type SigningStep } from "./signing/draft.ts";
@@ -77,10 +76,6 @@ export const signature = {
   scheme: signatureScheme,
   deliveryId: (settings: SignatureSettings): Field | undefined =>
     signatureScheme(settings).delivery_id,
-  handshake({ preset }: SignatureSettings): PreparedHandshake | undefined {
-    const handshake = preset === undefined ? undefined : signaturePresets[preset]?.handshake;
-    return handshake && { handshake };
-  },
   prepare,
   beforeBody: (settings: SignatureSettings): HeadCheck | undefined =>
     prepareHeadCheck(signatureScheme(settings)),

@@ -19,7 +19,6 @@ import {
   readHeadField,
   readText,
 } from "./field.ts";
-import type { PreparedHandshake } from "./handshake.ts";
 import type { LaunchRequest } from "./request.ts";
 import { describeMissing, isSecret, refuseWithoutSecrets, resolveSecrets } from "./secret.ts";
 import {
@@ -92,10 +91,6 @@ export const staticToken = {
   credentials: (settings: StaticTokenSettings): CredentialField[] => [tokenPlace(settings)],
   preset: presetOf,
   deliveryId: (settings: StaticTokenSettings): Field | undefined => presetOf(settings)?.delivery_id,
-  handshake(settings: StaticTokenSettings): PreparedHandshake | undefined {
-    const handshake = presetOf(settings)?.handshake;
-    return handshake && { handshake };
-  },
   prepare,
   beforeBody,
   sign,

@@ -7,7 +7,8 @@
 import { whenPartsRead } from "../conditions/body_part.ts";
 import type { Check, HeadCheck as ConditionHeadCheck, Refusal } from "../conditions/check.ts";
 import type { Stage } from "../conditions/condition.ts";
-import type { Answer } from "../conditions/handshake.ts";
+import type { HandshakeReply } from "../conditions/handshake/prepare.ts";
+import { HANDSHAKE_BODY_BYTES_MAX } from "../conditions/handshake/row.ts";
 import type { Refuser } from "../conditions/kinds.ts";
 import type {
   PreparedCondition,
@@ -18,9 +19,18 @@ import { declaredLength, type LaunchRequest, type RequestHead } from "../conditi
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import { describeExhausted, type Quota } from "../runs/rate_window.ts";
+import {
+  type BodyCheck,
+  type CheckName,
+  type Finding,
+  type HandshakeStep,
+  type HeadCheck,
+  NO_CONDITION,
+} from "./checks.ts";
+import { handshakeStep, noHandshakeCheck, tokenChecks } from "./handshake_checks.ts";
 
-/** The index of a check that is no condition of the trigger. */
-export const NO_CONDITION = -1;
+export { type BodyCheck, type CheckName, type HeadCheck, NO_CONDITION } from "./checks.ts";
+
 /** The longest body of a question about a run. */
 const RUN_INFO_BYTES_MAX = 64 * 1024;
 
@@ -33,37 +43,11 @@ export interface Refused extends Refusal {
   isBeforeBody?: true;
 }
 
-/** The name of a check, and the place of its condition in the trigger. */
-export interface CheckName {
-  condition: Refuser;
-  index: number;
-}
-
 /** A check cannot decide now, and may a little later. */
 export class UndecidedError extends UnavailableError {
   constructor(readonly check: CheckName, { message, retryAfter_s, cause }: UnavailableError) {
     super(message, retryAfter_s, { cause });
   }
-}
-
-/** A check before the body is read. */
-export interface HeadCheck extends CheckName {
-  head(request: RequestHead): Refusal | undefined;
-}
-
-/** A check of the whole request; the one of deduplication also reads the delivery's id. */
-export interface BodyCheck extends CheckName {
-  /** It comes after all that prove the sender. */
-  isFilter?: true;
-  look(request: LaunchRequest): Finding | Promise<Finding>;
-}
-
-/** The result of a check: a refusal, the delivery's id, or undefined to go on. */
-export type Finding = Refusal | { delivery: Delivery } | undefined;
-
-/** The place in the order where a provider's handshake is answered. */
-interface Handshake {
-  answer(request: LaunchRequest): Answer | undefined | Promise<Answer | undefined>;
 }
 
 /** A rate limit of the trigger, and the condition that sets it. */
@@ -79,7 +63,7 @@ export interface Order {
   bodyBytesMax: number;
   /** Before the body is read. */
   beforeBody: readonly HeadCheck[];
-  withBody: readonly (BodyCheck | Handshake)[];
+  withBody: readonly (BodyCheck | HandshakeStep)[];
   /** Rate limits are checked last: the commit that stores the run counts it. */
   limits: readonly Limit[];
 }
@@ -97,28 +81,63 @@ export interface OrderParts {
 /** The result of all checks: a refusal, an answer to a handshake, or a pass. */
 export type Inspection =
   | { refused: Refused; isFiltered?: true }
-  | { answer: Answer }
+  | HandshakeReply
   | { passed: true; delivery?: Delivery };
 
 /** Makes the order of a launch. */
-export function launchOrder({ enabled, locked, conditions, bodyBytesMax }: OrderParts): Order {
-  const { checks, handshakes, quotas } = conditions;
-  const disabled = enabled ? undefined : { reason: "The trigger is disabled" };
-  const head = [...fixed("secrets", locked), ...fixed("enabled", disabled)];
+export function launchOrder(parts: OrderParts): Order {
+  const { conditions, bodyBytesMax } = parts;
+  const { checks, quotas } = conditions;
+  const handshakes = conditions.handshakes.filter(({ row }) => row.method === "POST");
+  const unverified = handshakes.filter(({ row }) => !row.verified);
   return {
     bodyBytesMax,
-    beforeBody: headChecks(head, conditions, bodyBytesMax),
+    // A handshake that proves nothing comes before authentication, and only a whole request shows it.
+    beforeBody: headChecks(stateChecks(parts), {
+      checks: unverified.length > 0 ? ofAddress(checks) : checks,
+      bodyBytesMax,
+    }),
     withBody: [
       bodySizeCheck(bodyBytesMax),
       ...ofStage(checks, "address"),
-      { answer: (request) => whenPartsRead(() => handshakes.unverified(request)) },
+      ...handshakeStep(unverified),
+      ...tokenChecks(conditions.handshakes),
       ...ofStage(checks, "authentication"),
       ...ofStage(checks, "timestamp"),
-      { answer: (request) => whenPartsRead(() => handshakes.verified(request)) },
+      ...handshakeStep(handshakes.filter(({ row }) => row.verified)),
       ...ofStage(checks, "filter").map((check) => ({ ...check, isFilter: true as const })),
       ...deliveryChecks(quotas),
     ],
     limits: limitsOf(quotas),
+  };
+}
+
+/**
+ * Makes the order of a request by another method than POST, which can be a handshake alone. Undefined for a
+ * trigger without one of these methods.
+ */
+export function handshakeOrder(parts: OrderParts): Order | undefined {
+  const { checks, handshakes } = parts.conditions;
+  const others = handshakes.filter(({ row }) => row.method !== "POST");
+  if (others.length === 0) return undefined;
+  const unverified = others.filter(({ row }) => !row.verified);
+  const verified = others.filter(({ row }) => row.verified);
+  const bodyBytesMax = Math.min(parts.bodyBytesMax, HANDSHAKE_BODY_BYTES_MAX);
+  return {
+    bodyBytesMax,
+    beforeBody: headChecks(stateChecks(parts), { checks: ofAddress(checks), bodyBytesMax }),
+    withBody: [
+      bodySizeCheck(bodyBytesMax),
+      ...ofStage(checks, "address"),
+      ...handshakeStep(unverified),
+      ...verified.length === 0 ? [] : [
+        ...ofStage(checks, "authentication"),
+        ...ofStage(checks, "timestamp"),
+        ...handshakeStep(verified),
+      ],
+      noHandshakeCheck(others),
+    ],
+    limits: [],
   };
 }
 
@@ -135,9 +154,10 @@ function limitsOf(quotas: readonly PreparedQuota[]): Limit[] {
 /** Makes the order of run info: it proves the sender, and neither filters nor counts. */
 export function runInfoOrder({ conditions, locked }: OrderParts): Order {
   const { checks, signedBy } = conditions;
+  const bodyBytesMax = RUN_INFO_BYTES_MAX;
   return {
-    bodyBytesMax: RUN_INFO_BYTES_MAX,
-    beforeBody: headChecks(fixed("secrets", locked), conditions, RUN_INFO_BYTES_MAX),
+    bodyBytesMax,
+    beforeBody: headChecks(fixed("secrets", locked), { checks, bodyBytesMax }),
     withBody: [
       ...signedBy ? [unsignedGet(signedBy)] : [],
       ...ofStage(checks, "address"),
@@ -170,8 +190,8 @@ export async function inspectBody(
   let delivery: Delivery | undefined;
   for (const check of withBody) {
     if ("answer" in check) {
-      const answer = await check.answer(request);
-      if (answer) return { answer };
+      const reply = await check.answer(request);
+      if (reply) return reply;
       continue;
     }
     const look = check.look(request);
@@ -223,14 +243,11 @@ function unsignedGet({ type, index }: Pick<PreparedCondition, "type" | "index">)
 /** Checks of the head, in their order: size, the trigger's own state, addresses, credentials. */
 function headChecks(
   state: readonly HeadCheck[],
-  { checks, handshakes }: PreparedConditions,
-  bodyBytesMax: number,
+  { checks, bodyBytesMax }: { checks: readonly PreparedCondition[]; bodyBytesMax: number },
 ): HeadCheck[] {
   const size = tooLarge({ bodyBytesMax });
-  const conditions = checks.flatMap(({ type, index, stage, beforeBody }) => {
+  const conditions = checks.flatMap(({ type, index, beforeBody }) => {
     if (beforeBody === undefined) return [];
-    // A handshake that proves nothing comes before authentication, and only a whole request shows it.
-    if (handshakes.hasUnverified && stage !== "address") return [];
     const place = { condition: type, index };
     return [{ ...place, head: (request: RequestHead) => checkHead(beforeBody, request, place) }];
   });
@@ -240,6 +257,16 @@ function headChecks(
     ...state,
     ...conditions,
   ];
+}
+
+/** Checks of the trigger itself. */
+function stateChecks({ enabled, locked }: OrderParts): HeadCheck[] {
+  const disabled = enabled ? undefined : { reason: "The trigger is disabled" };
+  return [...fixed("secrets", locked), ...fixed("enabled", disabled)];
+}
+
+function ofAddress(checks: readonly PreparedCondition[]): PreparedCondition[] {
+  return checks.filter(({ stage }) => stage === "address");
 }
 
 /** A check whose result does not depend on the request. */

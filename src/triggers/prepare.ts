@@ -10,7 +10,7 @@ import { prepareConditions } from "../conditions/prepare.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
 import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
 import { sizeOf } from "./max_payload.ts";
-import { launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
+import { handshakeOrder, launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
 import { prepareResponse, type Responder } from "./response.ts";
 import { SecretFiles } from "./secret_files.ts";
 import type { Trigger } from "./trigger.ts";
@@ -34,6 +34,10 @@ export interface PreparedTrigger {
   launch: Order;
   /** The checks of run info. */
   runInfo: Order;
+  /** The checks of a handshake by another method than POST; undefined without one. */
+  handshake: Order | undefined;
+  /** The methods of its handshakes. */
+  handshakeMethods: ReadonlySet<string>;
 }
 
 /**
@@ -50,8 +54,12 @@ export async function prepareTrigger(
   const now_ms = environment.clock.now();
   const live = trigger.conditions.map((condition) => withoutEnded(condition, now_ms));
   const secrets = live.flatMap(secretsOf);
-  const secretFiles = new SecretFiles(secrets, now_ms);
-  const conditions = await prepareConditions(live, environment, trigger.id);
+  const { handshakes = [] } = trigger;
+  const secretFiles = new SecretFiles(
+    [...secrets, ...handshakes.flatMap(({ secret }) => secret ?? [])],
+    now_ms,
+  );
+  const conditions = await prepareConditions(live, environment, trigger.id, handshakes);
   const limits = conditions.quotas.map(({ limit }) => limit).filter((limit) => limit !== undefined);
   const parts: OrderParts = {
     enabled: trigger.enabled,
@@ -70,6 +78,8 @@ export async function prepareTrigger(
     respond: prepareResponse(trigger.response),
     launch: launchOrder(parts),
     runInfo: runInfoOrder(parts),
+    handshake: handshakeOrder(parts),
+    handshakeMethods: new Set(conditions.handshakes.map(({ row }) => row.method)),
   };
 }
 

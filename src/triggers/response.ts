@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Answer } from "../conditions/handshake.ts";
+import type { Answer } from "../conditions/answer.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 
 const PLACEHOLDER = "{run_id}";

@@ -4,6 +4,8 @@
  * @module
  */
 import { conditionWarnings, isAuthenticating, reviewConditions } from "../conditions/mod.ts";
+import { needsSecret } from "../conditions/handshake/settings.ts";
+import { handshakePresets } from "../conditions/signing/presets/mod.ts";
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { variableWarnings } from "./variables.ts";
@@ -17,6 +19,7 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
   const problems = [
     ...prefixed("/conditions", reviewConditions(settings.conditions)),
     ...reviewFiltered(settings),
+    ...reviewHandshakes(settings),
   ];
   if (problems.length > 0) throw new InvalidInputError(what, problems);
 }
@@ -28,22 +31,48 @@ function reviewFiltered({ filtered, conditions }: TriggerSettings): Problem[] {
   return [{ pointer: "/filtered", detail }];
 }
 
+/** Refuses `verified` where no condition proves the sender: everybody has passed them. */
+function reviewHandshakes({ handshakes = [], conditions }: TriggerSettings): Problem[] {
+  if (conditions.some(isAuthenticating)) return [];
+  const detail = "Expected a condition that proves the sender, such as hmac: found none";
+  return handshakes.flatMap(({ verified }, index) =>
+    verified ? [{ pointer: `/handshakes/${index}/verified`, detail }] : []
+  );
+}
+
 /**
  * Returns the weaknesses of a trigger's conditions, which work all the same.
  *
  * @param env reads an environment variable of the service
  */
 export function triggerWarnings(
-  { conditions, filtered }: Pick<TriggerSettings, "conditions" | "filtered">,
+  trigger: Pick<TriggerSettings, "conditions" | "filtered" | "handshakes">,
   env: (name: string) => string | undefined,
 ): Problem[] {
+  const { conditions, filtered, handshakes } = trigger;
   const warnings = [
     ...prefixed("/conditions", warningsOf(conditions, filtered !== undefined)),
-    ...variableWarnings({ conditions }, env),
+    ...variableWarnings({ conditions, handshakes }, env),
+    ...secretHandshakeWarnings(conditions, handshakes),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
   const detail = "Nothing proves who the sender is: everyone who knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];
+}
+
+/** The secret of such a handshake is the owner's to set. */
+function secretHandshakeWarnings(
+  conditions: TriggerSettings["conditions"],
+  handshakes: TriggerSettings["handshakes"] = [],
+): Problem[] {
+  return conditions.flatMap((condition, index) => {
+    const preset = "preset" in condition ? condition.preset : undefined;
+    const isAnswered = handshakes.some((each) => each.preset === preset || each.method);
+    if (preset === undefined || isAnswered || !needsSecret(preset)) return [];
+    const detail = `${handshakePresets[preset]?.title} checks the URL with a secret of its own: ` +
+      `add handshakes: [{ preset: ${preset}, secret: "…" }]`;
+    return [{ pointer: `/conditions/${index}/preset`, detail }];
+  });
 }
 
 function warningsOf(

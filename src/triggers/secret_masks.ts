@@ -9,8 +9,8 @@ import { InvalidInputError, type Problem } from "../platform/errors.ts";
 import { childOf, pointerParts } from "../platform/schema/pointer.ts";
 import { isReference, mapElements, type Opened } from "./secrets.ts";
 
-/** A pointer to an element of a list of secrets: the object with the field `secrets`, and the place. */
-const SECRETS_POINTER = /^(.*)\/secrets(?:\/\d+)?$/s;
+/** A pointer to an element of a list of secrets, or to a single one: the object that holds it. */
+const SECRETS_POINTER = /^(.*)\/secrets?(?:\/\d+)?$/s;
 
 /** An element of a list of secrets, in the form of an object. */
 interface Element {
@@ -164,7 +164,9 @@ function holderOf(at: string): string {
 /** The names of a list, best first: by its place, and by the other settings of its condition. */
 function namesOf(value: unknown, at: string): string[] {
   const holderAt = holderOf(at);
-  const { secrets: _, ...others } = Object(pointerParts(holderAt).reduce(childOf, value));
+  const { secrets: _, secret: _single, ...others } = Object(
+    pointerParts(holderAt).reduce(childOf, value),
+  );
   const settings = JSON.stringify(Object.entries(others).sort(([a], [b]) => a < b ? -1 : 1));
   return [
     `same settings and place: ${holderAt} ${settings}`,

@@ -1,5 +1,5 @@
 /**
- * Secrets at rest. Every list named `secrets` in a trigger holds secrets. A literal is encrypted before it
+ * Secrets at rest. Every list named `secrets` in a trigger holds secrets, and so does `secret` of a handshake. A literal is encrypted before it
  * is stored, and shown as a mask afterwards. `{env:NAME}` and `{file:PATH}` only name a place, so they are
  * stored and shown as they are.
  *
@@ -19,6 +19,8 @@ const encoder = new TextEncoder();
 const REFERENCE = /^\{(?:env|file):[^}]*\}$/;
 /** The fields of an element of `secrets` that hold the secret. `secret` is the earlier name of `value`. */
 const SECRET_FIELDS = ["value", "secret"];
+/** The object of a single secret in the field `secret`: elsewhere that is a field like any other. */
+const HANDSHAKE = /^\/handshakes\/\d+$/;
 const MARK_LENGTH = 12;
 
 /** A stored secret cannot be decrypted: the key is another one, or the stored text was changed or moved. */
@@ -108,7 +110,7 @@ function decrypt(sealed: string, owner: string, key: Uint8Array): string | undef
   }
 }
 
-/** Replaces the elements of every list named `secrets` in a value by the results of a function. */
+/** Replaces the elements of every list named `secrets`, and the secrets of handshakes, in a value by the results of a function. */
 export function mapElements<T>(value: T, change: (element: unknown, at: string) => unknown): T {
   // The caller's function keeps the shape that the schema of secrets gives to elements.
   return walk(value, "", change) as T;
@@ -205,6 +207,7 @@ function walk(
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => {
       const place = at + pointer(name);
+      if (name === "secret" && HANDSHAKE.test(at)) return [name, change(inner, place)];
       if (name !== "secrets") return [name, walk(inner, place, change)];
       return [
         name,

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { actionSchema } from "../actions/mod.ts";
+import { handshakesSchema } from "../conditions/handshake/settings.ts";
 import { conditionSchema } from "../conditions/mod.ts";
 import { ID_PATTERN } from "../platform/ids.ts";
 import { nameSchema } from "../projects/name_schema.ts";
@@ -40,6 +41,8 @@ export const triggerSchema = z.strictObject({
   max_payload: maxPayloadSchema.optional(),
   /** All of them must pass. */
   conditions: z.array(conditionSchema).max(CONDITIONS_MAX).default([]),
+  /** Answers to a provider that checks the URL. */
+  handshakes: handshakesSchema.optional(),
   /** Run in this order; a later one runs even if an earlier one failed. */
   actions: z.array(actionSchema).min(1).max(ACTIONS_MAX),
   /** The answer to a request that proves its sender and that a payload filter refuses; 400 by default. */

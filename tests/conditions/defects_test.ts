@@ -7,6 +7,7 @@ import { conditionSchema, conditionWarnings } from "../../src/conditions/mod.ts"
 import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { signature } from "../../src/conditions/signature.ts";
 import { staticToken } from "../../src/conditions/static_token.ts";
+import { inspect, launchOrder } from "../../src/triggers/order.ts";
 import { checkOnce, context, json, NOW_MS, problemsOf, request } from "./fixture.ts";
 
 const parse = (settings: Record<string, unknown>[]) => z.array(conditionSchema).parse(settings);
@@ -60,16 +61,31 @@ Deno.test("defect 4: Zoom's validation is no oracle that signs what a stranger a
   const headers = { "x-zm-signature": value, "x-zm-request-timestamp": now_s };
   const { handshakes } = await prepareConditions(conditions, context(), "t");
   // Even Zoom itself gets none for such a token, and a stranger none for any.
-  assertEquals(await handshakes.verified(request({ headers, body: question })), undefined);
+  const [zoom] = handshakes;
+  assertEquals(await zoom?.answer(request({ headers, body: question })), undefined);
   const harmless = json({ event: "endpoint.url_validation", payload: { plainToken: "abc" } });
-  assertEquals(await handshakes.verified(request(harmless)), undefined);
+  // The order of the door asks it after the signature alone.
+  assertEquals(zoom?.row.verified, true);
+  const order = launchOrder({
+    enabled: true,
+    locked: undefined,
+    conditions: await prepareConditions(conditions, context(), "t"),
+    bodyBytesMax: 1_000,
+  });
+  assert("refused" in await inspect(order, request(harmless)));
 });
 
 Deno.test("defect 5: a handshake is no answer to what was not verified", async () => {
   const conditions = parse([{ type: "hmac", ...slack }]);
   const question = request(json({ type: "url_verification", challenge: "<script>" }));
-  const { handshakes } = await prepareConditions(conditions, context(), "t");
-  assertEquals(handshakes.unverified(question), undefined);
+  const prepared = await prepareConditions(conditions, context(), "t");
+  const order = launchOrder({
+    enabled: true,
+    locked: undefined,
+    conditions: prepared,
+    bodyBytesMax: 1_000,
+  });
+  assert("refused" in await inspect(order, question));
 });
 
 Deno.test("defect 6: what is well signed and stale is refused", async () => {

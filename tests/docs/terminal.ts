@@ -33,6 +33,8 @@ ALERTMANAGER_TOKEN=a-token-of-alertmanager
 ACME_SECRET=a-secret-of-acme
 NIGHTLY_TOKEN=a-token-of-nightly
 REPORT_TOKEN=a-token-of-report
+META_APP_SECRET=an-app-secret-of-meta
+META_VERIFY_TOKEN=a-verify-token-of-meta
 `;
 
 /** Runs `npx -y deno@… …` with the Deno that is there. The tests are left out: this is one of them. */

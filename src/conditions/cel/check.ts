@@ -50,16 +50,25 @@ interface CheckResult {
   used: Set<string>;
 }
 
-/** Checks a parsed expression. */
+/** Checks a parsed expression whose value is a bool. */
 export function checkExpression(
+  parsed: ParsedExpression,
+  variables: Readonly<Record<string, VariableType>>,
+  functions: Functions,
+): CheckResult {
+  const { problem, used } = checkNames(parsed, variables, functions);
+  return { problem: problem ?? boolProblem(parsed.expr, parsed, variables, functions), used };
+}
+
+/** Checks the size and the names of a parsed expression of any value. */
+export function checkNames(
   parsed: ParsedExpression,
   variables: Readonly<Record<string, VariableType>>,
   functions: Functions,
 ): CheckResult {
   const walk = new Walk(variables, functions);
   walk.visit(parsed.expr, 1, 0, []);
-  const problem = walk.problem ?? boolProblem(parsed.expr, parsed, variables, functions);
-  return { problem, used: walk.used };
+  return { problem: walk.problem, used: walk.used };
 }
 
 /** A walk over a tree. It stops at the first problem, so that a limit bounds the walk too. */

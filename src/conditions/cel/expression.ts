@@ -113,7 +113,12 @@ export function conversion(functionName: string): (given: CelInput) => CelValue 
   };
 }
 
-function parseExpression(source: string): ParsedExpression {
+/**
+ * Parses an expression.
+ *
+ * @throws {ExpressionError} when it is too large or cannot be parsed
+ */
+export function parseExpression(source: string): ParsedExpression {
   if (new TextEncoder().encode(source).length > EXPRESSION_BYTES_MAX) {
     throw new ExpressionError(`Must have at most ${EXPRESSION_BYTES_MAX} bytes`);
   }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { rawJson } from "../../platform/text/raw_json.ts";
 
 /** A way of writing JSON, and its name in a sentence. */
 interface JsonForm {
@@ -22,12 +23,6 @@ export function parseExactly(text: string): unknown {
  */
 function keptNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {
   return typeof value === "number" && written ? rawJson(written.source) : value;
-}
-
-/** Returns a value that `JSON.stringify` writes as this text (ECMAScript 2026), which TypeScript leaves out. */
-function rawJson(text: string): unknown {
-  const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): unknown };
-  return rawJSON(text);
 }
 
 function isRaw(value: object): boolean {

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Field } from "../field.ts";
-import type { Handshake } from "../handshake.ts";
+import type { HandshakeRow } from "../handshake/row.ts";
 import type { Scheme, SchemeSettings } from "./scheme.ts";
 
 /** The common part of all presets. */
@@ -25,13 +25,18 @@ export interface Preset {
   readonly vector?: "published" | "library" | "none published";
   /** A part that no page or code of the provider confirms. */
   readonly unconfirmed?: string;
-  /** The question by which the provider checks that the URL is listening, and its answer. */
-  readonly handshake?: Handshake;
+  /** The requests by which the provider checks that the URL is listening, and their answers. */
+  readonly handshakes?: readonly HandshakeRow[];
 }
 
 /** A provider that signs. */
 export interface SigningPreset extends Preset {
   readonly scheme: SchemeSettings & Pick<Scheme, "algorithm">;
+}
+
+/** A provider of which a handshake alone is known: conditions of any kind prove it. */
+export interface HandshakePreset extends Preset {
+  readonly handshakes: readonly HandshakeRow[];
 }
 
 /** A provider that sends a token. */
@@ -55,4 +60,5 @@ export interface PresetGroup {
   readonly hmac?: Readonly<Record<string, SigningPreset>>;
   readonly signature?: Readonly<Record<string, SigningPreset>>;
   readonly static_token?: Readonly<Record<string, TokenPreset>>;
+  readonly handshakes?: Readonly<Record<string, HandshakePreset>>;
 }

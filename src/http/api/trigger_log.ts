@@ -1,11 +1,13 @@
 /**
- * `/api/v0/triggers/<id>/log/`: the requests that were refused, and the actions that failed.
+ * `/api/v0/triggers/<id>/log/`: the requests that were refused, the handshakes that were answered, and the
+ * actions that failed.
  *
  * @module
  */
 import { z } from "zod";
 import type {
   ActionFailedEvent,
+  HandshakeEvent,
   OmittedEvent,
   RefusedEvent,
   TriggerLogEntry,
@@ -18,7 +20,7 @@ import { pageAnswer } from "./page_answer.ts";
 import { listQuery } from "./queries.ts";
 import { search } from "./search.ts";
 
-/** An entry as the log shows it: about a refused request or a failed action, or a count of these. */
+/** An entry as the log shows it: about a refused request, a handshake or a failed action, or a count of these. */
 export type LogEntry =
   & { id: string; time: string }
   & (
@@ -26,11 +28,20 @@ export type LogEntry =
       RefusedEvent,
       "outcome" | "is_question" | "status" | "delivery_id" | "verdicts" | "kept_until"
     >
+    | HandshakeEvent
     | ActionFailedEvent
     | Pick<OmittedEvent, "kind" | "count">
   );
 
 const logged = { id: text, time };
+const request = z.object({
+  method: text,
+  remote_ip: text,
+  headers: z.record(text, text).describe("Values are hidden unless they are harmless"),
+  query: text.exactOptional().describe("Without its ?, credentials masked"),
+  size: count.exactOptional().describe("Absent when the body was too large to be read"),
+  sha256: text.exactOptional(),
+});
 
 const triggerLogEntry = answer<LogEntry>()(
   "TriggerLogEntry",
@@ -43,14 +54,14 @@ const triggerLogEntry = answer<LogEntry>()(
       reason: text,
       expected: text.exactOptional(),
       found: text.exactOptional(),
-      request: z.object({
-        method: text,
-        remote_ip: text,
-        headers: z.record(text, text).describe("Values are hidden unless they are harmless"),
-        query: text.exactOptional().describe("Without its ?, credentials masked"),
-        size: count.exactOptional().describe("Absent when the body was too large to be read"),
-        sha256: text.exactOptional(),
-      }),
+      request,
+    }),
+    z.object({
+      ...logged,
+      kind: z.literal("handshake"),
+      handshake: text.describe("Its place in the trigger, or the provider of a condition's preset"),
+      status: z.int().describe("The status that the provider got"),
+      request,
     }),
     z.object({
       ...logged,
@@ -97,6 +108,7 @@ function shown(entry: TriggerLogEntry): LogEntry | undefined {
     case "repeat":
       return undefined;
     case "action_failed":
+    case "handshake":
       return entry;
     case "omitted": {
       const { deliveries: _deliveries, ...rest } = entry;

@@ -5,16 +5,24 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
-import type { Answer } from "../../conditions/handshake.ts";
+import type { Answer } from "../../conditions/answer.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
 import { inspectHead, type Refused, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { sentStatus } from "../../triggers/sent_status.ts";
 import { launchFacts } from "../../triggers/request_facts.ts";
 import { shownId } from "../../store/records/trigger_log_entries.ts";
-import { inspectLogged, noteRefusal, noteRepeat, noteUnavailable, refuse } from "./refusal.ts";
+import { handshakeHandler } from "./handshake.ts";
+import {
+  inspectLogged,
+  noteHandshake,
+  noteRefusal,
+  noteRepeat,
+  noteUnavailable,
+  refuse,
+} from "./refusal.ts";
+import { responseOf } from "./response.ts";
 import { intakeHandler, type SendersContext } from "./request_intake.ts";
 import { countDelivery, type Door } from "./door.ts";
 import type { IncomingRequest } from "./incoming_request.ts";
@@ -26,21 +34,24 @@ const IGNORED: Omit<Answer, "status"> = {
   body: '{"status":"ignored"}',
 };
 
+const ROUTE = "/api/v0/launch/{trigger_id}/";
 const log = getLogger(["hooklaunch", "http"]);
 
 /** Makes the handler of the launch URL. */
 export function launchHandler(door: Door): (context: SendersContext) => Promise<Response> {
-  return counted(
-    door,
-    intakeHandler(door, {
-      route: "/api/v0/launch/{trigger_id}/",
-      methods: ["POST"],
-      isDelivery: true,
-      answersWhileClosing: false,
-      order: ({ launch }) => launch,
-      answer: (prepared, request) => answerLaunch(door, prepared, request),
-    }),
-  );
+  const launch = intakeHandler(door, {
+    route: ROUTE,
+    methods: ["POST"],
+    isDelivery: true,
+    answersWhileClosing: false,
+    order: ({ launch }) => launch,
+    answer: (prepared, request) => answerLaunch(door, prepared, request),
+  });
+  const handshake = handshakeHandler(door, ROUTE);
+  return counted(door, async (context) => {
+    if (context.req.raw.method === "POST") return await launch(context);
+    return await handshake(context) ?? await launch(context);
+  });
 }
 
 async function answerLaunch(
@@ -56,7 +67,10 @@ async function answerLaunch(
     const { refused, isFiltered } = inspection;
     return (isFiltered ? answerFiltered : refuse)(door, prepared, request, refused);
   }
-  if ("answer" in inspection) return responseOf(inspection.answer);
+  if ("answer" in inspection) {
+    noteHandshake(door, prepared, request, inspection);
+    return responseOf(inspection.answer);
+  }
   // A check may have waited for an issuer's keys while the trigger changed.
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
   const { delivery } = inspection;
@@ -200,12 +214,4 @@ function answerTo(
     noteRepeat(door, prepared, request, { run_id: runId, deliveryId, status: answer.status });
   }
   return answer;
-}
-
-function responseOf({ status, contentType, body }: Answer): Response {
-  const sent = sentStatus(status);
-  return new Response(sent === STATUS_CODE.NoContent ? null : body, {
-    status: sent,
-    headers: { "content-type": contentType, "x-content-type-options": "nosniff" },
-  });
 }

@@ -6,6 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
+import type { HandshakeReply } from "../../conditions/handshake/prepare.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import {
   type CheckName,
@@ -183,6 +184,20 @@ function keeper(
       resolve(keptRequests.keep(place, sent, { until_ms, sha256 }));
     },
   };
+}
+
+/** Writes into the trigger log that a handshake was answered. */
+export function noteHandshake(
+  { triggerLog }: Door,
+  prepared: PreparedTrigger,
+  request: IncomingRequest,
+  { answer: { status }, handshake }: HandshakeReply,
+): void {
+  const { id } = prepared.trigger;
+  if (!triggerLog.hasRoom(id, "handshake")) return;
+  withHash(requestFacts(request, prepared), request, (facts) => {
+    triggerLog.add(id, { kind: "handshake", handshake, status, request: facts });
+  });
 }
 
 /** Writes into the trigger log that a delivery is answered like an earlier one. */

@@ -43,7 +43,7 @@ type Happening = Exclude<TriggerLogEvent, OmittedEvent>;
  * The kinds of entries. They are limited apart, since strangers cause refusals and must not hide the rest
  * from the trigger's owner.
  */
-type EntryKind = NoRunOutcome | "action_failed";
+type EntryKind = NoRunOutcome | "action_failed" | "handshake";
 
 /** Numbers of entries of each kind; 0 where absent. */
 type Counts = Partial<Record<EntryKind, number>>;
@@ -96,7 +96,9 @@ export class TriggerLog {
    * @returns its id; undefined when there is no room
    */
   add(triggerId: string, event: Happening): string | undefined {
-    const kind = event.kind === "action_failed" ? event.kind : outcomeOf(event);
+    const kind = event.kind === "refused" || event.kind === "repeat"
+      ? outcomeOf(event)
+      : event.kind;
     if (!this.hasRoom(triggerId, kind)) return undefined;
     count(this.#budgetOf(triggerId).written, kind);
     count(this.#written, kind);
@@ -178,9 +180,9 @@ function count(counts: Counts, kind: EntryKind): void {
   counts[kind] = (counts[kind] ?? 0) + 1;
 }
 
-function omittedEvent({ action_failed = 0, ...deliveries }: Counts): OmittedEvent {
+function omittedEvent({ action_failed = 0, handshake = 0, ...deliveries }: Counts): OmittedEvent {
   const shown = NO_RUN_OUTCOMES.filter((outcome) => outcome !== "repeat")
-    .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), action_failed);
+    .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), action_failed + handshake);
   return { kind: "omitted", count: shown, deliveries };
 }
 

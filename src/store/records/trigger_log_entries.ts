@@ -52,7 +52,7 @@ export interface RefusedEvent extends DeliveryFacts {
   kind: "refused";
   /** Absent in entries of earlier versions, which are refusals. */
   outcome?: Exclude<NoRunOutcome, "repeat">;
-  /** Set when the request asked how a run went. Then it is no delivery. */
+  /** Set when the request asked how a run went, or whether the URL is listening. Then it is no delivery. */
   is_question?: true;
   /** The type of the condition, or what else refused it. */
   condition: string;
@@ -83,6 +83,16 @@ export interface ActionFailedEvent {
   error: string;
 }
 
+/** A provider that checked the URL, and was answered. */
+export interface HandshakeEvent {
+  kind: "handshake";
+  /** The handshake's place in the trigger, or the provider of a condition's preset. */
+  handshake: string;
+  /** The status that the provider got. */
+  status: number;
+  request: RequestFacts;
+}
+
 /** The number of entries that were left out. */
 export interface OmittedEvent {
   kind: "omitted";
@@ -93,7 +103,12 @@ export interface OmittedEvent {
 }
 
 /** The content of an entry. */
-export type TriggerLogEvent = RefusedEvent | RepeatEvent | ActionFailedEvent | OmittedEvent;
+export type TriggerLogEvent =
+  | RefusedEvent
+  | RepeatEvent
+  | HandshakeEvent
+  | ActionFailedEvent
+  | OmittedEvent;
 
 /** One entry of a trigger's log. */
 export type TriggerLogEntry = { id: string; time: string } & TriggerLogEvent;

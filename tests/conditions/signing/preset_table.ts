@@ -44,8 +44,9 @@ function presetTables(): string {
         signingRow("signature", name, preset)
       ),
       ...Object.entries(group.static_token ?? {}).map(([name, preset]) => tokenRow(name, preset)),
+      ...Object.entries(group.handshakes ?? {}).map(([name, preset]) => handshakeRow(name, preset)),
     ].sort(([a = ""], [b = ""]) => a < b ? -1 : 1);
-    const facts = [group.hmac, group.signature, group.static_token]
+    const facts = [group.hmac, group.signature, group.static_token, group.handshakes]
       .flatMap((presets) => Object.entries<Preset>(presets ?? {}))
       .sort(([a], [b]) => a < b ? -1 : 1).flatMap(([, preset]) => factsOf(preset));
     return [`### ${group.title}`, table([HEADINGS, ...rows]), facts.join("\n")]
@@ -85,16 +86,26 @@ function tokenRow(name: string, preset: TokenPreset): string[] {
   ];
 }
 
+function handshakeRow(name: string, preset: Preset): string[] {
+  const methods = (preset.handshakes ?? []).map(({ method }) => method).join(", ");
+  return [
+    `\`${name}\` (handshakes)`,
+    providerText(preset),
+    methods,
+    ...HEADINGS.slice(3).map(() => ""),
+  ];
+}
+
 function providerText({ title, source }: Preset): string {
   return `[${title}](${source})`;
 }
 
 /** The steps at the provider and what else its owner must know, as an item of a list. */
-function factsOf({ title, setup, note, handshake, unconfirmed }: Preset): string[] {
+function factsOf({ title, setup, note, handshakes, unconfirmed }: Preset): string[] {
   const sentences = [
     setup,
     note,
-    handshake && "Its handshake is answered",
+    handshakes && "Its handshake is answered",
     unconfirmed && `Not confirmed by the provider: ${unconfirmed}`,
   ].filter((text) => text !== undefined).map((text) => text.replace(/\.?$/, "."));
   return sentences.length === 0 ? [] : [`- **${title}**: ${sentences.join(" ")}`];

@@ -27,8 +27,11 @@ export const documents = {
   dropbox: {
     title: "Dropbox",
     source: "https://www.dropbox.com/developers/reference/webhooks",
-    note: "Checks the URL by GET, which a launch URL does not answer: a proxy must answer it",
     scheme: { algorithm: "sha256", header: "X-Dropbox-Signature" },
+    handshakes: [{
+      method: "GET",
+      response: { type: "text", text: "{query.challenge}" },
+    }],
   },
   docusign: {
     title: "DocuSign Connect",

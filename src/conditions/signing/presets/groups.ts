@@ -3,12 +3,19 @@
  *
  * @module
  */
-import type { PresetGroup, SigningPreset, TokenPreset } from "../preset.ts";
+import type {
+  HandshakePreset,
+  Preset,
+  PresetGroup,
+  SigningPreset,
+  TokenPreset,
+} from "../preset.ts";
 import { code } from "./code.ts";
 import { commerce } from "./commerce.ts";
 import { delivery } from "./delivery.ts";
 import { development } from "./development.ts";
 import { documents } from "./documents.ts";
+import { handshakesAlone } from "./handshakes.ts";
 import { labelling } from "./labelling.ts";
 import { machineLearning } from "./machine_learning.ts";
 import { messaging } from "./messaging.ts";
@@ -31,6 +38,7 @@ export const presetGroups: readonly PresetGroup[] = [
   { title: "Files, forms and documents", hmac: documents },
   { title: "Public keys", signature: publicKeys },
   { title: "Tokens", static_token: tokens },
+  { title: "Handshakes of any trigger", handshakes: handshakesAlone },
 ];
 
 /** Merges the rows of all kinds for one type of condition. */
@@ -42,5 +50,18 @@ export function signingRows(type: "hmac" | "signature"): Readonly<Record<string,
 export function tokenRows(): Readonly<Record<string, TokenPreset>> {
   return Object.fromEntries(
     presetGroups.flatMap((group) => Object.entries(group.static_token ?? {})),
+  );
+}
+
+/** Merges the rows of all kinds that have handshakes. */
+export function handshakeRows(): Readonly<Record<string, HandshakePreset>> {
+  const rows: [name: string, preset: Preset][] = presetGroups.flatMap((group) =>
+    [group.hmac, group.signature, group.static_token, group.handshakes]
+      .flatMap((presets) => Object.entries<Preset>(presets ?? {}))
+  );
+  return Object.fromEntries(
+    rows.flatMap(([name, preset]) =>
+      preset.handshakes ? [[name, { ...preset, handshakes: preset.handshakes }]] : []
+    ),
   );
 }

@@ -19,11 +19,12 @@ export const messaging = {
       timestamp: { in: "header", name: "X-Slack-Request-Timestamp", format: "unix_s" },
       delivery_id: { in: "body", name: "event_id" },
     },
-    handshake: {
-      when: { in: "body", name: "type", equals: "url_verification" },
-      echo: { in: "body", name: "challenge", characters_max: 256 },
-      answer: { text: "{echo}" },
-    },
+    handshakes: [{
+      method: "POST",
+      when: "body.type == 'url_verification'",
+      verified: true,
+      response: { type: "text", text: "{body.challenge}" },
+    }],
   },
   teams: {
     title: "Microsoft Teams, outgoing webhook",
@@ -48,18 +49,18 @@ export const messaging = {
       signed_content: "v0:{timestamp}:{body}",
       timestamp: { in: "header", name: "X-Zm-Request-Timestamp", format: "unix_s" },
     },
-    handshake: {
-      when: { in: "body", name: "event", equals: "endpoint.url_validation" },
-      // The answer is an HMAC with the key that signs requests. For a token with ':' or '.' it could be the
-      // signature of a request.
-      echo: {
-        in: "body",
-        name: "/payload/plainToken",
-        characters_max: 64,
-        pattern: /^[A-Za-z0-9+/_-]+={0,2}$/,
+    handshakes: [{
+      method: "POST",
+      when: "body.event == 'endpoint.url_validation'",
+      verified: true,
+      response: {
+        type: "json",
+        json: {
+          plainToken: "{body.payload.plainToken}",
+          encryptedToken: "{hmac_sha256_hex(secret, body.payload.plainToken)}",
+        },
       },
-      answer: { json: { plainToken: "{echo}", encryptedToken: "{hmac}" } },
-    },
+    }],
   },
   twitch: {
     title: "Twitch EventSub",
@@ -74,15 +75,12 @@ export const messaging = {
       id: { in: "header", name: "Twitch-Eventsub-Message-Id" },
       delivery_id: { in: "header", name: "Twitch-Eventsub-Message-Id" },
     },
-    handshake: {
-      when: {
-        in: "header",
-        name: "Twitch-Eventsub-Message-Type",
-        equals: "webhook_callback_verification",
-      },
-      echo: { in: "body", name: "challenge", characters_max: 256 },
-      answer: { text: "{echo}" },
-    },
+    handshakes: [{
+      method: "POST",
+      when: "headers['twitch-eventsub-message-type'] == 'webhook_callback_verification'",
+      verified: true,
+      response: { type: "text", text: "{body.challenge}" },
+    }],
   },
   twilio: {
     title: "Twilio",
@@ -115,13 +113,13 @@ export const messaging = {
   intercom: {
     title: "Intercom",
     source: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
-    note: "Checks the URL by HEAD, which a launch URL answers with 405: a proxy must answer it",
     scheme: {
       algorithm: "sha1",
       header: "X-Hub-Signature",
       prefix: "sha1=",
       delivery_id: { in: "body", name: "id" },
     },
+    handshakes: [{ method: "HEAD", response: { type: "text", text: "" } }],
   },
   zendesk: {
     title: "Zendesk",

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { SigningPreset, TokenPreset } from "../preset.ts";
-import { signingRows, tokenRows } from "./groups.ts";
+import type { HandshakePreset, SigningPreset, TokenPreset } from "../preset.ts";
+import { handshakeRows, signingRows, tokenRows } from "./groups.ts";
 
 /** Presets of `hmac`: the sender and the receiver share a secret. */
 export const hmacPresets: Readonly<Record<string, SigningPreset>> = signingRows("hmac");
@@ -21,6 +21,9 @@ export const presetsByType = {
   signature: signaturePresets,
   static_token: tokenPresets,
 } as const;
+
+/** Presets of a trigger's `handshakes`. */
+export const handshakePresets: Readonly<Record<string, HandshakePreset>> = handshakeRows();
 
 /** A type of condition that takes presets. */
 export type PresetType = keyof typeof presetsByType;

@@ -27,22 +27,25 @@ export const publicKeys = {
     source: "https://discord.com/developers/docs/interactions/overview",
     note: DISCORD_NOTE,
     scheme: { ...discordScheme, delivery_id: { in: "body", name: "id" } },
-    handshake: {
-      when: { in: "body", name: "type", equals: 1 },
+    handshakes: [{
+      method: "POST",
       // Webhook events have the type 1 too.
-      unless: { in: "body", name: "/event/type" },
-      answer: { json: { type: 1 } },
-    },
+      when: "body.type == 1 && !has(body.event)",
+      verified: true,
+      response: { type: "json", json: { type: 1 } },
+    }],
   },
   discord_events: {
     title: "Discord, webhook events",
     source: "https://discord.com/developers/docs/events/webhook-events",
     note: `${DISCORD_NOTE}. Expects 204 for an event: give the trigger's response that status`,
     scheme: discordScheme,
-    handshake: {
-      when: { in: "body", name: "type", equals: 0 },
-      answer: { empty: true },
-    },
+    handshakes: [{
+      method: "POST",
+      when: "body.type == 0",
+      verified: true,
+      response: { status: 204, type: "text", text: "", content_type: "application/json" },
+    }],
   },
   sendgrid: {
     title: "SendGrid Event Webhook",

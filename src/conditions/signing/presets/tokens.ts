@@ -19,12 +19,12 @@ export const tokens = {
     source: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
     note: "The secret is the subscription's clientState, which every notification carries",
     token: { in: "body", each: "/value", name: "clientState" },
-    handshake: {
-      // Graph asks before it has a secret.
-      unverified: true,
-      echo: { in: "query", name: "validationToken", characters_max: 512 },
-      answer: { text: "{echo}" },
-    },
+    handshakes: [{
+      // Graph asks before it has a secret. A request with a body is a notification.
+      method: "POST",
+      when: "'validationToken' in query && raw == ''",
+      response: { type: "text", text: "{query.validationToken}" },
+    }],
   },
   azure_event_grid: {
     title: "Azure Event Grid",
@@ -33,15 +33,12 @@ export const tokens = {
     note: "The secret is a parameter of the URL that the subscription names, here 'code'",
     token: { in: "query", name: "code" },
     delivery_id: { in: "body", name: "/0/id" },
-    handshake: {
-      when: {
-        in: "body",
-        name: "/0/eventType",
-        equals: "Microsoft.EventGrid.SubscriptionValidationEvent",
-      },
-      echo: { in: "body", name: "/0/data/validationCode", characters_max: 256 },
-      answer: { json: { validationResponse: "{echo}" } },
-    },
+    handshakes: [{
+      method: "POST",
+      when: "body[0].eventType == 'Microsoft.EventGrid.SubscriptionValidationEvent'",
+      verified: true,
+      response: { type: "json", json: { validationResponse: "{body[0].data.validationCode}" } },
+    }],
   },
   telegram: {
     title: "Telegram",

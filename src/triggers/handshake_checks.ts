@@ -1,0 +1,56 @@
+/**
+ * The checks that a trigger's handshakes bring.
+ *
+ * @module
+ */
+import type { Refusal } from "../conditions/check.ts";
+import type { PreparedHandshake } from "../conditions/handshake/prepare.ts";
+import { SIGNED_TOKEN } from "../conditions/handshake/row.ts";
+import type { LaunchRequest } from "../conditions/request.ts";
+import { truncate } from "../platform/text/display.ts";
+import { type BodyCheck, type HandshakeStep, NO_CONDITION } from "./checks.ts";
+
+const EXPECTED_CHARACTERS_MAX = 200;
+const TOKEN_BYTES_MAX = 130;
+
+/** Answers the first handshake that a request is. */
+export function handshakeStep(handshakes: readonly PreparedHandshake[]): HandshakeStep[] {
+  if (handshakes.length === 0) return [];
+  return [{
+    async answer(request) {
+      for (const handshake of handshakes) {
+        const reply = await handshake.answer(request);
+        if (reply) return reply;
+      }
+      return undefined;
+    },
+  }];
+}
+
+/** Refuses what is no handshake, and says which of that method there are. */
+export function noHandshakeCheck(handshakes: readonly PreparedHandshake[]): BodyCheck {
+  const look = ({ method }: LaunchRequest): Refusal => {
+    const known = handshakes.filter(({ row }) => row.method === method);
+    const faults = known.flatMap(({ name, problem }) => problem ? [`${name}: ${problem}`] : []);
+    const expected = known.map(({ row }) => row.when ?? "the values of its response").join(", or ");
+    return {
+      reason: ["The request is no handshake of the trigger", ...faults].join("; "),
+      expected: truncate(expected, EXPECTED_CHARACTERS_MAX),
+    };
+  };
+  return { condition: "handshake", index: NO_CONDITION, look };
+}
+
+/** Refuses a body that could be a token, where anyone gets one signed. */
+export function tokenChecks(handshakes: readonly PreparedHandshake[]): BodyCheck[] {
+  if (!handshakes.some(({ signsForAnyone }) => signsForAnyone)) return [];
+  const refusal = {
+    reason: "The body could be a token, which a handshake signs for anyone",
+    expected: "a body that is no single word",
+  };
+  const look = ({ body }: LaunchRequest) =>
+    body.length <= TOKEN_BYTES_MAX && SIGNED_TOKEN.test(String.fromCharCode(...body))
+      ? refusal
+      : undefined;
+  return [{ condition: "handshake", index: NO_CONDITION, look }];
+}
