@@ -10,6 +10,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Quota, QuotaLeft } from "./rate_window.ts";
 import { UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
+import { UndecidedError } from "../store/commit/commit_chain.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/records/payloads.ts";
 import { newPending, type Run } from "../store/records/runs.ts";
 import type { Space } from "../store/file/space.ts";
@@ -138,16 +139,22 @@ export class Acceptor {
   }
 
   async #acceptDelivery(launch: Launch, delivery: Delivery): Promise<Acceptance> {
-    const claim = await this.#deliveries.claim(launch.triggerId, delivery);
-    if ("repeatOf" in claim) return claim;
-    let accepted: string | undefined;
-    try {
-      const acceptance = await this.#acceptOnce(launch, claim);
-      if ("run" in acceptance) accepted = acceptance.run.id;
-      else if ("repeatOf" in acceptance) accepted = acceptance.repeatOf;
-      return acceptance;
-    } finally {
-      claim.settle(accepted);
+    for (;;) {
+      const claim = await this.#deliveries.claim(launch.triggerId, delivery);
+      if ("repeatOf" in claim) return claim;
+      let accepted: string | undefined;
+      try {
+        const acceptance = await this.#acceptOnce(launch, claim);
+        if ("run" in acceptance) accepted = acceptance.run.id;
+        else if ("repeatOf" in acceptance) {
+          // What it repeats may have been withdrawn meanwhile: then it is the first.
+          if (!await claim.keep()) continue;
+          accepted = acceptance.repeatOf;
+        }
+        return acceptance;
+      } finally {
+        claim.settle(accepted);
+      }
     }
   }
 
@@ -165,15 +172,19 @@ export class Acceptor {
   async #acceptUploaded(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
     const exhausted = await this.#usedUp(launch);
     if (exhausted) return { exhausted };
-    let isAccepted = false;
+    let isNeeded = false;
     try {
       await uploadPayload(this.#store, run.id, launch.body, run.payload.sha256);
       const acceptance = await this.#acceptRun(run, launch, claim);
-      isAccepted = "run" in acceptance;
+      isNeeded = "run" in acceptance;
       return acceptance;
+    } catch (error) {
+      // The acceptance may be stored later: then the run needs its payload.
+      isNeeded = error instanceof UndecidedError;
+      throw error;
     } finally {
       // Cleanup finds it by its mark, where it cannot be removed now.
-      if (!isAccepted && this.#store.artifacts?.failure === undefined) {
+      if (!isNeeded && this.#store.artifacts?.failure === undefined) {
         await removeUpload(this.#store, run.id).catch(() => {
           // Cleanup finds by its mark what cannot be removed now.
         });

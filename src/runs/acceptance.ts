@@ -131,7 +131,7 @@ export class AcceptanceChange implements Change {
         const givenBack = this.#admission?.giveBack();
         undo = givenBack?.undo;
         const counts = givenBack?.writes ?? [];
-        const forgotten = this.#claim?.withdrawWrites() ?? [];
+        const forgotten = this.#claim?.withdrawWrites(this.#pending.run.id) ?? [];
         return [...counts, ...forgotten, ...withdrawWrites(this.#pending, this.#launch.body)];
       },
       undo: () => undo?.(),

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClaimMark } from "../store/commit/claims.ts";
+import { type ClaimMark, claimUpTo } from "../store/commit/claims.ts";
 import type { Intake } from "../store/commit/committer.ts";
 import type { PendingEntry, PendingRun } from "../store/records/runs.ts";
 
@@ -52,17 +52,6 @@ export class Claims {
       (newest, { versionstamp }) => versionstamp > newest ? versionstamp : newest,
       "",
     );
-    if (newest <= mark.value) return true;
-    mark.value = newest;
-    let isDecided = false;
-    await this.#intake.commit({
-      guards: [mark],
-      writes: () => {
-        isDecided = mark.isLoaded;
-        // The commit rewrites the mark, once there is something to store.
-        return isDecided ? [{ key: mark.key, value: newest }] : [];
-      },
-    });
-    return isDecided;
+    return await claimUpTo(this.#intake, mark, newest);
   }
 }

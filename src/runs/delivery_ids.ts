@@ -9,7 +9,12 @@ import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
 import type { Write } from "../store/commit/change.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../store/commit/instances.ts";
-import { deliveryWrite, getDelivery } from "../store/records/delivery_ids.ts";
+import {
+  deliveryWrite,
+  getDelivery,
+  keepRun,
+  type KnownDelivery,
+} from "../store/records/delivery_ids.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
 
@@ -25,12 +30,14 @@ export interface Delivery {
 export interface Claim {
   /** The run that another instance has made of it; known after a refresh. */
   readonly madeBy: string | undefined;
+  /** Keeps that run from being withdrawn; false when it was withdrawn meanwhile. */
+  keep(): Promise<boolean>;
   /** Reads the delivery again if another instance may have stored it; undefined when none has. */
   refresh(): Promise<void> | undefined;
   /** Returns the writes that store the delivery as the one that made this run. */
   writes(runId: string): Write[];
-  /** Returns the writes that remove it again. */
-  withdrawWrites(): Write[];
+  /** Returns the writes that remove it again, where it is stored as the one that made this run. */
+  withdrawWrites(runId: string): Write[];
   /** Ends the claim: with the run that was accepted, or with undefined when none was. */
   settle(runId: string | undefined): void;
 }
@@ -48,7 +55,7 @@ export class Deliveries {
 
   /** The run that a delivery has made before; undefined when it would be accepted now. */
   async madeBy(triggerId: string, { id }: Delivery): Promise<string | undefined> {
-    return await this.#known(triggerId, hash("sha256", id));
+    return (await this.#known(triggerId, hash("sha256", id)))?.run_id;
   }
 
   /** Claims a delivery, or answers the run that it has made before. */
@@ -73,33 +80,31 @@ export class Deliveries {
       if (ledger?.isLoaded === false) {
         ledger.loaded((await this.#store.kv.get(ledger.key)).versionstamp);
       }
-      let repeatOf = await this.#known(triggerId, idHash);
-      if (repeatOf !== undefined) {
-        settle(repeatOf);
-        return { repeatOf };
+      const key = keys.delivery(triggerId, idHash);
+      let known = await this.#known(triggerId, idHash);
+      const keep = async () => known === undefined || await keepRun(this.#store, key, known);
+      while (!await keep()) known = await this.#known(triggerId, idHash);
+      if (known !== undefined) {
+        settle(known.run_id);
+        return { repeatOf: known.run_id };
       }
       const refresh = () => {
         if (ledger === undefined || epoch === ledger.epoch && ledger.isLoaded) return undefined;
         const now = ledger.epoch;
-        return this.#known(triggerId, idHash).then((runId) => {
+        return this.#known(triggerId, idHash).then((found) => {
           epoch = now;
-          repeatOf = runId;
+          known = found;
         });
       };
-      const writes = (run_id: string) => {
-        // An instance that joins later may have any clock that is allowed.
-        const spread_ms = this.#store.shared ? CLOCK_SPREAD_MAX_MS : 0;
-        const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000 + spread_ms);
-        return [deliveryWrite(triggerId, idHash, { run_id, until_ms })];
-      };
-      const withdrawWrites = () => [{ key: keys.delivery(triggerId, idHash) }];
       return {
-        writes,
-        withdrawWrites,
+        writes: (runId) => [this.#write(triggerId, idHash, { runId, delivery })],
+        // Another instance may have accepted it again, once its window was over.
+        withdrawWrites: (runId) => (known?.run_id ?? runId) === runId ? [{ key }] : [],
+        keep,
         settle,
         refresh,
         get madeBy() {
-          return repeatOf;
+          return known?.run_id;
         },
       };
     } catch (error) {
@@ -108,10 +113,23 @@ export class Deliveries {
     }
   }
 
-  async #known(triggerId: string, idHash: string): Promise<string | undefined> {
+  #write(
+    triggerId: string,
+    idHash: string,
+    { runId: run_id, delivery }: { runId: string; delivery: Delivery },
+  ): Write {
+    const { shared } = this.#store;
+    // An instance that joins later may have any clock that is allowed.
+    const spread_ms = shared ? CLOCK_SPREAD_MAX_MS : 0;
+    const until_ms = Math.ceil(this.#clock.steady() + delivery.window_s * 1_000 + spread_ms);
+    const instance = shared && { instance: shared.id };
+    return deliveryWrite(triggerId, idHash, { run_id, until_ms, ...instance });
+  }
+
+  async #known(triggerId: string, idHash: string): Promise<KnownDelivery | undefined> {
     const known = await getDelivery(this.#store, triggerId, idHash);
     // Whoever repeats a delivery is answered by what is stored, without a commit.
     if (known !== undefined) this.#store.guard?.expectIntact();
-    return known !== undefined && known.until_ms > this.#clock.steady() ? known.run_id : undefined;
+    return known !== undefined && known.until_ms > this.#clock.steady() ? known : undefined;
   }
 }

@@ -23,7 +23,7 @@ export const keys = {
   instance: (id: string): Deno.KvKey => ["instance", id],
   /** `LaneRecord`: the commits of an instance, those of each lane one after the other. */
   lane: (instanceId: string, index: number): Deno.KvKey => ["lane", instanceId, index],
-  /** The newest versionstamp of an instance's pending runs that the leader has claimed, or "". */
+  /** The newest versionstamp of an instance's runs that others have claimed, or "". */
   claimed: (instanceId: string): Deno.KvKey => ["claimed", instanceId],
   /** `TriggerChanges`: each change of a trigger rewrites it. */
   registry: (): Deno.KvKey => ["meta", "registry"],

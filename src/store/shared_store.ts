@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import { UnavailableError } from "../platform/errors.ts";
+import { within } from "../platform/waiting/timers.ts";
 import { ClaimMark } from "./commit/claims.ts";
 import type { Fence } from "./commit/committer.ts";
 import { Instances } from "./commit/instances.ts";
@@ -12,6 +13,9 @@ import { Lanes, type LanesParts } from "./commit/lanes.ts";
 import { Ledgers } from "./commit/ledgers.ts";
 import { Ownership, type OwnershipOptions } from "./commit/ownership.ts";
 import { TriggerVersion } from "./commit/trigger_version.ts";
+
+/** Time limit to learn whether an instance that leaves has just become the leader. */
+const LEAVE_MS = 1_000;
 
 const NOT_LEADING = new UnavailableError(
   "Cannot store: this instance does not lead. Ask the leader",
@@ -42,6 +46,8 @@ export class Shared implements Fence {
   readonly lanes: Lanes;
   readonly #options: SharedOptions;
   readonly #lost = new AbortController();
+  readonly #leaving = new AbortController();
+  #taking: Promise<unknown> = Promise.resolve();
   #ownership: Ownership | undefined;
 
   private constructor(
@@ -92,26 +98,33 @@ export class Shared implements Fence {
     return this.#ownership;
   }
 
-  /** Waits until this instance leads. */
+  /**
+   * Waits until this instance leads.
+   *
+   * @throws {UnavailableError} when it leaves before
+   */
   async lead(): Promise<Ownership> {
     const { kv, clock, id, ownership } = this.#options;
-    const taken = await Ownership.take(kv, { clock, ...ownership, id, shares: true });
+    const { signal } = this.#leaving;
+    const taking = Ownership.take(kv, { clock, ...ownership, id, shares: true, signal });
+    this.#taking = taking.then((taken) => this.#ownership = taken, () => {});
+    const taken = await taking;
     taken.lost.addEventListener("abort", () => this.#lost.abort());
-    return this.#ownership = taken;
+    return taken;
   }
 
-  guard(operation: Deno.AtomicOperation): void {
+  async commit(operation: Deno.AtomicOperation): Promise<boolean> {
     if (this.#ownership === undefined) throw NOT_LEADING;
-    this.#ownership.guard(operation);
+    return await this.#ownership.commit(operation);
   }
 
-  async isStored(result: Deno.KvCommitResult | Deno.KvCommitError): Promise<boolean> {
-    return await this.#ownership?.isStored(result) ?? false;
-  }
-
-  /** Leaves the other instances. Nothing may be under way. */
+  /** Leaves the other instances. What is under way is stored before, or never. */
   async leave(): Promise<void> {
+    this.lanes.close();
+    this.#leaving.abort();
     await this.instances.leave();
+    // It may take the database at this moment.
+    await within(this.#options.clock, LEAVE_MS, this.#taking);
     await this.#ownership?.release();
   }
 }

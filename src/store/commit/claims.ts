@@ -1,11 +1,13 @@
 /**
- * Claims of pending runs that other instances have accepted. A launch whose sender has gone is withdrawn, and
- * never once its run was claimed. Either checks and rewrites the mark of the accepting instance: up to which
- * commit its runs are claimed.
+ * Claims of pending runs that other instances have accepted. The leader claims them before it performs them,
+ * and an instance before it names one to a sender that repeats a delivery. A launch whose sender has gone is
+ * withdrawn, and never once its run was claimed. Either checks and rewrites the mark of the accepting
+ * instance: up to which commit its runs are claimed.
  *
  * @module
  */
 import type { Guard } from "./change.ts";
+import type { Intake } from "./committer.ts";
 import { keys } from "../keys.ts";
 
 /** The mark of one instance. */
@@ -44,6 +46,31 @@ export class ClaimMark implements Guard {
   invalidate(): void {
     this.isLoaded = false;
   }
+}
+
+/**
+ * Claims what an instance has accepted up to a commit: nothing of it is withdrawn any more.
+ *
+ * @param mark as it was before what is claimed was read
+ * @returns false when some of it may have been withdrawn meanwhile
+ */
+export async function claimUpTo(
+  intake: Pick<Intake, "commit">,
+  mark: ClaimMark,
+  versionstamp: string,
+): Promise<boolean> {
+  if (versionstamp <= mark.value) return true;
+  mark.value = versionstamp;
+  let isDecided = false;
+  await intake.commit({
+    guards: [mark],
+    writes: () => {
+      isDecided = mark.isLoaded;
+      // The commit rewrites the mark, once there is something to store.
+      return isDecided ? [{ key: mark.key, value: versionstamp }] : [];
+    },
+  });
+  return isDecided;
 }
 
 /** Reads the marks of all instances. */

@@ -12,6 +12,7 @@ import { nextTick } from "node:process";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 import { BatchSize } from "./batch_size.ts";
+import { UndecidedError } from "./commit_chain.ts";
 import type { Change, Write } from "./change.ts";
 import type { DatabaseGuard } from "../file/database_guard.ts";
 import { WrittenKeys } from "./written_keys.ts";
@@ -50,10 +51,12 @@ export interface CommitterEvents {
 
 /** Keeps all but one of several processes from storing anything. */
 export interface Fence {
-  /** Adds what a commit checks, and what it leaves for the next one to check. */
-  guard(operation: Deno.AtomicOperation): void;
-  /** Returns true when the commit that was guarded last is stored. */
-  isStored(result: Deno.KvCommitResult | Deno.KvCommitError): Promise<boolean>;
+  /**
+   * Stores an operation. Resolves when its end is known: to false when this process may store nothing any more.
+   *
+   * @throws {unknown} the error of an operation that is not stored, and never will be
+   */
+  commit(operation: Deno.AtomicOperation): Promise<boolean>;
 }
 
 /** Wakes the worker by a message in the commit that stores its work. */
@@ -357,13 +360,13 @@ export class Committer implements Intake {
     for (const write of shared.values()) apply(operation, write);
     if (count + shared.size === 0) return;
     this.#guard?.expectUsable();
-    this.#fence?.guard(operation);
     const leavesWork = batch.some(({ change, list }) => change.wakes === true && list.length > 0);
     const isWaking = leavesWork && this.#queue?.send(operation) === true;
     let isStored = false;
     try {
-      const result = await operation.commit();
-      isStored = await this.#fence?.isStored(result) ?? result.ok;
+      isStored = this.#fence
+        ? await this.#fence.commit(operation)
+        : (await operation.commit()).ok;
     } finally {
       if (isWaking) this.#queue?.settle(isStored);
       // A listener that came while it was under way may have read what was there before.
@@ -385,11 +388,12 @@ export function apply(operation: Deno.AtomicOperation, { key, value }: Write): v
  * apart.
  */
 export function isRefusedValue(error: unknown): boolean {
-  return /too large|too many|could not be cloned|cannot be empty|expected/i.test(messageOf(error));
+  return /too large|too many|could not be cloned|cannot be empty|\bexpected/i.test(messageOf(error));
 }
 
 /** Returns the error of a commit as its callers get it. */
 export function asUnavailable(error: unknown): Error {
+  if (error instanceof UndecidedError) return error;
   if (isRefusedValue(error) && error instanceof Error) return error;
   return new UnavailableError(`Cannot store: ${messageOf(error)}`, 5, { cause: error });
 }

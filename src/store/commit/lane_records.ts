@@ -8,17 +8,15 @@ import { keys } from "../keys.ts";
 
 const LANES = 4;
 
-/** The record of a lane. */
+/** The record of a lane, a link of its chain of commits. */
 export interface LaneRecord {
-  /** Number of its commits. */
-  commits: number;
   /** Number of its changes that leave work for the worker. */
   accepted: number;
 }
 
 /** Returns the writes that make the lanes of an instance. */
 export function laneWrites(instanceId: string): Write[] {
-  const value: LaneRecord = { commits: 0, accepted: 0 };
+  const value: LaneRecord = { accepted: 0 };
   return Array.from({ length: LANES }, (_, index) => ({
     key: keys.lane(instanceId, index),
     value,

@@ -2,9 +2,9 @@
  * The commits of one instance to a database that several instances share: of launches, and of what no other
  * instance writes.
  *
- * An instance has some lanes, and one commit at a time is under way in each. A commit checks that the one
- * before it in its lane is the latest, and counts itself. So one that Deno sends again after a lost answer is
- * stored once, and its lane tells whether it was. Removing the lanes of an instance keeps it from storing
+ * An instance has some lanes, and one commit at a time is under way in each: a {@linkcode CommitChain}. So one
+ * that Deno sends again after a lost answer is stored once, and its lane tells whether it was. While that is
+ * not known, the lane is busy, and its senders wait. Removing the lanes of an instance keeps it from storing
  * anything more, as a fencing token does.
  *
  * A commit also checks the version of the triggers and the records that its changes are decided on. When
@@ -30,6 +30,7 @@ import {
   type Intake,
   isRefusedValue,
 } from "./committer.ts";
+import { CommitChain } from "./commit_chain.ts";
 import { type LaneRecord, laneWrites } from "./lane_records.ts";
 import type { TriggerVersion } from "./trigger_version.ts";
 
@@ -53,13 +54,12 @@ const FENCED = new UnavailableError(
   "Cannot store: another instance has taken this one for gone",
   5,
 );
+const STOPPED = new UnavailableError("Cannot store: the service stops", 1);
 
 const log = getLogger(["hooklaunch", "store"]);
 
 interface Lane {
-  key: Deno.KvKey;
-  record: LaneRecord;
-  versionstamp: string | null;
+  chain: CommitChain<LaneRecord>;
   isBusy: boolean;
 }
 
@@ -98,17 +98,17 @@ export class Lanes implements Intake {
   /** Changes that are neither waiting nor in a commit: something is read for them. */
   #refreshing = 0;
   #isPumping = false;
-  #isFenced = false;
+  /** The reason why nothing is stored any more. */
+  #end: UnavailableError | undefined;
 
   /** @param versionstamp of the commit that has stored the lanes */
   constructor(parts: LanesParts, versionstamp: string) {
     this.#parts = parts;
-    this.#lanes = laneWrites(parts.instanceId).map(({ key }) => ({
-      key,
-      record: { commits: 0, accepted: 0 },
-      versionstamp,
-      isBusy: false,
-    }));
+    const { kv, clock, instanceId } = parts;
+    this.#lanes = laneWrites(instanceId).map(({ key }) => {
+      const chainParts = { kv, clock, key, isOwn: (found: unknown) => found !== null };
+      return { chain: new CommitChain(chainParts, { accepted: 0 }, versionstamp), isBusy: false };
+    });
   }
 
   get waiting(): number {
@@ -116,7 +116,7 @@ export class Lanes implements Intake {
   }
 
   commit(change: Change): Promise<void> {
-    if (this.#isFenced) return Promise.reject(FENCED);
+    if (this.#end) return Promise.reject(this.#end);
     if (this.waiting >= WAITING_MAX) {
       return Promise.reject(new UnavailableError("Cannot store: too many changes wait", 1));
     }
@@ -139,7 +139,7 @@ export class Lanes implements Intake {
   /** Resolves when nothing waits any more. */
   async drain(): Promise<void> {
     while (this.waiting > 0 || this.#lanes.some(({ isBusy }) => isBusy)) {
-      if (this.#isFenced) break;
+      if (this.#end) break;
       await pause(this.#parts.clock, RETRY_MS);
     }
     this.#closing.abort();
@@ -147,10 +147,21 @@ export class Lanes implements Intake {
 
   /** Stores nothing more: the lanes are gone. */
   fence(): void {
-    if (this.#isFenced) return;
-    this.#isFenced = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(FENCED);
+    if (this.#end === FENCED) return;
+    this.#stop(FENCED);
     this.#parts.onFenced();
+  }
+
+  /** Stores nothing more, and waits for no commit any more whose end is not known. */
+  close(): void {
+    this.#stop(this.#end ?? STOPPED);
+    for (const { chain } of this.#lanes) chain.close();
+  }
+
+  #stop(reason: UnavailableError): void {
+    this.#end = reason;
+    this.#closing.abort();
+    for (const { reject } of this.#waiting.splice(0)) reject(reason);
   }
 
   #pump(): void {
@@ -160,7 +171,7 @@ export class Lanes implements Intake {
     nextTick(() => {
       this.#isPumping = false;
       for (const lane of this.#lanes) {
-        if (lane.isBusy || this.#isFenced) continue;
+        if (lane.isBusy || this.#end) continue;
         const batch = this.#take();
         if (batch.length === 0) break;
         lane.isBusy = true;
@@ -237,7 +248,7 @@ export class Lanes implements Intake {
       waiting.reject(asUnavailable(error));
     }).finally(() => {
       this.#refreshing--;
-      if (this.#isFenced) waiting.reject(FENCED);
+      if (this.#end) waiting.reject(this.#end);
       this.#pump();
     });
   }
@@ -249,7 +260,7 @@ export class Lanes implements Intake {
       versionstamp = await this.#atomic(lane, batch);
     } catch (error) {
       for (const { change } of batch.toReversed()) change.undo?.();
-      const isRefused = batch.length > 1 && isRefusedValue(error);
+      const isRefused = batch.length > 1 && isRefusedValue(error) && this.#end === undefined;
       for (const waiting of batch) {
         // One value that the database refuses must not take the others down with it.
         if (isRefused) this.#waiting.unshift({ ...waiting, isAlone: true });
@@ -265,9 +276,7 @@ export class Lanes implements Intake {
   async #atomic(lane: Lane, batch: readonly Prepared[]): Promise<string | undefined> {
     const writing = batch.filter(({ list }) => list.length > 0);
     if (writing.length === 0) return "";
-    const operation = this.#parts.kv.atomic()
-      .check({ key: lane.key, versionstamp: lane.versionstamp })
-      .check(this.#parts.triggers.check);
+    const operation = this.#parts.kv.atomic().check(this.#parts.triggers.check);
     for (const { key, versionstamp, value } of guardsOf(writing)) {
       apply(operation.check({ key, versionstamp }), { key, value });
     }
@@ -278,50 +287,12 @@ export class Lanes implements Intake {
     }
     for (const write of shared.values()) apply(operation, write);
     const accepted = writing.filter(({ change }) => change.wakes).length;
-    const record = {
-      commits: lane.record.commits + 1,
-      accepted: lane.record.accepted + accepted,
-    };
-    operation.set(lane.key, record);
-    let result: Deno.KvCommitResult | Deno.KvCommitError;
-    try {
-      result = await operation.commit();
-    } catch (error) {
-      if (await this.#isStoredAfterAll(lane, record)) return lane.versionstamp ?? "";
-      throw error;
-    }
-    if (result.ok) {
-      Object.assign(lane, { record, versionstamp: result.versionstamp });
-      return result.versionstamp;
-    }
-    // It may have been stored, and been sent once more because the answer was lost.
-    return await this.#look(lane, record) ? lane.versionstamp ?? "" : undefined;
-  }
-
-  /**
-   * Reads a lane again.
-   *
-   * @returns whether the commit with this record was stored
-   */
-  async #look(lane: Lane, record: LaneRecord): Promise<boolean> {
-    const found = await this.#parts.kv.get<LaneRecord>(lane.key);
-    if (found.value === null) {
-      this.fence();
-      throw FENCED;
-    }
-    Object.assign(lane, { record: found.value, versionstamp: found.versionstamp });
-    return found.value.commits === record.commits;
-  }
-
-  /** Looks whether a commit that ended with an error was stored, and keeps it from being stored later. */
-  async #isStoredAfterAll(lane: Lane, record: LaneRecord): Promise<boolean> {
-    const skipped = { ...lane.record, commits: record.commits + 1 };
-    const result = await this.#parts.kv.atomic()
-      .check({ key: lane.key, versionstamp: lane.versionstamp })
-      .set(lane.key, skipped).commit();
-    if (!result.ok) return await this.#look(lane, record);
-    Object.assign(lane, { record: skipped, versionstamp: result.versionstamp });
-    return false;
+    const record = { accepted: lane.chain.record.accepted + accepted };
+    const end = await lane.chain.commit(operation, record);
+    if (end === "refused") return undefined;
+    if (end !== "lost") return end.versionstamp;
+    this.fence();
+    throw FENCED;
   }
 
   /** Reads again what a batch was decided on, and lets its changes wait for the next commit. */
@@ -343,7 +314,7 @@ export class Lanes implements Intake {
       if (isLast) reject(OVERTAKEN);
       return !isLast;
     });
-    if (this.#isFenced) { for (const { reject } of again) reject(FENCED); }
+    if (this.#end) { for (const { reject } of again) reject(this.#end); }
     else this.#waiting.unshift(...again.map((waiting) => ({ ...waiting, tries })));
   }
 
@@ -363,7 +334,7 @@ export class Lanes implements Intake {
   /** Stores a withdrawal before anything else. Tries until it is stored. */
   #withdraw(change: Change, abandon: (reason: unknown) => void): void {
     const again = async (reason: unknown) => {
-      if (this.#isFenced || this.#closing.signal.aborted) return abandon(ABANDONED);
+      if (this.#closing.signal.aborted) return abandon(ABANDONED);
       log.error("Cannot withdraw a launch whose sender has gone, trying again: {error}", {
         error: messageOf(reason),
       });

@@ -2,17 +2,18 @@
  * The ownership of a remote database. Quotas, deliveries and pending runs are decided in the memory of one
  * process, so one process at a time owns the database, and others stand by until it is gone.
  *
- * Each commit checks that its writer's previous one is still the latest, and increases the count. So a
+ * Each commit checks that its writer's previous one is still the latest: a {@linkcode CommitChain}. So a
  * process that was wrongly taken for gone stores nothing more, as with a fencing token (M. Kleppmann, "How to
- * do distributed locking", 2016). A commit that Deno sends again after a lost answer is neither stored twice
- * nor taken for a failure. Others judge an owner by the commits that they observe, not by clocks.
+ * do distributed locking", 2016). A commit whose answer is lost is neither stored twice nor taken for a
+ * failure, nor for another process's. Others judge an owner by the commits that they observe, not by clocks.
  *
  * @module
  */
 import { getLogger } from "@logtape/logtape";
 import { type Clock, systemClock } from "../../platform/clock.ts";
-import { ConflictError } from "../../platform/errors.ts";
+import { ConflictError, messageOf, UnavailableError } from "../../platform/errors.ts";
 import { every, pause, within } from "../../platform/waiting/timers.ts";
+import { CommitChain, type Linked } from "./commit_chain.ts";
 import type { Committer, Fence } from "./committer.ts";
 import { keys } from "../keys.ts";
 
@@ -22,6 +23,8 @@ const SIGN_MS = 3_000;
 const GONE_MS = 15_000;
 /** Time limit to release the database: requests to one that does not answer never end. */
 const RELEASE_MS = 1_000;
+/** Pause before the release is tried again. */
+const RETRY_MS = 50;
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -32,6 +35,8 @@ export interface OwnershipOptions {
   id?: string;
   /** Lets other instances accept launches. */
   shares?: boolean;
+  /** Stands by no longer once it aborts. */
+  signal?: AbortSignal;
   clock?: Clock;
   look_ms?: number;
   sign_ms?: number;
@@ -45,8 +50,6 @@ export interface Owner {
   shares?: true;
   /** By its own clock, for those who read logs. */
   since: string;
-  /** Number of its commits. */
-  commits: number;
 }
 
 /** The right to write to a remote database, as long as nobody else has taken it. */
@@ -55,9 +58,8 @@ export class Ownership implements Fence {
   readonly #clock: Clock;
   readonly #sign_ms: number;
   readonly #lost = new AbortController();
-  #owner: Owner;
-  /** Of the owner's record, which each commit changes. */
-  #versionstamp: string | null;
+  readonly #isOwn: (found: Owner | null) => boolean;
+  readonly #chain: CommitChain<Owner>;
   /** Ends the signs of life. */
   #endSigns: (() => void) | undefined;
 
@@ -72,49 +74,52 @@ export class Ownership implements Fence {
   ) {
     this.#kv = kv;
     this.#clock = clock;
-    this.#owner = owner;
-    this.#versionstamp = versionstamp;
     this.#sign_ms = sign_ms;
+    this.#isOwn = (found) => found?.process === owner.process;
+    const parts = { kv, clock, key: keys.owner(), isOwn: this.#isOwn };
+    this.#chain = new CommitChain(parts, owner, versionstamp);
   }
 
   /**
    * Waits until the database is nobody else's, and takes it.
    *
    * @throws {ConflictError} when another process has it, and this one is not to stand by
+   * @throws {UnavailableError} when the signal aborts
    */
   static async take(kv: Deno.Kv, options: OwnershipOptions = {}): Promise<Ownership> {
-    const { standsBy = true, clock = systemClock } = options;
+    const { standsBy = true, clock = systemClock, signal } = options;
     const { look_ms = LOOK_MS, sign_ms = SIGN_MS, gone_ms = GONE_MS } = options;
     const process = options.id ?? crypto.randomUUID();
     let seen: string | null | undefined;
     // Not by the clock: while nobody gets an answer, its owner is not seen to be alive either.
-    for (let looks = 0;; looks++) {
-      const owner = await kv.get<Owner>(keys.owner());
-      const { value, versionstamp } = owner;
-      if (value?.process === process) {
-        return new Ownership(kv, { clock, owner: value, versionstamp, sign_ms });
-      }
-      if (versionstamp !== seen) {
-        if (value !== null && seen === undefined) {
-          log.info("Standing by: another process has the database since {since}", {
-            since: value.since,
-          });
-        } else if (value !== null && !standsBy) {
-          throw new ConflictError(
-            "Cannot open the database: another Hooklaunch process is using it. Stop that one first",
-          );
+    let looks = 0;
+    while (!signal?.aborted) {
+      try {
+        const owner = await kv.get<Owner>(keys.owner());
+        const { value, versionstamp } = owner;
+        if (value?.process === process) {
+          return new Ownership(kv, { clock, owner: value, versionstamp, sign_ms });
         }
-        seen = versionstamp;
-        looks = 0;
+        if (versionstamp !== seen) {
+          if (value !== null) noteOwner(value, { isFirst: seen === undefined, standsBy });
+          seen = versionstamp;
+          looks = 0;
+        }
+        if (value === null || looks++ * look_ms >= gone_ms) {
+          const since = new Date(clock.now()).toISOString();
+          const self: Owner = { process, since, ...options.shares ? { shares: true } : {} };
+          // Who has it then is looked up: a commit that was sent twice may be told that it failed.
+          await kv.atomic().check(owner).set(keys.owner(), self).commit();
+          continue;
+        }
+      } catch (error) {
+        if (seen === undefined || error instanceof ConflictError) throw error;
+        // What was sent may be stored, or arrive later: the next look tells.
+        log.error("Cannot take the database, looking again: {error}", { error: messageOf(error) });
       }
-      if (value === null || looks * look_ms >= gone_ms) {
-        const since = new Date(clock.now()).toISOString();
-        const shares = options.shares ? { shares: true as const } : {};
-        const self: Owner = { process, since, ...shares, commits: 0 };
-        // Who has it then is looked up: a commit that was sent twice may be told that it failed.
-        await kv.atomic().check(owner).set(keys.owner(), self).commit();
-      } else await pause(clock, look_ms);
+      await pause(clock, look_ms, signal);
     }
+    throw new UnavailableError("Cannot take the database: the service stops", 1);
   }
 
   /** Aborted once another process has the database. */
@@ -131,40 +136,56 @@ export class Ownership implements Fence {
     });
   }
 
-  guard(operation: Deno.AtomicOperation): void {
-    const { commits, ...self } = this.#owner;
-    this.#owner = { ...self, commits: commits + 1 };
-    operation.check({ key: keys.owner(), versionstamp: this.#versionstamp })
-      .set(keys.owner(), this.#owner);
-  }
-
-  async isStored(result: Deno.KvCommitResult | Deno.KvCommitError): Promise<boolean> {
-    if (result.ok) {
-      this.#versionstamp = result.versionstamp;
-      return true;
-    }
-    // It may have been stored, and been sent once more because the answer was lost.
-    const found = await this.#kv.get<Owner>(keys.owner());
-    const { process, commits } = this.#owner;
-    if (found.value?.process === process && found.value.commits === commits) {
-      this.#versionstamp = found.versionstamp;
-      return true;
-    }
-    if (!this.lost.aborted) {
+  async commit(operation: Deno.AtomicOperation): Promise<boolean> {
+    const end = await this.#chain.commit(operation, this.#chain.record);
+    if (typeof end === "object") return true;
+    if (end === "lost" && !this.lost.aborted) {
       log.error("Another process has taken the database over: nothing can be stored any more");
       this.#lost.abort();
     }
     return false;
   }
 
-  /** Lets another process take the database at once. Nothing may be under way. */
+  /**
+   * Lets another process take the database at once. What is under way is stored before, or never, and nobody
+   * waits for it any more.
+   */
   async release(): Promise<void> {
     this.#endSigns?.();
-    const owner = { key: keys.owner(), versionstamp: this.#versionstamp };
-    const released = this.#kv.atomic().check(owner).delete(owner.key).commit();
-    const ended = released.catch(() => {
-      // The database does not answer: it is free when no commits are seen any more.
-    });
-    await within(this.#clock, RELEASE_MS, ended);
+    this.#chain.close();
+    const ending = new AbortController();
+    await within(this.#clock, RELEASE_MS, this.#giveBack(ending.signal));
+    ending.abort();
+  }
+
+  /** Removes the owner's record. When the database does not answer, others see no commits any more. */
+  async #giveBack(signal: AbortSignal): Promise<void> {
+    let { versionstamp } = this.#chain;
+    while (!signal.aborted) {
+      try {
+        const key = keys.owner();
+        const released = await this.#kv.atomic().check({ key, versionstamp }).delete(key).commit();
+        if (released.ok) return;
+        // A commit whose end was not known may have been stored.
+        const found = await this.#kv.get<Linked<Owner>>(key);
+        if (!this.#isOwn(found.value)) return;
+        versionstamp = found.versionstamp;
+      } catch {
+        await pause(this.#clock, RETRY_MS, signal);
+      }
+    }
+  }
+}
+
+/** Notes another process that has the database. */
+function noteOwner(
+  { since }: Owner,
+  { isFirst, standsBy }: { isFirst: boolean; standsBy: boolean },
+): void {
+  if (isFirst) log.info("Standing by: another process has the database since {since}", { since });
+  else if (!standsBy) {
+    throw new ConflictError(
+      "Cannot open the database: another Hooklaunch process is using it. Stop that one first",
+    );
   }
 }

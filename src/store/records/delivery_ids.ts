@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { Write } from "../commit/change.ts";
+import { ClaimMark, claimUpTo } from "../commit/claims.ts";
 import { removeInBatches } from "../commit/chunked.ts";
 import { keys } from "../keys.ts";
 import { behind, readWhole } from "../read/scan.ts";
@@ -19,6 +20,8 @@ interface KnownDelivery {
   run_id: string;
   /** Milliseconds since the epoch, by the steady clock. */
   until_ms: number;
+  /** The instance that has accepted the run, where several share the database. */
+  instance?: string;
 }
 
 /**
@@ -37,6 +40,27 @@ export async function getDelivery(
 /** The write that stores a delivery. */
 export function deliveryWrite(triggerId: string, idHash: string, value: KnownDelivery): Write {
   return { key: keys.delivery(triggerId, idHash), value, bytes: 256 };
+}
+
+/**
+ * Keeps the run of a delivery from being withdrawn, where another instance has accepted it and its first sender
+ * may be gone.
+ *
+ * @returns false when it was withdrawn meanwhile: the delivery must be read again
+ */
+export async function keepRun(
+  { kv, shared, intake }: Store,
+  key: Deno.KvKey,
+  { run_id, instance }: KnownDelivery,
+): Promise<boolean> {
+  // An instance answers a copy of a delivery once the first sender has its answer, or is given up.
+  if (shared === undefined || instance === undefined || instance === shared.id) return true;
+  const read = [key, keys.claimed(instance)] as const;
+  const [delivery, mark] = await kv.getMany<[unknown, string]>(read);
+  if (!isKnown(delivery.value) || delivery.value.run_id !== run_id) return false;
+  // An instance without a mark is gone, and withdraws nothing any more.
+  if (mark.versionstamp === null) return true;
+  return await claimUpTo(intake, new ClaimMark(kv, instance, mark), delivery.versionstamp ?? "");
 }
 
 /**
