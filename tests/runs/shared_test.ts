@@ -1,7 +1,10 @@
 /** Runs and deliveries where several instances share one database. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { messageOf } from "../../src/platform/errors.ts";
+import { UndecidedError } from "../../src/store/commit/commit_chain.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instances.ts";
-import { sharedStore } from "../store/fixture.ts";
+import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
+import { contents, sharedStore, watchedKv } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { launchOf, neverEnds, openDesk, pendingOf, storePending } from "./fixture.ts";
 
@@ -73,4 +76,132 @@ Deno.test("a quota holds over a change of the leader, whatever the two clocks ar
   ahead.time_ms = began_ms + 900 + 9_900;
   await store.shared?.instances.look();
   assertEquals(await desk.acceptor.accept(launch), { exhausted: { period: 10, quota: 1 } });
+});
+
+/** An instance whose commits that accept a run are stored, and answered when a test says so. */
+async function heldInstance(kv: Deno.Kv, clock: TestClock) {
+  const sent = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const held = watchedKv(kv, async (commit, store) => {
+    const result = await store();
+    if (result.ok && commit.keys.some(([kind]) => kind === "delivery")) {
+      sent.resolve();
+      await answered.promise;
+    }
+    return result;
+  });
+  const store = await sharedStore(held, clock);
+  return { store, sent: sent.promise, answer: answered.resolve };
+}
+
+/** An instance that does not lead, and serves without waiting until its clock is compared with the leader's. */
+async function follower(kv: Deno.Kv, clock: TestClock) {
+  const store = await sharedStore(kv, clock, { leads: false });
+  Object.defineProperty(store.shared?.instances, "obstacle", { value: undefined });
+  return store;
+}
+
+const GONE = "Cannot store: the sender does not wait any more";
+const DELIVERY = { id: "a", window_s: 60 };
+
+Deno.test("a run that a repeat at another instance has named is not withdrawn any more", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  const { store, sent, answer } = await heldInstance(kv, clock);
+  await using _store = store;
+  await using other = await follower(kv, clock);
+  await using desk = openDesk(store, { clock });
+  await using otherDesk = openDesk(other, { clock });
+  let hasGone = false;
+  const options = { quotas: [{ period: 60, quota: 5 }], delivery: DELIVERY };
+  const first = desk.acceptor.accept(launchOf({ ...options, isAbandoned: () => hasGone }));
+  const end = first.then(() => "accepted", messageOf);
+  await sent;
+  hasGone = true;
+  const repeat = await otherDesk.acceptor.accept(launchOf(options));
+  assert("repeatOf" in repeat);
+  answer();
+  assertEquals(await end, GONE);
+  const stored = await contents(other);
+  assert(stored.has(JSON.stringify(["pending", repeat.repeatOf, launchOf().triggerId])));
+  assertEquals(await otherDesk.acceptor.accept(launchOf(options)), repeat);
+});
+
+Deno.test("a repeat at another instance makes a run of its own where the first was withdrawn", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  const { store, sent, answer } = await heldInstance(kv, clock);
+  await using _store = store;
+  await using desk = openDesk(store, { clock });
+  let hasGone = false;
+  const options = { delivery: DELIVERY };
+  const first = desk.acceptor.accept(launchOf({ ...options, isAbandoned: () => hasGone }));
+  const end = first.then(() => "accepted", messageOf);
+  await sent;
+  hasGone = true;
+  // Its claim comes after the withdrawal.
+  const late = watchedKv(kv, async (commit, store) => {
+    if (commit.keys.some(([kind]) => kind === "claimed")) {
+      answer();
+      assertEquals(await end, GONE);
+    }
+    return await store();
+  });
+  await using other = await follower(late, clock);
+  await using otherDesk = openDesk(other, { clock });
+  const accepted = await otherDesk.acceptor.accept(launchOf(options));
+  assert("run" in accepted);
+  const kinds = [...(await contents(other)).keys()].map((key) => JSON.parse(key));
+  assertEquals(kinds.filter(([kind]) => kind === "pending").map(([, id]) => id), [accepted.run.id]);
+});
+
+Deno.test("a withdrawal does not forget that another instance has accepted the delivery again", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  const { store, sent, answer } = await heldInstance(kv, clock);
+  await using _store = store;
+  await using other = await follower(kv, clock);
+  await using desk = openDesk(store, { clock });
+  await using otherDesk = openDesk(other, { clock });
+  let hasGone = false;
+  const options = { delivery: DELIVERY };
+  const first = desk.acceptor.accept(launchOf({ ...options, isAbandoned: () => hasGone }));
+  const end = first.then(() => "accepted", messageOf);
+  await sent;
+  hasGone = true;
+  clock.time_ms += 60_000 + CLOCK_SPREAD_MAX_MS + 1;
+  const again = await otherDesk.acceptor.accept(launchOf(options));
+  assert("run" in again);
+  answer();
+  assertEquals(await end, GONE);
+  assertEquals(await otherDesk.acceptor.accept(launchOf(options)), { repeatOf: again.run.id });
+});
+
+Deno.test("an instance that stops keeps the payload of a launch that may be stored later", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  const sent = Promise.withResolvers<() => Promise<unknown>>();
+  let isAway = false;
+  const away = watchedKv(kv, (commit, store) => {
+    if (commit.keys.some(([kind]) => kind === "pending")) {
+      isAway = true;
+      sent.resolve(store);
+    }
+    return isAway ? Promise.reject(new TypeError("connect error")) : store();
+  });
+  const store = await follower(away, clock);
+  const artifacts = new Set<string>();
+  const put = (key: string) => Promise.resolve(void artifacts.add(key));
+  const remove = (key: string) => Promise.resolve(void artifacts.delete(key));
+  Object.defineProperty(store, "artifacts", { value: { put, remove } });
+  await using desk = openDesk(store, { clock });
+  const body = new Uint8Array(3 * CHUNK_BYTES).fill(1);
+  const accepting = desk.acceptor.accept(launchOf({ body }));
+  const end = accepting.catch((error) => error);
+  const arrive = await sent.promise;
+  await store.shared?.leave();
+  assertInstanceOf(await end, UndecidedError);
+  await arrive();
+  const kinds = [...(await contents(store)).keys()].map((key) => JSON.parse(key)[0]);
+  assertEquals([kinds.includes("pending"), artifacts.size], [true, 1]);
 });

@@ -124,6 +124,10 @@ export function watchedKv(kv: Deno.Kv, between: Between): Deno.Kv {
 function watchedOperation(operation: Deno.AtomicOperation, between: Between) {
   const seen: SeenCommit = { keys: [], messages: [] };
   const watched: Deno.AtomicOperation = standIn(operation, {
+    check(...checks: Deno.AtomicCheck[]) {
+      operation.check(...checks);
+      return watched;
+    },
     set(key: Deno.KvKey, value: unknown, options?: { expireIn?: number }) {
       operation.set(key, value, options);
       seen.keys.push(key);

@@ -364,9 +364,7 @@ export class Committer implements Intake {
     const isWaking = leavesWork && this.#queue?.send(operation) === true;
     let isStored = false;
     try {
-      isStored = this.#fence
-        ? await this.#fence.commit(operation)
-        : (await operation.commit()).ok;
+      isStored = this.#fence ? await this.#fence.commit(operation) : (await operation.commit()).ok;
     } finally {
       if (isWaking) this.#queue?.settle(isStored);
       // A listener that came while it was under way may have read what was there before.
@@ -388,7 +386,9 @@ export function apply(operation: Deno.AtomicOperation, { key, value }: Write): v
  * apart.
  */
 export function isRefusedValue(error: unknown): boolean {
-  return /too large|too many|could not be cloned|cannot be empty|\bexpected/i.test(messageOf(error));
+  return /too large|too many|could not be cloned|cannot be empty|\bexpected/i.test(
+    messageOf(error),
+  );
 }
 
 /** Returns the error of a commit as its callers get it. */

@@ -206,16 +206,6 @@ Deno.test("of two that find a database free at the same time one has it, and the
   assert(await commitAs(await taking, kv));
 });
 
-Deno.test("a commit that fails behind one of unknown end is not taken for stored", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const owner = await Ownership.take(kv);
-  const unanswered = kv.atomic();
-  owner.guard(unanswered);
-  // It is stored, and its owner is told nothing.
-  await unanswered.commit();
-  assertEquals([await commitAs(owner, kv), owner.lost.aborted], [false, true]);
-});
-
 Deno.test("a database that does not answer keeps nobody from ending", async () => {
   using kv = await Deno.openKv(":memory:");
   let isSilent = false;
