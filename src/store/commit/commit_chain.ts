@@ -34,7 +34,7 @@ export type Linked<T> = T & {
 };
 
 /** The parts of a {@linkcode CommitChain}. */
-export interface ChainParts<T> {
+interface ChainParts<T> {
   kv: Deno.Kv;
   clock: Clock;
   key: Deno.KvKey;
@@ -46,7 +46,7 @@ export interface ChainParts<T> {
  * The end of a commit: its versionstamp; or `refused`: it is not stored, and never will be, since something
  * that it checks has changed; or `lost`: the chain has been taken away, and takes no commit any more.
  */
-export type CommitEnd = { versionstamp: string } | "refused" | "lost";
+type CommitEnd = { versionstamp: string } | "refused" | "lost";
 
 /** Stores commits, one after the other. */
 export class CommitChain<T extends object> {

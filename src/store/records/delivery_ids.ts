@@ -16,7 +16,7 @@ import type { Store } from "../store.ts";
 const PAGE_SIZE = 200;
 
 /** A delivery as it is stored. */
-interface KnownDelivery {
+export interface KnownDelivery {
   run_id: string;
   /** Milliseconds since the epoch, by the steady clock. */
   until_ms: number;
