@@ -28,4 +28,5 @@ HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD \
 
 # tini reaps what steps leave behind and hands SIGTERM on.
 ENTRYPOINT ["tini", "--", "deno", "task", "--quiet", "hooklaunch"]
-CMD ["serve"]
+# A container that takes the place of another one waits for its end.
+CMD ["serve", "--wait"]

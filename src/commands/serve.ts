@@ -8,7 +8,8 @@ import { getLogger } from "@logtape/logtape";
 import { systemClock } from "../platform/clock.ts";
 import type { Applied } from "../config/apply.ts";
 import { InvalidInputError } from "../platform/errors.ts";
-import { type Parts, Service, type ServiceSettings } from "../service/service.ts";
+import { type Parts, type Prepare, Service, type ServiceSettings } from "../service/service.ts";
+import { FolderTakenError } from "../store/file/folder_lock.ts";
 import { removeToken, tokenHash, tokenId } from "../store/records/tokens.ts";
 import { setUpLogging } from "./console/logging.ts";
 import { agentOf, type AgentOptions, agentOptions } from "./input/agent_options.ts";
@@ -64,6 +65,7 @@ interface ServeOptions extends AgentOptions {
   storage?: string;
   instanceUrl?: string;
   dev?: boolean;
+  wait?: boolean;
   logFormat: "text" | "json";
   logLevel: "debug" | "info" | "warning" | "error";
 }
@@ -121,6 +123,10 @@ export function defineServe(command: Command): void {
     .addOption(
       option("--instance-url <url>", "with --kv, where other instances reach this one"),
     )
+    .option(
+      "--wait",
+      "wait for a data folder that another process uses; the default under systemd (env: HOOKLAUNCH_WAIT=true)",
+    )
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
       option("--log-format <format>", "format of log lines").choices(["text", "json"])
@@ -141,14 +147,14 @@ async function serve(options: ServeOptions): Promise<void> {
   const tls = await tlsFiles?.read();
   const configuration = config === undefined ? undefined : await readConfiguration(config);
   const agent = await agentOf(options);
-  const service = await Service.start(
+  const service = await startedService(
+    options,
     {
       ...settingsOf(options),
       ...(agent === undefined ? {} : { agent }),
       ...await storageOf(options, configuration),
       ...(tls === undefined ? {} : { tls }),
     },
-    { clock: systemClock, env: environment },
     async (parts) => {
       if (config === undefined || configuration === undefined) return;
       for await (
@@ -172,6 +178,27 @@ async function serve(options: ServeOptions): Promise<void> {
   await Promise.all([stopped, service.leads && warnOfUnusableSecrets(service.parts)]);
   // A client that does not read its answer would keep the process alive.
   Deno.unrefTimer(setTimeout(() => Deno.exit(), EXIT_MS));
+}
+
+/** Starts the service, once the data folder is free where it is to be waited for. */
+async function startedService(
+  { wait, data }: ServeOptions,
+  settings: ServiceSettings,
+  prepare: Prepare,
+): Promise<Service> {
+  const isChosen = wait !== undefined || environment("HOOKLAUNCH_WAIT") !== undefined;
+  // systemd sets this variable for what it starts.
+  const waits = isChosen
+    ? isSet("HOOKLAUNCH_WAIT", wait)
+    : environment("INVOCATION_ID") !== undefined;
+  for (let isLogged = false;; isLogged = true) {
+    try {
+      return await Service.start(settings, { clock: systemClock, env: environment }, prepare);
+    } catch (error) {
+      if (!waits || !(error instanceof FolderTakenError)) throw error;
+      if (!isLogged) log.info("Waiting for the process that uses the data folder {data}", { data });
+    }
+  }
 }
 
 async function warnOfUnusableSecrets({ triggers, closing }: Parts): Promise<void> {

@@ -36,6 +36,8 @@ interface AppParts {
   forwarding?: { leading: Leading; hops: Hops };
   /** Returns whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
+  /** Gets what ends when the answer to an operator or an agent has been sent. */
+  onAnswering(sent: unknown): void;
   /** Tells whether a request came over plain HTTP. */
   isPlainHttp(context: Context): boolean;
 }
@@ -77,6 +79,9 @@ export function createApp(parts: AppParts): Hono {
   const rest = restRoutes(parts, (request, env) => app.fetch(request, env));
   app.notFound(async (context) => {
     const request = context.req.raw;
+    // A download may go on for long after its head.
+    // The service passes what Deno tells of a request; the console launches without.
+    parts.onAnswering((context.env as Partial<Deno.ServeHandlerInfo> | undefined)?.completed);
     const answer = await rest.fetch(request, context.env);
     if (!request.bodyUsed && isHttp2(request.headers)) await operator.bodies.discard(request);
     return answer;

@@ -273,7 +273,11 @@ function newWorker(
 }
 
 /** Closes the parts of a service. Work under way may end until the deadline. */
-export async function closeParts(parts: Parts, deadline_ms: number): Promise<void> {
+export async function closeParts(
+  parts: Parts,
+  deadline_ms: number,
+  lastly: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   const { closing, worker, deadlines, engines, pipelines, projects } = parts;
   const { heavyWork, triggerLog, space, store, clock } = parts;
   closing.abort();
@@ -293,6 +297,7 @@ export async function closeParts(parts: Parts, deadline_ms: number): Promise<voi
   await parts.deliveryCounts.close()
     .catch((error) => log.warn("Cannot write the last counts of deliveries: {error}", { error }));
   await space.close();
+  await lastly();
   await store.close();
   parts.artifacts[Symbol.dispose]();
 }

@@ -15,6 +15,7 @@ import { refuseHost } from "../http/host_header.ts";
 import { checkTls, listenError } from "../http/listen_error.ts";
 import { Listener, type Serve } from "../http/listener.ts";
 import { Hops } from "../http/hops.ts";
+import { RequestsUnderWay } from "../http/requests_under_way.ts";
 import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { isPlainHttp, peerOf } from "../http/peer.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
@@ -31,6 +32,7 @@ import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
 import { inTrace, isTracing } from "../telemetry/spans.ts";
 
 export type { Parts } from "./composition.ts";
+export type { Prepare } from "./leadership.ts";
 export type { ServiceSettings, Tls } from "../config/settings.ts";
 
 const READY_TIMEOUT_MS = 1_000;
@@ -38,6 +40,8 @@ const READY_TIMEOUT_MS = 1_000;
 const CLEANUP_END_MS = 1_000;
 /** Share of the stop timeout in which request bodies may still arrive. */
 const ARRIVING_SHARE = 0.5;
+/** Time for the last answers when the port is closed, just before the end. */
+const LAST_ANSWERS_MS = 250;
 /** Time for request bodies to arrive before a new certificate is served, which interrupts them. */
 const RENEWAL_TIMEOUT_MS = 5_000;
 /** Memory that senders' long bodies, which may arrive slowly, leave to the usual short ones. */
@@ -55,15 +59,17 @@ export class Service {
   readonly #listener: Listener;
   readonly #bodies: Bodies;
   readonly #leadership: Leadership;
+  readonly #requests: RequestsUnderWay;
   #cleanup: Promise<CleanupReport> | undefined;
   #closed: Promise<void> | undefined;
 
   private constructor(
     parts: Parts,
-    { listener, bodies, leadership }: {
+    { listener, bodies, leadership, requests }: {
       listener: Listener;
       bodies: Bodies;
       leadership: Leadership;
+      requests: RequestsUnderWay;
     },
     url: string,
   ) {
@@ -71,6 +77,7 @@ export class Service {
     this.#leadership = leadership;
     this.#listener = listener;
     this.#bodies = bodies;
+    this.#requests = requests;
     this.url = url;
   }
 
@@ -102,7 +109,8 @@ export class Service {
         operators: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
         jobs: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
-      listener = listen(settings, parts, { bodies, leadership });
+      const requests = new RequestsUnderWay(parts.clock);
+      listener = listen(settings, parts, { bodies, leadership, requests });
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
       // A kept request is checked against the URL that it was sent to.
@@ -114,7 +122,7 @@ export class Service {
       }
       // Last: nobody would be shown the token of a start that fails.
       if (leadership.isHere) parts.newToken = await firstToken(parts);
-      return new Service(parts, { listener, bodies, leadership }, url);
+      return new Service(parts, { listener, bodies, leadership, requests }, url);
     } catch (error) {
       await listener?.shutdown();
       await closeParts(parts, 0);
@@ -167,8 +175,8 @@ export class Service {
   }
 
   /**
-   * Stops the service. It accepts no new launches; requests, runs and executions may end until the deadline.
-   * The next start continues what has not ended.
+   * Stops the service. Requests under way, runs and executions may end until the deadline; new requests are answered
+   * with 503 until the end. The next start continues what has not ended.
    */
   close(deadline_ms = this.#parts.settings.stopTimeout_ms): Promise<void> {
     return this.#closed ??= this.#close(deadline_ms);
@@ -178,12 +186,16 @@ export class Service {
     const { closing, clock } = this.#parts;
     const until_ms = clock.steady() + deadline_ms;
     const left_ms = () => Math.max(0, until_ms - clock.steady());
+    this.#requests.endBy(until_ms);
     closing.abort();
     await this.#bodiesArrived(ARRIVING_SHARE * deadline_ms);
-    await deadline(this.#listener.shutdown(), left_ms()).catch(ignoreTimeout);
+    await deadline(this.#requests.turnAway(), left_ms()).catch(ignoreTimeout);
     for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
     await this.#endCleanup(left_ms());
-    await closeParts(this.#parts, left_ms());
+    // The next process may open the data folder as soon as it is free, and then needs the port.
+    await closeParts(this.#parts, left_ms(), async () => {
+      await deadline(this.#listener.shutdown(), LAST_ANSWERS_MS).catch(ignoreTimeout);
+    });
   }
 
   /** Waits for request bodies: Deno's server drops incomplete ones as soon as it shuts down. */
@@ -221,7 +233,11 @@ type Bodies = Record<"senders" | "operators" | "jobs", BodyReader>;
 function listen(
   settings: ServiceSettings,
   parts: Parts,
-  { bodies, leadership }: { bodies: Bodies; leadership: Leadership },
+  { bodies, leadership, requests }: {
+    bodies: Bodies;
+    leadership: Leadership;
+    requests: RequestsUnderWay;
+  },
 ): Listener {
   const { closing, exposure, metrics, clock } = parts;
   const hops = parts.store.shared && new Hops(settings.secretKey ?? "", clock);
@@ -235,6 +251,7 @@ function listen(
           peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
       baseUrl: () => parts.baseUrl,
       closing: closing.signal,
+      retryAfterStop_s: () => requests.retryAfter_s,
       breaksOff: () => closing.signal.aborted || listener.isEnding,
     },
     operator: { ...parts, bodies: bodies.operators, baseUrl: () => parts.baseUrl },
@@ -248,6 +265,7 @@ function listen(
     artifacts: parts.artifacts,
     ...(hops && { forwarding: { leading: leadership, hops } }),
     isReady: () => isReady(parts),
+    onAnswering: (sent) => requests.add(sent),
     isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>
       hops?.senderOf(context.req.raw) === undefined &&
       isPlainHttp(context.env.remoteAddr.hostname, exposure),
@@ -258,8 +276,9 @@ function listen(
     onListen() {},
   };
   const answer = (request: Request, arrival: HandlerInfo) => {
-    const answered = refuseHost(request.headers) ??
+    const answered = requests.refusal ?? refuseHost(request.headers) ??
       app.fetch(hops?.receive(request) ?? request, arrival);
+    requests.add(answered);
     return request.method === "HEAD" ? withoutLength(answered) : answered;
   };
   const handler = withRequestQueue(

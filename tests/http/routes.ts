@@ -34,6 +34,7 @@ export function routesOf(
       peerOf: () => ({ ip: "127.0.0.1", secure: true }),
       baseUrl,
       closing: parts.closing.signal,
+      retryAfterStop_s: () => 1,
       breaksOff: () => false,
       ...door,
     },
@@ -48,6 +49,7 @@ export function routesOf(
     metrics: parts.metrics,
     artifacts: parts.artifacts,
     isReady: () => Promise.resolve(true),
+    onAnswering() {},
     isPlainHttp: () => true,
   });
 }

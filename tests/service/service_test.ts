@@ -2,11 +2,12 @@
  * A service from its start to its stop, which senders see whose bodies are just arriving: what comes in
  * time is launched, and who is cut off is told to come again.
  */
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { Service } from "../../src/service/service.ts";
-import { HMAC_CONDITION, startService, type TestService } from "../data.ts";
-import { TestClock } from "../surroundings.ts";
+import { endOfExecution, HMAC_CONDITION, startService, type TestService } from "../data.ts";
+import { launchCommand } from "../http/api/fixture.ts";
+import { eventually, TestClock } from "../surroundings.ts";
 
 const encoder = new TextEncoder();
 
@@ -74,6 +75,38 @@ for (const { name, beginning, rest } of bodies) {
     await closed;
   });
 }
+
+Deno.test("while executions may end, the port answers 503 and says when to come again", async () => {
+  await using service = await startService();
+  const id = await launchCommand(service, "echo begun; sleep 1.5");
+  const { engines } = service.service.parts;
+  await eventually(async () => (await engines.of("local").log(id)).lines.length > 0 || undefined);
+  const { url } = service.service;
+  const closed = service.service.close(8_000).then(() => true);
+  const statuses = new Map<number, number>();
+  const paths = ["/healthz", "/api/v0/triggers/", "/", `/api/v0/launch/${id}/`];
+  let isClosed = false;
+  for (let nth = 0; !isClosed; nth++) {
+    // Each on a connection of its own: the port itself answers.
+    using client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
+    const sent = { method: nth % 4 === 3 ? "POST" : "GET", client };
+    const answer = await fetch(url + paths[nth % 4], sent).catch(() => undefined);
+    isClosed = await Promise.race([closed, delay(20)]) === true;
+    if (answer === undefined) {
+      // The last of it: the port is free, and the process about to end.
+      await closed;
+      break;
+    }
+    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+    const retryAfter_s = Number(answer.headers.get("retry-after"));
+    assert(retryAfter_s >= 2 && retryAfter_s <= 10, String(retryAfter_s));
+    await answer.body?.cancel();
+  }
+  assertEquals([...statuses.keys()], [503]);
+  assert((statuses.get(503) ?? 0) > 10, String(statuses.get(503)));
+  await service.restart();
+  assertEquals((await endOfExecution(service, id)).status, "complete");
+});
 
 /** Whether this machine has an address; not all have those of IPv6. */
 function hasAddress(hostname: string): boolean {

@@ -40,6 +40,8 @@ export interface Door {
   baseUrl(): string;
   /** Aborted when the service begins to stop: it then takes no more launches. */
   closing: AbortSignal;
+  /** Returns the seconds after which another process is likely to serve, while this one stops. */
+  retryAfterStop_s(): number;
   /** Returns true while the service itself breaks off bodies that are arriving. */
   breaksOff(): boolean;
 }

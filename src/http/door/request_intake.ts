@@ -76,7 +76,7 @@ export function intakeHandler(
       return intake.answerUnread(request, methodNotAllowed(methods.join(", ")));
     }
     if (door.closing.aborted && !endpoint.answersWhileClosing) {
-      return Promise.resolve(unavailable(1));
+      return Promise.resolve(unavailable(door.retryAfterStop_s()));
     }
     const full = context.env.isLate ? FULL : intake.fullness;
     if (full) return intake.turnAway(context, full);

@@ -8,6 +8,9 @@ import { join } from "node:path";
 import { ConflictError } from "../../platform/errors.ts";
 import { unusable } from "./unusable.ts";
 
+/** Another process uses the data folder. */
+export class FolderTakenError extends ConflictError {}
+
 /** The file in the data folder that the process locks which uses the folder. */
 export const LOCK_FILE = "lock";
 /** A process that was killed may leave a child that holds the lock for the moment before its exec. */
@@ -17,7 +20,7 @@ const LOCK_RETRY_MS = 20;
 /**
  * Locks a data folder that is there, until what is returned is disposed of.
  *
- * @throws {ConflictError} when another process has it
+ * @throws {FolderTakenError} when another process has it
  * @throws {InvalidInputError} when nothing can be written to it
  */
 export async function lockDataFolder(folder: string): Promise<Disposable> {
@@ -28,9 +31,9 @@ export async function lockDataFolder(folder: string): Promise<Disposable> {
     if (performance.now() > until_ms) break;
     await delay(LOCK_RETRY_MS);
   }
-  throw new ConflictError(
+  throw new FolderTakenError(
     `Cannot open the data folder ${folder}: another Hooklaunch process is using it. ` +
-      "Stop that one, or name another folder with --data",
+      "Stop that one, wait for its end with --wait, or name another folder with --data",
   );
 }
 
