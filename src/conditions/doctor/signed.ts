@@ -22,6 +22,7 @@ import {
   otherPlaces,
   otherPresets,
   otherTimeFormats,
+  sharesHeader,
   type Writing,
 } from "./writings.ts";
 
@@ -194,7 +195,7 @@ interface Attempt<Key> {
 }
 
 async function* attempts<Key extends SigningKey>(
-  { scheme, keys, canSign }: SignedCondition<Key>,
+  { scheme, keys, canSign, preset }: SignedCondition<Key>,
   { sent, plausible }: Requests,
   { budget, times, calledUrl }: DiagnosisContext,
 ): AsyncGenerator<Attempt<Key>> {
@@ -202,14 +203,15 @@ async function* attempts<Key extends SigningKey>(
   const asSent: Variant = { request: sent };
   const { own: ownKeys, all, others } = keys;
   const schemes = otherPresets(scheme).map((known) => known.scheme).filter(canSign);
+  const providers = plausible.filter((known) => canSign(known.scheme));
+  // A scheme of the owner's own is no provider's for a header that many have, such as X-Signature.
+  const isOwn = (known: KnownScheme) => preset === undefined && sharesHeader(known.scheme, scheme);
   const writings = [
     ...otherTimeFormats(scheme),
-    ...plausible.filter((known) => canSign(known.scheme)).map((known): Writing => ({
-      scheme: known.scheme,
-      difference: `This is the scheme of ${known.titles}: set \`preset: ${known.preset}\`.`,
-    })),
+    ...providers.filter((known) => !isOwn(known)).map(asWriting),
     ...otherPlaces(scheme, sent),
     ...otherContents(scheme, sent, { schemes, times }),
+    ...providers.filter(isOwn).map(asWriting),
   ];
   const variants = function* () {
     yield* bodyVariants(sent);
@@ -232,6 +234,10 @@ async function* attempts<Key extends SigningKey>(
       yield { writing, variant, which: ownKeys };
     }
   }
+}
+
+function asWriting({ scheme, titles, preset }: KnownScheme): Writing {
+  return { scheme, difference: `This is the scheme of ${titles}: set \`preset: ${preset}\`.` };
 }
 
 /** Makes the elements of a generator within the time of the diagnosis. */

@@ -64,6 +64,12 @@ function alternatives(titles: readonly string[]): string {
   return [...shown, ...shown.length < titles.length ? ["another provider"] : []].join(" or ");
 }
 
+/** Tells whether two schemes have a signature in a header of the same name. */
+export function sharesHeader(one: Scheme, other: Scheme): boolean {
+  const names = signatureHeaders(one).map((name) => name.toLowerCase());
+  return signatureHeaders(other).some((name) => names.includes(name.toLowerCase()));
+}
+
 /** Returns the text that two schemes have in common when they sign alike. */
 function identityOf(scheme: Scheme): string {
   const { tolerance: _tolerance, delivery_id: _id, url: _url, ...signing } = scheme;

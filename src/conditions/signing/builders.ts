@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from "node:crypto";
+import { childOf } from "../../platform/schema/pointer.ts";
 import type { Refusal } from "../check.ts";
 import type { LaunchRequest } from "../request.ts";
 import type { Builder } from "./template.ts";
@@ -19,6 +20,7 @@ type Build = (request: LaunchRequest, url: string) => string | Refusal;
 
 /** The function of each part. */
 export const BUILDERS: Readonly<Record<Builder, Build>> = {
+  "adyen:item": adyenItem,
   "contentful:headers": contentfulHeaders,
   "contentful:path": (_request, url) => contentfulPath(url),
   "hubspot:url": (_request, url) => hubspotUrl(url),
@@ -47,6 +49,31 @@ export function additionsFor(builder: Builder, request: LaunchRequest): Addition
     default:
       return {};
   }
+}
+
+/** The place of the one item of an Adyen notification, and the fields of it that are signed. */
+const ADYEN_ITEM = ["notificationItems", "0", "NotificationRequestItem"];
+const ADYEN_FIELDS = [
+  ["pspReference"],
+  ["originalReference"],
+  ["merchantAccountCode"],
+  ["merchantReference"],
+  ["amount", "value"],
+  ["amount", "currency"],
+  ["eventCode"],
+  ["success"],
+];
+
+/** Joins the signed fields of an Adyen notification with colons; one that is missing is empty. */
+function adyenItem(request: LaunchRequest): string | Refusal {
+  const body = request.parsedBody();
+  const items = body.kind === "json" ? childOf(body.value, "notificationItems") : undefined;
+  // A second item would not be signed.
+  if (body.kind !== "json" || !Array.isArray(items) || items.length !== 1) {
+    return { reason: "Body field notificationItems is not a list of one item" };
+  }
+  const item = ADYEN_ITEM.reduce(childOf, body.value);
+  return ADYEN_FIELDS.map((path) => String(path.reduce(childOf, item) ?? "")).join(":");
 }
 
 /**

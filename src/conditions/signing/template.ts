@@ -21,6 +21,7 @@ const NAMED = ["header", "query", "body"] as const;
 
 /** Parts that a function makes. The provider's name stands before the colon. */
 const BUILT = [
+  "adyen:item",
   "contentful:headers",
   "contentful:path",
   "hubspot:url",
@@ -31,6 +32,14 @@ const BUILT = [
 
 /** The name of a part that a function makes. */
 export type Builder = typeof BUILT[number];
+
+/** Those that hold the query. */
+const BUILT_OF_QUERY: readonly Builder[] = [
+  "contentful:path",
+  "hubspot:url",
+  "twilio:url_with_port",
+  "twilio:url_without_port",
+];
 
 /** A part of a template. */
 export type TemplatePart =
@@ -78,8 +87,8 @@ export function coversBody(part: TemplatePart): boolean {
 
 /** Tells whether a part covers the query. */
 export function coversQuery(part: TemplatePart): boolean {
-  return isPlain(part, "url") || ("kind" in part && part.kind === "built" &&
-    part.builder !== "contentful:headers" && part.builder !== "twilio:parameters");
+  return isPlain(part, "url") ||
+    ("kind" in part && part.kind === "built" && BUILT_OF_QUERY.includes(part.builder));
 }
 
 /** Tells whether a part is the placeholder of this name. */

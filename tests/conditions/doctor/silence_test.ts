@@ -120,7 +120,11 @@ Deno.test("doctor: no finding holds the secret, wherever a sender puts it", asyn
 Deno.test("doctor: no finding holds a right signature, whatever was changed after it was made", async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.constantFrom(...Object.keys(hmacPresets).filter((preset) => preset !== "mailgun")),
+      fc.constantFrom(
+        ...Object.keys(hmacPresets).filter((preset) =>
+          hmacPresets[preset]?.scheme.body_field === undefined
+        ),
+      ),
       secrets,
       unicode({ maxLength: 20 }),
       mutated('{"a": 1}', "\n", " ", "[", "ä"),

@@ -7,9 +7,144 @@
 import type { Vector } from "./vectors.ts";
 
 const TIME_S = 1_700_000_000;
+const body = '{"id":"evt_1","text":"Grüße"}';
+
+/** A request that a library has signed, over one body. */
+function made(
+  preset: string,
+  source: string,
+  secret: string,
+  header: string,
+  value: string,
+): Vector {
+  return {
+    preset,
+    source,
+    settings: { secrets: [secret] },
+    parts: { headers: { [header]: value }, body, receivedAt_ms: TIME_S * 1000 },
+  };
+}
 
 /** Requests with an HMAC. */
 export const libraryMacs: Vector[] = [
+  made(
+    "adyen_platform",
+    "@adyen/api-library 32.1.0, calculateHmac",
+    "44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056",
+    "HmacSignature",
+    "hol1fHap2rR8h7+BRlE1a90EFpZpVzhiivR5KBPKNj8=",
+  ),
+  made(
+    "gocardless",
+    "gocardless-nodejs 10.1.2, verifySignature",
+    "gc secret",
+    "Webhook-Signature",
+    "2d5ddca37a37caec041f4467a5cd18509484a5d6ffd66e13db83eec5b3a8e9c4",
+  ),
+  made(
+    "razorpay",
+    "razorpay 2.9.8, validateWebhookSignature",
+    "rzp secret",
+    "X-Razorpay-Signature",
+    "80d4d9e99c9572adfaf90f48600f366abf4869ebf173b6054979ade4d411a967",
+  ),
+  made(
+    "sanity",
+    "@sanity/webhook 4.0.4, encodeSignatureHeader",
+    "sanity secret",
+    "sanity-webhook-signature",
+    "t=1700000000000,v1=CybQCeCsMyQUvm55E-xKMux0HKHls8VNY8PCmA-TlNw",
+  ),
+  made(
+    "kontent_ai",
+    "@kontent-ai/webhook-helper 3.0.3, getHashFromString",
+    "kontent secret",
+    "X-Kontent-ai-Signature",
+    "/NcPAx+CdLwRLQC1K6XoMdnu3JPfH+l9GOAFwc5e5xc=",
+  ),
+  made(
+    "line",
+    "@line/bot-sdk 11.0.0, validateSignature",
+    "line secret",
+    "x-line-signature",
+    "qzvWydjH1MlGNoeRmYdtSUusWUXrCAf5V2SWwdlCIxA=",
+  ),
+  made(
+    "viber",
+    "viber-bot 1.0.18, validateMessage",
+    "viber token",
+    "X-Viber-Content-Signature",
+    "1cf4375766626b07fed3c2d4c0add39ce029a05cf5f5ebb6caf7d6ca52ffd195",
+  ),
+  made(
+    "modern_treasury",
+    "modern-treasury 3.3.0, getSignature",
+    "mt secret",
+    "X-Signature",
+    "64f7a7e23bb697ed9073527679805c1c4c61443822dd1aa8c746169516aad644",
+  ),
+  made(
+    "coinbase_commerce",
+    "coinbase-commerce-node 1.0.4, computeSignature",
+    "cc secret",
+    "X-CC-Webhook-Signature",
+    "750b3a6fc9acf224930a58b80f054baa584bbe8e34081c5feafc7de8956c585d",
+  ),
+  made(
+    "stream",
+    "stream-chat 9.53.0, verifyWebhook",
+    "stream secret",
+    "X-Signature",
+    "467ee806fd0f76dc07e4af35c87ed4fb127bb8091cf419768ce1317fbe69dc52",
+  ),
+  made(
+    "easypost",
+    "@easypost/api, utils.validateWebhook",
+    "easypost secret",
+    "X-Hmac-Signature",
+    "hmac-sha256-hex=fd6f07ef15ea81b77869e8039086b3d3b995e430b241afa27aa33ddd7cd96ca4",
+  ),
+  {
+    preset: "pusher",
+    source: "pusher 5.3.4, webhook().isValid",
+    settings: { secrets: ["ps"] },
+    parts: {
+      headers: {
+        "X-Pusher-Signature": "ca28ecb61cb508ce2affc6cf41254f24afc7c1bfe07311993143096c32eb2f30",
+      },
+      body: '{"time_ms":1700000000000,"events":[{"name":"channel_occupied","channel":"c"}]}',
+    },
+  },
+  {
+    preset: "polar",
+    source: "@polar-sh/sdk 0.49.0, validateEvent",
+    settings: { secrets: ["polar_whs_secret"] },
+    parts: {
+      headers: {
+        "webhook-id": "msg_1",
+        "webhook-timestamp": String(TIME_S),
+        "webhook-signature": "v1,xY0W9cYFAbQvWloIrBi0RK9n+kQI+K5eDoLP4CwMel4=",
+      },
+      body,
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
+  {
+    preset: "workos",
+    source: "@workos-inc/node 8.13.0, constructEvent",
+    settings: { secrets: ["workos secret"] },
+    parts: {
+      headers: {
+        "WorkOS-Signature":
+          "t=1700000000000,v1=0223978f0dc4b2f6fbc18350188f20ca036a5a03505c13aa13bfe4e384765e1b",
+      },
+      body: '{"id":"event_1","event":"user.created","data":{"object":"user","id":"u1",' +
+        '"email":"a@b.c","email_verified":true,"first_name":"A","last_name":"B",' +
+        '"created_at":"2023-11-14T22:13:20Z","updated_at":"2023-11-14T22:13:20Z"},' +
+        '"created_at":"2023-11-14T22:13:20Z"}',
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
   {
     preset: "elevenlabs",
     source: "@elevenlabs/elevenlabs-js 2.73.0, constructEvent",
@@ -27,4 +162,19 @@ export const libraryMacs: Vector[] = [
 ];
 
 /** Requests that a private key has signed. */
-export const librarySignatures: Vector[] = [];
+export const librarySignatures: Vector[] = [
+  {
+    preset: "telnyx",
+    source: "telnyx 7.24.0, TelnyxWebhook.verify",
+    settings: { public_keys: ["MVD84a0QPUFzw/35nct+b6ovL46t1hvZrFrzZL44E/s="] },
+    parts: {
+      headers: {
+        "telnyx-timestamp": String(TIME_S),
+        "telnyx-signature-ed25519":
+          "kxIhp/3V/IxRUVRVEGEDHrFAXDXvMWPrtBrtbkpTnfr3CLkoWER894UF16F4ZPh0BgXUYFFsrTr4S5Op/22MCQ==",
+      },
+      body,
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
+];

@@ -3,10 +3,12 @@
  */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
+import { pathOf } from "../../../src/conditions/field.ts";
 import { decode, encode } from "../../../src/conditions/signing/encoding.ts";
 import { coversBody, parseTemplate } from "../../../src/conditions/signing/template.ts";
 import { signatureHeaders, signedContents } from "../../../src/conditions/signing/scheme.ts";
 import { formatTimestamp } from "../../../src/conditions/freshness.ts";
+import { childOf } from "../../../src/platform/schema/pointer.ts";
 import { NOW_MS } from "../fixture.ts";
 import { type Sender, senders, type Sent } from "./senders.ts";
 
@@ -49,8 +51,11 @@ const mutations: Record<string, Mutation> = {
   "the signature of another body": async (sent, sender) => {
     const other = await sender.send("another value");
     if (sender.scheme.body_field !== undefined) {
-      const { signature } = JSON.parse(new TextDecoder().decode(other.body));
-      return withBodyField(sent, sender.scheme.body_field, signature.signature);
+      return withBodyField(
+        sent,
+        sender.scheme.body_field,
+        bodyField(other, sender.scheme.body_field),
+      );
     }
     const headers = { ...sent.headers };
     for (const name of signatureHeaders(sender.scheme).map((name) => name.toLowerCase())) {
@@ -183,6 +188,10 @@ function withHeader(sent: Sent, name: string, change: (value: string) => string)
   return { ...sent, headers: { ...sent.headers, [key]: change(sent.headers[key] ?? "") } };
 }
 
+function bodyField({ body }: Sent, name: string): string {
+  return String(pathOf(name).reduce(childOf, JSON.parse(new TextDecoder().decode(body))));
+}
+
 function withBodyField(sent: Sent, name: string, value: string | undefined): Sent {
   const body = JSON.parse(new TextDecoder().decode(sent.body));
   const path = name.replace(/^\//, "").split("/");
@@ -200,15 +209,17 @@ function withSignature(
 ): Sent {
   const mark = (scheme.field === undefined ? "" : scheme.field + scheme.field_separator) +
     scheme.prefix;
+  const { list_separator } = scheme;
   const rewrite = (value: string) => {
-    const at = value.lastIndexOf(mark) + mark.length;
-    const bytes = decode(value.slice(mark === "" ? 0 : at), scheme.encoding);
+    const items = list_separator === undefined ? [value] : value.split(list_separator);
+    const place = items.findLastIndex((item) => item.startsWith(mark));
+    const bytes = decode(items[place]?.slice(mark.length) ?? "?", scheme.encoding);
     assert(bytes, value);
-    return value.slice(0, mark === "" ? 0 : at) + encode(change(bytes), scheme.encoding);
+    items[place] = mark + encode(change(bytes), scheme.encoding);
+    return items.join(list_separator);
   };
   if (scheme.body_field !== undefined) {
-    const { signature } = JSON.parse(new TextDecoder().decode(sent.body));
-    return withBodyField(sent, scheme.body_field, rewrite(signature.signature));
+    return withBodyField(sent, scheme.body_field, rewrite(bodyField(sent, scheme.body_field)));
   }
   const [header = ""] = signatureHeaders(scheme);
   return withHeader(sent, header, rewrite);

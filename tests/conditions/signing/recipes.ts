@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import { NOW_MS, type RequestParts } from "../fixture.ts";
+import { json, NOW_MS, type RequestParts } from "../fixture.ts";
 
 /** A provider that sends. */
 export interface Recipe {
@@ -24,6 +24,7 @@ export interface Recipe {
 type Encoding = "hex" | "base64";
 
 const TIME_S = String(NOW_MS / 1000);
+const TIME_MS = String(NOW_MS);
 
 /** Makes an HMAC as text. */
 export function mac(
@@ -102,8 +103,189 @@ const monitoring: Record<string, Recipe> = {
   mongodb_atlas: ofBody("sha1", "base64", "X-MMS-Signature"),
 };
 
+/** A header with the HMAC of a content, and a header with the time. */
+function withTimeHeader(
+  header: string,
+  timeHeader: string,
+  content: (time: string, body: string) => string,
+  { encoding = "hex", at = TIME_S, prefix = "" }: {
+    encoding?: Encoding;
+    at?: string;
+    prefix?: string;
+  } = {},
+): Recipe {
+  return {
+    send: (body, secret) => ({
+      headers: {
+        [timeHeader]: at,
+        [header]: prefix + mac("sha256", secret, content(at, body), encoding),
+      },
+    }),
+  };
+}
+
+const payments: Record<string, Recipe> = {
+  mollie: ofBody("sha256", "hex", "X-Mollie-Signature", "sha256="),
+  paystack: ofBody("sha512", "hex", "x-paystack-signature"),
+  lemon_squeezy: ofBody("sha256", "hex", "X-Signature"),
+  checkout_com: ofBody("sha256", "hex", "Cko-Signature"),
+  xero: ofBody("sha256", "base64", "x-xero-signature"),
+  quickbooks: ofBody("sha256", "base64", "intuit-signature"),
+  dwolla: ofBody("sha256", "hex", "X-Request-Signature-SHA-256"),
+  authorize_net: {
+    secret: "56E529FE6C63D60E545F84686096E6A1",
+    send: (body, secret) => ({
+      headers: {
+        "X-ANET-Signature": `sha512=${
+          mac("sha512", Buffer.from(secret, "hex"), body, "hex").toUpperCase()
+        }`,
+      },
+    }),
+  },
+  persona: withTime("Persona-Signature"),
+  squarespace: {
+    secret: "2d1c5b3a99887766554433221100ffee",
+    send: (body, secret) => ({
+      headers: {
+        "Squarespace-Signature": mac("sha256", Buffer.from(secret, "hex"), body, "hex"),
+      },
+    }),
+  },
+  aftership: ofBody("sha256", "base64", "aftership-hmac-sha256"),
+  shippo: withTime("Shippo-Auth-Signature"),
+  lob: withTimeHeader(
+    "Lob-Signature",
+    "Lob-Signature-Timestamp",
+    (time, body) => `${time}.${body}`,
+    { at: TIME_MS },
+  ),
+};
+
+const chat: Record<string, Recipe> = {
+  whatsapp: ofBody("sha256", "hex", "X-Hub-Signature-256", "sha256="),
+  x: ofBody("sha256", "base64", "x-twitter-webhooks-signature", "sha256="),
+  linkedin: {
+    send: (body, secret) => ({
+      headers: { "X-LI-Signature": mac("sha256", secret, `hmacsha256=${body}`, "hex") },
+    }),
+  },
+  tiktok: withTime("TikTok-Signature", { field: "s" }),
+  webex: ofBody("sha1", "hex", "X-Spark-Signature"),
+  sinch: {
+    send: (body, secret) => ({
+      headers: {
+        "x-sinch-webhook-signature-nonce": "01FJA8B4A7BM43YGWSG9GBV067",
+        "x-sinch-webhook-signature-timestamp": TIME_S,
+        "x-sinch-webhook-signature": mac(
+          "sha256",
+          secret,
+          `${body}.01FJA8B4A7BM43YGWSG9GBV067.${TIME_S}`,
+          "base64",
+        ),
+      },
+    }),
+  },
+  front: withTimeHeader(
+    "X-Front-Signature",
+    "X-Front-Request-Timestamp",
+    (time, body) => `${time}:${body}`,
+    { at: TIME_MS, encoding: "base64" },
+  ),
+  help_scout: ofBody("sha1", "base64", "X-HelpScout-Signature"),
+};
+
+const email: Record<string, Recipe> = {
+  mandrill: {
+    body: "mandrill_events=%5B%7B%22event%22%3A%22send%22%7D%5D",
+    settings: { url: "https://hooks.example/mandrill" },
+    send: (body, secret) => {
+      const [, events = ""] = /^mandrill_events=(.*)$/.exec(body) ?? [];
+      const content = `https://hooks.example/mandrillmandrill_events${decodeURIComponent(events)}`;
+      return {
+        headers: {
+          "content-type": "application/x-www-form-urlencoded",
+          "X-Mandrill-Signature": mac("sha1", secret, content, "base64"),
+        },
+      };
+    },
+  },
+  mailersend: ofBody("sha256", "hex", "Signature"),
+  mailtrap: ofBody("sha256", "hex", "Mailtrap-Signature"),
+  customer_io: withTimeHeader(
+    "X-CIO-Signature",
+    "X-CIO-Timestamp",
+    (time, body) => `v0:${time}:${body}`,
+  ),
+  nylas: ofBody("sha256", "hex", "x-nylas-signature"),
+  knock: withTime("x-knock-signature", { field: "s", encoding: "base64", at: TIME_MS }),
+};
+
+const identity: Record<string, Recipe> = {
+  zitadel: withTime("ZITADEL-Signature"),
+  logto: ofBody("sha256", "hex", "logto-signature-sha-256"),
+};
+
+const planning: Record<string, Recipe> = {
+  confluence: ofBody("sha256", "hex", "X-Hub-Signature", "sha256="),
+  clickup: ofBody("sha256", "hex", "X-Signature"),
+  asana: ofBody("sha256", "hex", "X-Hook-Signature"),
+  trello: {
+    settings: { url: "https://hooks.example/trello" },
+    send: (body, secret) => ({
+      headers: {
+        "X-Trello-Webhook": mac("sha1", secret, `${body}https://hooks.example/trello`, "base64"),
+      },
+    }),
+  },
+  shortcut: ofBody("sha256", "hex", "Payload-Signature"),
+  airtable: {
+    secret: "DRgQGkyB2bVr8p+y1o1xGyF7yJs5Z0Zs0R7iUuV7mCA=",
+    send: (body, secret) => ({
+      headers: {
+        "X-Airtable-Content-MAC": `hmac-sha256=${
+          mac("sha256", Buffer.from(secret, "base64"), body, "hex")
+        }`,
+      },
+    }),
+  },
+  smartsheet: ofBody("sha256", "hex", "Smartsheet-Hmac-SHA256"),
+  attio: ofBody("sha256", "hex", "Attio-Signature"),
+  ashby: ofBody("sha256", "hex", "Ashby-Signature", "sha256="),
+  cal_com: ofBody("sha256", "hex", "X-Cal-Signature-256"),
+};
+
+const content: Record<string, Recipe> = {
+  storyblok: ofBody("sha1", "hex", "webhook-signature"),
+  ghost: {
+    send: (body, secret) => ({
+      headers: {
+        "X-Ghost-Signature": `sha256=${mac("sha256", secret, body + TIME_MS, "hex")}, t=${TIME_MS}`,
+      },
+    }),
+  },
+  webflow: withTimeHeader(
+    "x-webflow-signature",
+    "x-webflow-timestamp",
+    (time, body) => `${time}:${body}`,
+    { at: TIME_MS },
+  ),
+  tally: ofBody("sha256", "base64", "Tally-Signature"),
+};
+
+const cloud: Record<string, Recipe> = {
+  backblaze: ofBody("sha256", "hex", "X-Bz-Event-Notification-Signature", "v1="),
+  cloudflare_stream: withTime("Webhook-Signature", { time: "time", field: "sig1" }),
+};
+
 /** The recipes, by the names of presets. */
 export const macRecipes: Record<string, Recipe> = {
+  ...payments,
+  ...chat,
+  ...email,
+  ...identity,
+  ...planning,
+  ...content,
+  ...cloud,
   ...code,
   ...delivery,
   ...machineLearning,
@@ -115,6 +297,7 @@ const basic = (secret: string) => ({
   headers: { authorization: `Basic ${Buffer.from(`someone:${secret}`).toString("base64")}` },
 });
 const inHeader = (name: string) => (secret: string) => ({ headers: { [name]: secret } });
+const inBody = (name: string) => (secret: string) => json({ [name]: secret, value: 1 });
 const inQuery = (name: string) => (secret: string) => ({ query: `${name}=${secret}` });
 
 /** What providers that sign nothing send with a secret, by the names of presets. */
@@ -141,14 +324,36 @@ export const tokenRecipes: Record<string, (secret: string) => RequestParts> = {
   cloudflare: inHeader("cf-webhook-auth"),
   kibana: basic,
   google_cloud_monitoring: basic,
+  flutterwave: inHeader("verif-hash"),
+  chargebee: basic,
+  bigcommerce: bearer,
+  mattermost: inBody("token"),
+  mattermost_command: (secret) => ({ headers: { authorization: `Token ${secret}` } }),
+  rocket_chat: inBody("token"),
+  lark: (secret) => json({ schema: "2.0", header: { token: secret }, event: {} }),
+  ringcentral: inHeader("Verification-Token"),
+  postmark: basic,
+  sparkpost: basic,
+  mailjet: basic,
+  brevo: bearer,
+  mailchimp: inQuery("token"),
+  auth0: inHeader("Authorization"),
+  okta: inHeader("Authorization"),
+  figma: inBody("passcode"),
+  pipedrive: basic,
+  salesforce: inQuery("token"),
+  strapi: bearer,
+  prismic: inBody("secret"),
+  datocms: basic,
+  cloudevents: bearer,
+  azure_event_grid_cloudevents: inQuery("code"),
+  eventbridge: bearer,
+  minio: bearer,
   gitlab: inHeader("X-Gitlab-Token"),
   telegram: inHeader("X-Telegram-Bot-Api-Secret-Token"),
   alertmanager: bearer,
   label_studio: inHeader("Authorization"),
   v7: inHeader("Authorization"),
   azure_event_grid: inQuery("code"),
-  microsoft_graph: (secret) => ({
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ value: [{ clientState: secret }, { clientState: secret }] }),
-  }),
+  microsoft_graph: (secret) => json({ value: [{ clientState: secret }, { clientState: secret }] }),
 };

@@ -52,6 +52,16 @@ const KEYS = [0, 1, 2];
 
 /** Bodies of providers that sign something inside. */
 const BODIES: Record<string, (value: string) => unknown> = {
+  adyen: (value) => ({
+    notificationItems: [{
+      NotificationRequestItem: {
+        pspReference: value,
+        amount: { value: 1130, currency: "EUR" },
+        success: "true",
+        additionalData: { hmacSignature: "" },
+      },
+    }],
+  }),
   mailgun: (value) => ({
     signature: { token: Buffer.from(value).toString("hex").padEnd(50, "0"), timestamp: "" },
     "event-data": { value },
@@ -107,6 +117,8 @@ function keySender(name: string): Sender {
   const pairs = KEYS.map(() =>
     scheme.algorithm === "ed25519"
       ? generateKeyPairSync("ed25519")
+      : scheme.algorithm === "rsa_sha256"
+      ? generateKeyPairSync("rsa", { modulusLength: 2048 })
       : generateKeyPairSync("ec", { namedCurve: "P-256" })
   );
   const shown = pairs.map(({ publicKey }) => {
@@ -130,6 +142,11 @@ function keySender(name: string): Sender {
   }));
 }
 
+/** Returns a body such as the provider sends. */
+export function bodyOf(preset: string, value: string): unknown {
+  return BODIES[preset]?.(value) ?? { value, id: "evt_1" };
+}
+
 function sender(
   name: string,
   scheme: Scheme,
@@ -146,7 +163,7 @@ function sender(
     settings,
     async send(value, { keys = [0], now_ms = NOW_MS, overrides = {} } = {}) {
       const own = keysOf(keys, overrides);
-      const body = BODIES[name]?.(value) ?? { value, id: "evt_1" };
+      const body = bodyOf(name, value);
       const { problems, ...signed } = await signRequest([own.settings], {
         url: URL_OF_TRIGGER,
         headers: { "content-type": "application/json" },

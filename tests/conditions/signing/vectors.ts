@@ -12,6 +12,8 @@ export interface Vector {
   source: string;
   settings: Record<string, unknown>;
   parts: RequestParts & { body: string };
+  /** What changes the body to one that is refused; any letter otherwise. */
+  change?: readonly [string | RegExp, string];
 }
 
 const standardVector = (prefix: string): RequestParts & { body: string } => ({
@@ -92,13 +94,13 @@ export const macVectors: Vector[] = [
     settings: { secrets: standardSecrets },
     parts: standardVector("webhook"),
   },
-  ...["openai", "render", "replicate"].map((preset) => ({
+  ...["etsy", "loops", "openai", "render", "replicate"].map((preset) => ({
     preset,
     source: "standard-webhooks, test vector of the libraries",
     settings: { secrets: standardSecrets },
     parts: standardVector("webhook"),
   })),
-  ...["incident_io"].map((preset) => ({
+  ...["brex", "clerk", "incident_io", "resend", "stytch"].map((preset) => ({
     preset,
     source: "docs.svix.com, how to verify manually",
     settings: { secrets: standardSecrets },
@@ -252,6 +254,57 @@ export const macVectors: Vector[] = [
       },
       body: '{"data": "value"}',
       receivedAt_ms: 1_698_796_800_000,
+    },
+  },
+  {
+    preset: "adyen",
+    source: "docs.adyen.com, verify HMAC signatures, the example",
+    settings: { secrets: ["44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056"] },
+    parts: {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        live: "false",
+        notificationItems: [{
+          NotificationRequestItem: {
+            pspReference: "7914073381342284",
+            merchantAccountCode: "TestMerchant",
+            merchantReference: "TestPayment-1407325143704",
+            amount: { value: 1130, currency: "EUR" },
+            eventCode: "AUTHORISATION",
+            success: "true",
+            additionalData: { hmacSignature: "coqCmt/IZ4E3CzPvMY8zTjQVL5hYJUiBRg8UU+iCWo0=" },
+          },
+        }],
+      }),
+    },
+    change: ["1130", "1131"],
+  },
+  {
+    preset: "mux",
+    source: "muxinc/mux-node-sdk tests/webhooks.test.ts",
+    settings: { secrets: ["SuperSecret123"] },
+    parts: {
+      headers: {
+        "mux-signature":
+          "t=1565125718,v1=854ece4c22acef7c66b57d4e504153bc512595e8e9c772ece2a68150548c19a7",
+      },
+      body: '{"test":"body"}',
+      receivedAt_ms: 1_565_125_718_000,
+    },
+  },
+  {
+    preset: "revolut",
+    source: "developer.revolut.com, verify the payload signature",
+    settings: { secrets: ["wsk_r59a4HfWVAKycbCaNO1RvgCJec02gRd8"] },
+    parts: {
+      headers: {
+        "Revolut-Request-Timestamp": "1683650202360",
+        "Revolut-Signature": "v1=bca326fb378d0da7f7c490ad584a8106bab9723d8d9cdd0d50b4c5b3be3837c0",
+      },
+      body: '{"data":{"id":"645a7696-22f3-aa47-9c74-cbae0449cc46","new_state":"completed",' +
+        '"old_state":"pending","request_id":"app_charges-9f5d5eb3-1e06-46c5-b1c0-3914763e0bcb"},' +
+        '"event":"TransactionStateChanged","timestamp":"2023-05-09T16:36:38.028960Z"}',
+      receivedAt_ms: 1_683_650_202_360,
     },
   },
   ...libraryMacs,

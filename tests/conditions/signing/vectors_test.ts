@@ -13,10 +13,10 @@ for (
     { kind: signature, vectors: signatureVectors },
   ]
 ) {
-  for (const { preset, source, settings, parts } of vectors) {
+  for (const { preset, source, settings, parts, change: [from, to] = [/[a-z]/, "_"] } of vectors) {
     Deno.test(`preset ${preset}: ${source}`, async () => {
       assertEquals(await checkOnce(kind, { preset, ...settings }, parts), undefined);
-      const changed = { ...parts, body: parts.body.replace(/[a-z]/, "_") };
+      const changed = { ...parts, body: parts.body.replace(from, to) };
       assertNotEquals(await checkOnce(kind, { preset, ...settings }, changed), undefined);
     });
   }

@@ -10,17 +10,25 @@ import type {
   SigningPreset,
   TokenPreset,
 } from "../preset.ts";
+import { chat } from "./chat.ts";
+import { cloud } from "./cloud.ts";
 import { code } from "./code.ts";
 import { commerce } from "./commerce.ts";
+import { content } from "./content.ts";
 import { delivery } from "./delivery.ts";
 import { development } from "./development.ts";
 import { documents } from "./documents.ts";
+import { email } from "./email.ts";
 import { handshakesAlone } from "./handshakes.ts";
+import { identity } from "./identity.ts";
 import { labelling } from "./labelling.ts";
 import { machineLearning } from "./machine_learning.ts";
 import { messaging } from "./messaging.ts";
 import { monitoring } from "./monitoring.ts";
+import { payments } from "./payments.ts";
+import { planning } from "./planning.ts";
 import { publicKeys } from "./public_keys.ts";
+import { shops } from "./shops.ts";
 import { standardKeys, standardSecrets } from "./standard.ts";
 import { tokens } from "./tokens.ts";
 
@@ -33,8 +41,16 @@ export const presetGroups: readonly PresetGroup[] = [
   { title: "Labelled data", hmac: labelling },
   machineLearning,
   monitoring,
+  cloud,
   { title: "Payments and shops", hmac: commerce },
+  payments,
+  shops,
   { title: "Messages", hmac: messaging },
+  chat,
+  email,
+  identity,
+  planning,
+  content,
   { title: "Files, forms and documents", hmac: documents },
   { title: "Public keys", signature: publicKeys },
   { title: "Tokens", static_token: tokens },

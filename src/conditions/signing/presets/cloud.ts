@@ -1,0 +1,82 @@
+/**
+ * Providers of clouds: events, queues and storage.
+ *
+ * @module
+ */
+import type { PresetGroup } from "../preset.ts";
+
+/** The rows. */
+export const cloud = {
+  title: "Clouds: events, queues and storage",
+  hmac: {
+    backblaze: {
+      title: "Backblaze B2",
+      source: "https://www.backblaze.com/docs/cloud-storage-event-notifications",
+      setup: "Open the bucket's Event Notifications > Add rule. Copy the signing secret.",
+      vector: "none published",
+      event: { in: "body", name: "/events/0/eventType" },
+      scheme: {
+        algorithm: "sha256",
+        header: "X-Bz-Event-Notification-Signature",
+        prefix: "v1=",
+        delivery_id: { in: "body", name: "/events/0/eventId" },
+      },
+    },
+    cloudflare_stream: {
+      title: "Cloudflare Stream",
+      source: "https://developers.cloudflare.com/stream/manage-video-library/using-webhooks/",
+      setup: "Name the URL by the API, and copy `secret` of the answer.",
+      vector: "none published",
+      event: { in: "body", name: "/status/state" },
+      scheme: {
+        algorithm: "sha256",
+        header: "Webhook-Signature",
+        list_separator: ",",
+        field_separator: "=",
+        field: "sig1",
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "signature", name: "time", format: "unix_s" },
+      },
+    },
+  },
+  static_token: {
+    cloudevents: {
+      title: "CloudEvents",
+      source: "https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md",
+      setup: "Give the sender the access token, which it sends as a bearer token.",
+      event: { in: "header", name: "ce-type" },
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
+      delivery_id: { in: "header", name: "ce-id" },
+    },
+    azure_event_grid_cloudevents: {
+      title: "Azure Event Grid, CloudEvents",
+      source:
+        "https://learn.microsoft.com/en-us/azure/event-grid/end-point-validation-cloud-events-schema",
+      setup:
+        "Create the event subscription with the schema Cloud Event and the endpoint Web Hook. Enter the URL with `?code=` and the secret at its end.",
+      note: "Asks the URL by OPTIONS first",
+      event: { in: "body", name: "type" },
+      token: { in: "query", name: "code" },
+      delivery_id: { in: "body", name: "id" },
+    },
+    eventbridge: {
+      title: "Amazon EventBridge, API destinations",
+      source:
+        "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-target-connection-auth.html",
+      setup:
+        "Create a connection with the authorization API Key, the name Authorization, and the value `Bearer SECRET`. Create an API destination with the URL and the connection.",
+      event: { in: "body", name: "detail-type" },
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
+      delivery_id: { in: "body", name: "id" },
+    },
+    minio: {
+      title: "MinIO, bucket notifications",
+      source: "https://github.com/minio/minio/blob/master/internal/event/target/webhook.go",
+      setup:
+        "Run `mc admin config set ALIAS notify_webhook:hooklaunch endpoint=URL auth_token=SECRET`. Then `mc event add`.",
+      note: "Asks the URL by HEAD whether it is there",
+      event: { in: "body", name: "EventName" },
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
+    },
+  },
+} as const satisfies PresetGroup;

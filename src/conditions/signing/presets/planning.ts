@@ -1,0 +1,149 @@
+/**
+ * Providers of issues, tables, customers and hiring.
+ *
+ * @module
+ */
+import type { PresetGroup } from "../preset.ts";
+
+/** The rows. */
+export const planning = {
+  title: "Issues, tables, customers and hiring",
+  hmac: {
+    confluence: {
+      title: "Confluence Data Center",
+      source: "https://confluence.atlassian.com/doc/managing-webhooks-1021225606.html",
+      setup: "Open General configuration > Webhooks > Create a webhook. Enter a secret.",
+      vector: "none published",
+      event: { in: "body", name: "event" },
+      scheme: { algorithm: "sha256", header: "X-Hub-Signature", prefix: "sha256=" },
+    },
+    clickup: {
+      title: "ClickUp",
+      source: "https://developer.clickup.com/docs/webhooksignature",
+      setup: "Create the webhook by the API, and copy `webhook.secret` of the answer.",
+      disablesEndpoints: true,
+      vector: "none published",
+      event: { in: "body", name: "event" },
+      scheme: { algorithm: "sha256", header: "X-Signature" },
+    },
+    asana: {
+      title: "Asana",
+      source: "https://developers.asana.com/docs/webhooks-guide",
+      setup:
+        "Create the webhook by the API. The secret is the header X-Hook-Secret of its first request.",
+      disablesEndpoints: true,
+      vector: "none published",
+      event: { in: "body", name: "/events/0/action" },
+      scheme: { algorithm: "sha256", header: "X-Hook-Signature" },
+    },
+    trello: {
+      title: "Trello",
+      source: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/",
+      setup: "Create the webhook by the API. The secret is the OAuth secret of the Power-Up.",
+      note: "Signs the URL as it is registered, and asks it by HEAD first",
+      disablesEndpoints: true,
+      vector: "none published",
+      event: { in: "body", name: "/action/type" },
+      scheme: {
+        algorithm: "sha1",
+        encoding: "base64",
+        header: "X-Trello-Webhook",
+        signed_content: "{body}{url}",
+        delivery_id: { in: "body", name: "/action/id" },
+      },
+    },
+    shortcut: {
+      title: "Shortcut",
+      source: "https://developer.shortcut.com/api/webhook/v1",
+      setup: "Open Settings > Integrations > Webhooks > Add. Enter a secret.",
+      vector: "none published",
+      scheme: {
+        algorithm: "sha256",
+        header: "Payload-Signature",
+        delivery_id: { in: "body", name: "id" },
+      },
+    },
+    airtable: {
+      title: "Airtable",
+      source: "https://airtable.com/developers/web/api/webhooks-overview",
+      setup: "Create the webhook by the API, and copy `macSecretBase64` of the answer.",
+      note: "Sends no data: read the changes by the API",
+      vector: "none published",
+      scheme: {
+        algorithm: "sha256",
+        header: "X-Airtable-Content-MAC",
+        prefix: "hmac-sha256=",
+        key_encoding: "base64",
+      },
+    },
+    smartsheet: {
+      title: "Smartsheet",
+      source: "https://developers.smartsheet.com/api/smartsheet/guides/webhooks",
+      setup: "Create the webhook by the API, and copy `sharedSecret` of the answer.",
+      note: "Asks for the header Smartsheet-Hook-Challenge in Smartsheet-Hook-Response",
+      vector: "none published",
+      event: { in: "body", name: "/events/0/eventType" },
+      scheme: {
+        algorithm: "sha256",
+        header: "Smartsheet-Hmac-SHA256",
+        delivery_id: { in: "body", name: "nonce" },
+      },
+    },
+    attio: {
+      title: "Attio",
+      source: "https://docs.attio.com/rest-api/guides/webhooks",
+      setup: "Create the webhook by the API, and copy `secret` of the answer.",
+      vector: "none published",
+      event: { in: "body", name: "/events/0/event_type" },
+      scheme: {
+        algorithm: "sha256",
+        header: ["Attio-Signature", "X-Attio-Signature"],
+        delivery_id: { in: "header", name: "Idempotency-Key" },
+      },
+    },
+    ashby: {
+      title: "Ashby",
+      source: "https://developers.ashbyhq.com/docs/authenticating-webhooks",
+      setup: "Open Admin > Integrations > Webhooks > New. Enter a secret token.",
+      vector: "none published",
+      event: { in: "body", name: "action" },
+      scheme: { algorithm: "sha256", header: "Ashby-Signature", prefix: "sha256=" },
+    },
+    cal_com: {
+      title: "Cal.com",
+      source: "https://cal.com/docs/developing/guides/automation/webhooks",
+      setup: "Open Settings > Developer > Webhooks > New. Enter a secret.",
+      vector: "none published",
+      event: { in: "body", name: "triggerEvent" },
+      scheme: { algorithm: "sha256", header: "X-Cal-Signature-256" },
+    },
+  },
+  static_token: {
+    figma: {
+      title: "Figma",
+      source: "https://developers.figma.com/docs/rest-api/webhooks-security/",
+      setup: "Create the webhook by the API, with a `passcode`.",
+      event: { in: "body", name: "event_type" },
+      token: { in: "body", name: "passcode" },
+    },
+    pipedrive: {
+      title: "Pipedrive",
+      source: "https://pipedrive.readme.io/docs/guide-for-webhooks-v2",
+      setup:
+        "Open Tools and integrations > Webhooks > Create. Enter the secret as the HTTP Auth password.",
+      event: { in: "body", name: "/meta/action" },
+      token: { in: "header", name: "Authorization", basic: {} },
+      delivery_id: { in: "body", name: "/meta/id" },
+    },
+    salesforce: {
+      title: "Salesforce, outbound messages",
+      source:
+        "https://developer.salesforce.com/docs/atlas.en-us.api.meta/api/sforce_api_om_outboundmessaging_understanding.htm",
+      setup:
+        "Open Setup > Outbound Messages > New. Enter the URL with `?token=` and the secret at its end.",
+      note:
+        "Signs nothing: the secret is a parameter of the URL. Sends XML, and sends again until the answer is XML with `<Ack>true</Ack>`",
+      token: { in: "query", name: "token" },
+    },
+  },
+} as const satisfies PresetGroup;

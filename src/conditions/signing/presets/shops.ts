@@ -1,0 +1,103 @@
+/**
+ * Providers of shops and shipping.
+ *
+ * @module
+ */
+import type { PresetGroup } from "../preset.ts";
+import { standardPreset } from "./standard.ts";
+
+/** The rows. */
+export const shops = {
+  title: "Shops and shipping",
+  hmac: {
+    squarespace: {
+      title: "Squarespace",
+      source: "https://developers.squarespace.com/commerce-apis/webhook-subscriptions-overview",
+      setup: "Create the webhook subscription by the API, and copy `secret` of the answer.",
+      vector: "none published",
+      event: { in: "body", name: "topic" },
+      scheme: {
+        algorithm: "sha256",
+        header: "Squarespace-Signature",
+        key_encoding: "hex",
+        delivery_id: { in: "body", name: "id" },
+      },
+    },
+    aftership: {
+      title: "AfterShip",
+      source: "https://www.aftership.com/docs/tracking/webhook/webhook-overview",
+      setup: "Open Settings > Notifications > Webhooks. Copy the webhook secret.",
+      vector: "none published",
+      event: { in: "body", name: "event" },
+      scheme: {
+        algorithm: "sha256",
+        encoding: "base64",
+        header: "aftership-hmac-sha256",
+        delivery_id: { in: "body", name: "event_id" },
+      },
+    },
+    shippo: {
+      title: "Shippo",
+      source: "https://docs.goshippo.com/docs/tracking/webhooksecurity/",
+      setup: "Open Settings > API > Webhooks. Ask Shippo for an HMAC secret.",
+      vector: "none published",
+      event: { in: "body", name: "event" },
+      scheme: {
+        algorithm: "sha256",
+        header: "Shippo-Auth-Signature",
+        list_separator: ",",
+        field_separator: "=",
+        field: "v1",
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "signature", name: "t", format: "unix_s" },
+      },
+    },
+    easypost: {
+      title: "EasyPost",
+      source: "https://github.com/EasyPost/easypost-node/blob/master/src/utils/util.js",
+      setup: "Open Account Settings > Webhooks > Add webhook. Enter a webhook secret.",
+      note: "The secret is of ASCII: others are signed in the form NFKD",
+      vector: "library",
+      event: { in: "body", name: "description" },
+      scheme: {
+        algorithm: "sha256",
+        header: "X-Hmac-Signature",
+        prefix: "hmac-sha256-hex=",
+        delivery_id: { in: "body", name: "id" },
+      },
+    },
+    lob: {
+      title: "Lob",
+      source: "https://docs.lob.com/#tag/Webhooks",
+      setup: "Open Webhooks > Create. Copy the secret of the webhook.",
+      vector: "none published",
+      event: { in: "body", name: "/event_type/id" },
+      scheme: {
+        algorithm: "sha256",
+        header: "Lob-Signature",
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "header", name: "Lob-Signature-Timestamp", format: "unix_ms" },
+        delivery_id: { in: "body", name: "id" },
+      },
+      unconfirmed: "that the timestamp is in milliseconds",
+    },
+    etsy: standardPreset({
+      title: "Etsy",
+      source: "https://developers.etsy.com/documentation/essentials/webhooks/",
+      setup: "Create the webhook in the app's settings, and copy the signing secret.",
+    }),
+  },
+  static_token: {
+    bigcommerce: {
+      title: "BigCommerce",
+      source: "https://developer.bigcommerce.com/docs/integrations/webhooks",
+      setup:
+        "Create the webhook by the API, with `headers` of `Authorization` and the value `Bearer SECRET`.",
+      note: "Signs nothing: the secret is a header that the webhook is given",
+      disablesEndpoints: true,
+      event: { in: "body", name: "scope" },
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
+      delivery_id: { in: "body", name: "hash" },
+    },
+  },
+} as const satisfies PresetGroup;
