@@ -75,11 +75,12 @@ export const handshakesSchema = z.array(handshakeSchema).max(HANDSHAKES_MAX).des
   "Answers to a provider that checks whether the URL is listening: they launch nothing",
 );
 
-/** Tells whether the handshakes of a preset compare with a secret, which the owner must set. */
+/** Tells whether the handshakes of a preset compare with a secret, or sign for anyone with one: the owner sets it. */
 export function needsSecret(preset: string): boolean {
   const rows = handshakePresets[preset]?.handshakes ?? [];
-  return rows.some(({ when }) =>
-    when !== undefined && compileHandshake(when, true).variables.has("secret")
+  return rows.some(({ when, verified, response }) =>
+    (when !== undefined && compileHandshake(when, true).variables.has("secret")) ||
+    (verified !== true && compileResponse(response).isSigning)
   );
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
+import { handshakesAlone } from "./handshakes.ts";
 
 /** The rows. */
 export const chat = {
@@ -14,6 +15,9 @@ export const chat = {
       source: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started",
       setup:
         "Open the app's Webhooks. Paste the URL, and enter a verify token. The secret is the app secret.",
+      note:
+        "Add `handshakes: [{ preset: whatsapp, secret: … }]` to the trigger, with the verify token",
+      handshakes: handshakesAlone.meta.handshakes,
       vector: "none published",
       event: { in: "body", name: "/entry/0/changes/0/field" },
       scheme: { algorithm: "sha256", header: "X-Hub-Signature-256", prefix: "sha256=" },
@@ -22,8 +26,16 @@ export const chat = {
       title: "X",
       source: "https://docs.x.com/x-api/webhooks/introduction",
       setup: "Register the URL by the API. The secret is the consumer secret of the app.",
-      note: "Asks the URL by GET for an HMAC of `crc_token`",
+      note: "Asks the URL for an HMAC: add `handshakes: [{ preset: x, secret: … }]` to the trigger",
       vector: "none published",
+      handshakes: [{
+        method: "GET",
+        when: "'crc_token' in query",
+        response: {
+          type: "json",
+          json: { response_token: "sha256={hmac_sha256_base64(secret, query.crc_token)}" },
+        },
+      }],
       scheme: {
         algorithm: "sha256",
         encoding: "base64",
@@ -35,8 +47,20 @@ export const chat = {
       title: "LinkedIn",
       source: "https://learn.microsoft.com/en-us/linkedin/shared/api-guide/webhook-validation",
       setup: "Open the app's Webhooks. The secret is the client secret.",
-      note: "Asks the URL by GET for an HMAC of `challengeCode`",
+      note:
+        "Asks the URL for an HMAC: add `handshakes: [{ preset: linkedin, secret: … }]` to the trigger",
       vector: "none published",
+      handshakes: [{
+        method: "GET",
+        when: "'challengeCode' in query",
+        response: {
+          type: "json",
+          json: {
+            challengeCode: "{query.challengeCode}",
+            challengeResponse: "{hmac_sha256_hex(secret, query.challengeCode)}",
+          },
+        },
+      }],
       scheme: {
         algorithm: "sha256",
         header: "X-LI-Signature",
@@ -219,6 +243,11 @@ export const chat = {
         "Open the app's Events & Callbacks. Set no encrypt key, and copy the verification token.",
       note: "Signs with a hash and no HMAC where an encrypt key is set, and then encrypts the body",
       event: { in: "body", name: "/header/event_type" },
+      handshakes: [{
+        method: "POST",
+        when: "body.type == 'url_verification'",
+        response: { type: "json", json: { challenge: "{body.challenge}" } },
+      }],
       token: { in: "body", name: "/header/token" },
       delivery_id: { in: "body", name: "/header/event_id" },
     },

@@ -4,6 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
+import { handshakesAlone } from "./handshakes.ts";
 
 /** The rows. */
 export const cloud = {
@@ -45,6 +46,7 @@ export const cloud = {
       source: "https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md",
       setup: "Give the sender the access token, which it sends as a bearer token.",
       event: { in: "header", name: "ce-type" },
+      handshakes: handshakesAlone.cloudevents.handshakes,
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
       delivery_id: { in: "header", name: "ce-id" },
     },
@@ -54,8 +56,8 @@ export const cloud = {
         "https://learn.microsoft.com/en-us/azure/event-grid/end-point-validation-cloud-events-schema",
       setup:
         "Create the event subscription with the schema Cloud Event and the endpoint Web Hook. Enter the URL with `?code=` and the secret at its end.",
-      note: "Asks the URL by OPTIONS first",
       event: { in: "body", name: "type" },
+      handshakes: handshakesAlone.cloudevents.handshakes,
       token: { in: "query", name: "code" },
       delivery_id: { in: "body", name: "id" },
     },
@@ -74,8 +76,8 @@ export const cloud = {
       source: "https://github.com/minio/minio/blob/master/internal/event/target/webhook.go",
       setup:
         "Run `mc admin config set ALIAS notify_webhook:hooklaunch endpoint=URL auth_token=SECRET`. Then `mc event add`.",
-      note: "Asks the URL by HEAD whether it is there",
       event: { in: "body", name: "EventName" },
+      handshakes: [{ method: "HEAD", response: { type: "text", text: "" } }],
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
     },
   },

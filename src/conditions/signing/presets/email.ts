@@ -18,6 +18,7 @@ export const email = {
       note:
         "Signs the URL as it is registered. The events are JSON in the form's field mandrill_events",
       vector: "none published",
+      handshakes: [{ method: "HEAD", response: { type: "text", text: "" } }],
       scheme: {
         algorithm: "sha1",
         encoding: "base64",
@@ -59,9 +60,9 @@ export const email = {
       title: "Nylas",
       source: "https://developer.nylas.com/docs/v3/notifications/",
       setup: "Open Notifications > Create webhook. Copy the webhook secret.",
-      note: "Asks the URL by GET for `challenge`",
       vector: "none published",
       event: { in: "body", name: "type" },
+      handshakes: [{ method: "GET", response: { type: "text", text: "{query.challenge}" } }],
       scheme: {
         algorithm: "sha256",
         header: "X-Nylas-Signature",
@@ -135,8 +136,9 @@ export const email = {
       source: "https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/",
       setup:
         "Open the audience's Settings > Webhooks > Create. Enter the URL with `?token=` and the secret at its end.",
-      note: "Signs nothing: the secret is a parameter of the URL. Asks the URL by GET first",
+      note: "Signs nothing: the secret is a parameter of the URL.",
       event: { in: "body", name: "type" },
+      handshakes: [{ method: "GET", response: { type: "text", text: "" } }],
       token: { in: "query", name: "token" },
     },
   },

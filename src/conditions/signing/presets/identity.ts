@@ -78,8 +78,14 @@ export const identity = {
       source: "https://developer.okta.com/docs/concepts/event-hooks/",
       setup:
         "Open Workflow > Event Hooks > Create. Enter the authentication field Authorization and the secret.",
-      note: "Asks the URL by GET for the header X-Okta-Verification-Challenge",
       event: { in: "body", name: "/data/events/0/eventType" },
+      handshakes: [{
+        method: "GET",
+        response: {
+          type: "json",
+          json: { verification: "{headers['x-okta-verification-challenge']}" },
+        },
+      }],
       token: { in: "header", name: "Authorization" },
       delivery_id: { in: "body", name: "eventId" },
     },

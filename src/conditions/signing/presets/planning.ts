@@ -29,21 +29,30 @@ export const planning = {
     asana: {
       title: "Asana",
       source: "https://developers.asana.com/docs/webhooks-guide",
-      setup:
-        "Create the webhook by the API. The secret is the header X-Hook-Secret of its first request.",
+      setup: "Create the webhook by the API. The secret is `X-Hook-Secret` of its answer.",
       disablesEndpoints: true,
       vector: "none published",
       event: { in: "body", name: "/events/0/action" },
+      handshakes: [{
+        method: "POST",
+        when: "'x-hook-secret' in headers",
+        response: {
+          type: "text",
+          text: "",
+          headers: { "X-Hook-Secret": "{headers['x-hook-secret']}" },
+        },
+      }],
       scheme: { algorithm: "sha256", header: "X-Hook-Signature" },
     },
     trello: {
       title: "Trello",
       source: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/",
       setup: "Create the webhook by the API. The secret is the OAuth secret of the Power-Up.",
-      note: "Signs the URL as it is registered, and asks it by HEAD first",
+      note: "Signs the URL as it is registered",
       disablesEndpoints: true,
       vector: "none published",
       event: { in: "body", name: "/action/type" },
+      handshakes: [{ method: "HEAD", response: { type: "text", text: "" } }],
       scheme: {
         algorithm: "sha1",
         encoding: "base64",
@@ -80,9 +89,17 @@ export const planning = {
       title: "Smartsheet",
       source: "https://developers.smartsheet.com/api/smartsheet/guides/webhooks",
       setup: "Create the webhook by the API, and copy `sharedSecret` of the answer.",
-      note: "Asks for the header Smartsheet-Hook-Challenge in Smartsheet-Hook-Response",
       vector: "none published",
       event: { in: "body", name: "/events/0/eventType" },
+      handshakes: [{
+        method: "POST",
+        when: "'smartsheet-hook-challenge' in headers",
+        response: {
+          type: "json",
+          json: { smartsheetHookResponse: "{headers['smartsheet-hook-challenge']}" },
+          headers: { "Smartsheet-Hook-Response": "{headers['smartsheet-hook-challenge']}" },
+        },
+      }],
       scheme: {
         algorithm: "sha256",
         header: "Smartsheet-Hmac-SHA256",
