@@ -229,23 +229,22 @@ export class Acceptor {
     const { triggerId, project, body, contentType, remoteIp, facts, deliveryId } = launch;
     const { replayOf, replayId } = launch;
     const now_ms = this.#clock.now();
-    return {
+    const payload: Run["payload"] = { size: body.length, sha256: hash("sha256", body) };
+    if (contentType !== undefined) payload.content_type = contentType;
+    const run: Run = {
       id: newId(now_ms),
       trigger_id: triggerId,
       project,
       status: "pending",
       created_at: new Date(now_ms).toISOString(),
       remote_ip: remoteIp,
-      ...(facts === undefined ? {} : { request: facts }),
-      ...(deliveryId === undefined ? {} : { delivery_id: deliveryId }),
-      payload: {
-        size: body.length,
-        sha256: hash("sha256", body),
-        ...(contentType === undefined ? {} : { content_type: contentType }),
-      },
+      payload,
       actions: [],
-      ...(replayOf === undefined ? {} : { replay_of: replayOf }),
-      ...(replayId === undefined ? {} : { replay_id: replayId }),
     };
+    if (facts !== undefined) run.request = facts;
+    if (deliveryId !== undefined) run.delivery_id = deliveryId;
+    if (replayOf !== undefined) run.replay_of = replayOf;
+    if (replayId !== undefined) run.replay_id = replayId;
+    return run;
   }
 }
