@@ -16,6 +16,7 @@ export interface Answer {
 const CONTENT_TYPES = {
   text: "text/plain; charset=utf-8",
   json: "application/json; charset=utf-8",
+  xml: "application/xml; charset=utf-8",
 } as const;
 
 /** The type of a body that owners write. */

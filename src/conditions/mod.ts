@@ -9,6 +9,7 @@ import { schemasOf } from "../platform/schema/schema.ts";
 import type { ConditionKind, ConditionSettings } from "./condition.ts";
 import { factsOf, type KnownCondition } from "./facts.ts";
 import { CONDITION_TYPES, KINDS } from "./kinds.ts";
+import type { Preset } from "./signing/preset.ts";
 
 const kinds = await Promise.all(CONDITION_TYPES.map((type) => KINDS[type]()));
 
@@ -69,6 +70,23 @@ export function conditionWarnings(
 /** Tells whether a condition proves who the sender is. */
 export function isAuthenticating({ type }: ConditionSettings): boolean {
   return conditionKinds.some((kind) => kind.type === type && kind.stage === "authentication");
+}
+
+/** The row of the provider that a condition names. */
+export interface NamedPreset {
+  /** The condition's place in the trigger. */
+  index: number;
+  name: string;
+  preset: Preset;
+}
+
+/** Returns the rows of the providers that conditions name. */
+export function presetsOf(conditions: readonly ConditionSettings[]): NamedPreset[] {
+  return conditions.map(withKind).flatMap(({ settings, kind }, index) => {
+    const preset = kind.preset?.(settings);
+    const name = "preset" in settings ? settings.preset : undefined;
+    return preset && typeof name === "string" ? [{ index, name, preset }] : [];
+  });
 }
 
 function withKind(settings: ConditionSettings): KnownCondition {

@@ -142,6 +142,6 @@ function warnOfDisabling({ presets, ignoresFiltered }: WarningFacts): string[] {
   if (provider === undefined || ignoresFiltered) return [];
   return [
     `${provider} disables an endpoint that answers with errors, and a filtered request is answered 400: ` +
-    "set filtered: { status: 200 } in the trigger",
+    "set refused: { filter: 200 } in the trigger",
   ];
 }

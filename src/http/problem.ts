@@ -50,9 +50,15 @@ export function problem(status: number, details: ProblemDetails = {}): Response 
   });
 }
 
-/** Makes the answer to a refused request: the same bytes whatever refused it, so that a sender learns nothing. */
-export function rejected(): Response {
-  return problem(STATUS_CODE.BadRequest, { title: "Request rejected" });
+/**
+ * Makes the answer to a refused request: the same bytes whatever refused it, so that a sender learns nothing, but
+ * for a status that its trigger sets.
+ */
+export function rejected(
+  status: number = STATUS_CODE.BadRequest,
+  headers: Record<string, string> = {},
+): Response {
+  return problem(status, { title: "Request rejected", headers });
 }
 
 /** Makes the answer to a method that a path does not have. */

@@ -17,15 +17,18 @@ export interface CheckName {
   index: number;
 }
 
+/** The cause of a refusal, where a trigger can set its status. */
+export type RefusalCause = "authentication" | "rate_limit" | "filter";
+
 /** A check before the body is read. */
 export interface HeadCheck extends CheckName {
+  cause?: RefusalCause;
   head(request: RequestHead): Refusal | undefined;
 }
 
 /** A check of the whole request; the one of deduplication also reads the delivery's id. */
 export interface BodyCheck extends CheckName {
-  /** It comes after all that prove the sender. */
-  isFilter?: true;
+  cause?: RefusalCause;
   look(request: LaunchRequest): Finding | Promise<Finding>;
 }
 

@@ -95,7 +95,7 @@ export async function diagnoseAccepted(
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const check of launch.withBody) {
-    if ("answer" in check || !check.isFilter) continue;
+    if ("answer" in check || check.cause !== "filter") continue;
     const found = await check.look(request);
     if (found === undefined || "delivery" in found) continue;
     const finding = refused({ ...placeOf(check), verdict: "failed", ...found });

@@ -26,6 +26,7 @@ import {
   type HandshakeStep,
   type HeadCheck,
   NO_CONDITION,
+  type RefusalCause,
 } from "./checks.ts";
 import { handshakeStep, noHandshakeCheck, tokenChecks } from "./handshake_checks.ts";
 
@@ -39,6 +40,8 @@ export interface Refused extends Refusal {
   condition: Refuser;
   /** The condition's place in the trigger, from 0; -1 for a check that is no condition. */
   index: number;
+  /** The cause, where the trigger can set the status of the answer. */
+  cause?: RefusalCause;
   /** Set when the request was refused before its body was read. */
   isBeforeBody?: true;
 }
@@ -80,7 +83,7 @@ export interface OrderParts {
 
 /** The result of all checks: a refusal, an answer to a handshake, or a pass. */
 export type Inspection =
-  | { refused: Refused; isFiltered?: true }
+  | { refused: Refused }
   | HandshakeReply
   | { passed: true; delivery?: Delivery };
 
@@ -105,7 +108,7 @@ export function launchOrder(parts: OrderParts): Order {
       ...ofStage(checks, "authentication"),
       ...ofStage(checks, "timestamp"),
       ...handshakeStep(handshakes.filter(({ row }) => row.verified)),
-      ...ofStage(checks, "filter").map((check) => ({ ...check, isFilter: true as const })),
+      ...ofStage(checks, "filter"),
       ...deliveryChecks(quotas),
     ],
     limits: limitsOf(quotas),
@@ -199,8 +202,7 @@ export async function inspectBody(
     const finding = look instanceof Promise ? await look : look;
     if (finding === undefined) continue;
     if (!("delivery" in finding)) {
-      const refused = refusedBy(check, finding);
-      return check.isFilter ? { refused, isFiltered: true } : { refused };
+      return { refused: refusedBy(check, finding) };
     }
     delivery = finding.delivery;
   }
@@ -230,7 +232,8 @@ export function refusedByQuota({ limits }: Order, { period, quota }: Quota): Ref
   );
   if (limit === undefined) throw new TypeError("No condition of the trigger sets this limit");
   const { condition, index } = limit;
-  return { condition, index, reason: describeExhausted({ period, quota }) };
+  const cause = "rate_limit";
+  return { condition, index, reason: describeExhausted({ period, quota }), cause };
 }
 
 /** Refuses run info by GET where requests are signed. */
@@ -246,10 +249,14 @@ function headChecks(
   { checks, bodyBytesMax }: { checks: readonly PreparedCondition[]; bodyBytesMax: number },
 ): HeadCheck[] {
   const size = tooLarge({ bodyBytesMax });
-  const conditions = checks.flatMap(({ type, index, beforeBody }) => {
+  const conditions = checks.flatMap(({ type, index, stage, beforeBody }) => {
     if (beforeBody === undefined) return [];
     const place = { condition: type, index };
-    return [{ ...place, head: (request: RequestHead) => checkHead(beforeBody, request, place) }];
+    return [{
+      ...place,
+      ...causeOf(stage),
+      head: (request: RequestHead) => checkHead(beforeBody, request, place),
+    }];
   });
   const isTooLong = ({ headers }: RequestHead) => (declaredLength(headers) ?? 0) > bodyBytesMax;
   return [
@@ -285,6 +292,7 @@ function ofStage(checks: readonly PreparedCondition[], stage: Stage): BodyCheck[
     .map(({ type, index, check }) => ({
       condition: type,
       index,
+      ...causeOf(stage),
       look: (request) => checkOne(check, request, { condition: type, index }),
     }));
 }
@@ -335,6 +343,10 @@ export function placeOf({ condition, index }: CheckName): CheckName {
   return { condition, index };
 }
 
-function refusedBy(check: CheckName, refusal: Refusal): Refused {
-  return { ...placeOf(check), ...refusal };
+function causeOf(stage: Stage): { cause?: RefusalCause } {
+  return stage === "authentication" || stage === "filter" ? { cause: stage } : {};
+}
+
+function refusedBy({ cause, ...check }: HeadCheck | BodyCheck, refusal: Refusal): Refused {
+  return { ...placeOf(check), ...refusal, ...(cause && { cause }) };
 }

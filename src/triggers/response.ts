@@ -4,30 +4,41 @@
  * @module
  */
 import { z } from "zod";
-import type { Answer } from "../conditions/answer.ts";
+import { type Answer, contentTypeOf } from "../conditions/answer.ts";
+import {
+  ANSWER_BYTES_MAX,
+  answerHeadersSchema,
+  answerJsonSchema,
+  answerStatusSchema,
+  contentTypeSchema,
+} from "../conditions/answer_schema.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 
 const PLACEHOLDER = "{run_id}";
 /** A text that looks like a placeholder. */
 const PLACEHOLDERS = /\{\s*[a-z][\w.:-]*\s*\}/gi;
-const RESPONSE_BYTES_MAX = 16 * 1024;
 
-const status = z.int().min(200).max(299).optional();
+const common = {
+  status: answerStatusSchema,
+  headers: answerHeadersSchema,
+  content_type: contentTypeSchema,
+};
 
 /** The settings of a trigger's response. */
 export const responseSchema = z.discriminatedUnion("type", [
   z.strictObject({
-    type: z.literal("text"),
-    text: z.string().max(RESPONSE_BYTES_MAX),
-    status,
-  }).superRefine(({ text }, context) => checkPlaceholders(text, ["text"], context)),
-  z.strictObject({
-    type: z.literal("json"),
-    json: z.json().refine((value) => JSON.stringify(value).length <= RESPONSE_BYTES_MAX, {
-      error: `Expected at most ${RESPONSE_BYTES_MAX} bytes of JSON`,
+    type: z.enum(["text", "xml"]),
+    text: z.string().max(ANSWER_BYTES_MAX),
+    ...common,
+  }).superRefine(({ text, headers }, context) => {
+    checkPlaceholders(text, ["text"], context);
+    checkPlaceholders(headers, ["headers"], context);
+  }),
+  z.strictObject({ type: z.literal("json"), json: answerJsonSchema, ...common })
+    .superRefine(({ json, headers }, context) => {
+      checkPlaceholders(json, ["json"], context);
+      checkPlaceholders(headers, ["headers"], context);
     }),
-    status,
-  }).superRefine(({ json }, context) => checkPlaceholders(json, ["json"], context)),
 ]);
 
 /** Refuses placeholders other than `{run_id}` in texts at any depth: they would be sent as they are. */
@@ -62,14 +73,19 @@ const DEFAULT_RESPONSE: ResponseSettings = { type: "json", json: { status: "acce
  * at any depth; keys are left alone.
  */
 export function prepareResponse(settings: ResponseSettings = DEFAULT_RESPONSE): Responder {
-  const status = settings.status ?? 200;
-  const contentType = settings.type === "text"
-    ? "text/plain; charset=utf-8"
-    : "application/json; charset=utf-8";
-  const parts = settings.type === "text"
-    ? settings.text.split(PLACEHOLDER)
-    : splitJson(settings.json);
-  return (runId) => ({ status, contentType, body: parts.join(runId) });
+  const { status = 200, headers = {} } = settings;
+  const answer = { status, contentType: settings.content_type ?? contentTypeOf(settings.type) };
+  const parts = settings.type === "json"
+    ? splitJson(settings.json)
+    : settings.text.split(PLACEHOLDER);
+  if (Object.keys(headers).length === 0) return (runId) => ({ ...answer, body: parts.join(runId) });
+  return (runId) => ({
+    ...answer,
+    body: parts.join(runId),
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, value.replaceAll(PLACEHOLDER, runId)]),
+    ),
+  });
 }
 
 /** Returns the text of a JSON value, cut at the placeholders in its string values. */

@@ -4,9 +4,9 @@
  * @module
  */
 import { conditionWarnings, isAuthenticating, reviewConditions } from "../conditions/mod.ts";
-import { needsSecret } from "../conditions/handshake/settings.ts";
-import { handshakePresets } from "../conditions/signing/presets/mod.ts";
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
+import { type AnswerSettings, needsWarnings } from "./needs.ts";
+import { refusalStatus } from "./refusal_status.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { variableWarnings } from "./variables.ts";
 
@@ -25,10 +25,16 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
 }
 
 /** Without a proof of the sender, anyone could learn from the answers what the filter looks for. */
-function reviewFiltered({ filtered, conditions }: TriggerSettings): Problem[] {
-  if (filtered === undefined || conditions.some(isAuthenticating)) return [];
+function reviewFiltered(trigger: TriggerSettings): Problem[] {
+  const { filtered, refused, conditions } = trigger;
+  const at = refused?.filter === undefined ? "/filtered" : "/refused/filter";
+  if (filtered !== undefined && refused?.filter !== undefined) {
+    return [{ pointer: at, detail: "Must not stand beside `filtered`, its older name" }];
+  }
+  const isTold = refusalStatus(trigger, "filter") < 300;
+  if (!isTold || conditions.some(isAuthenticating)) return [];
   const detail = "Expected a condition that proves the sender beside it, such as hmac: found none";
-  return [{ pointer: "/filtered", detail }];
+  return [{ pointer: at, detail }];
 }
 
 /** Refuses `verified` where no condition proves the sender: everybody has passed them. */
@@ -46,33 +52,27 @@ function reviewHandshakes({ handshakes = [], conditions }: TriggerSettings): Pro
  * @param env reads an environment variable of the service
  */
 export function triggerWarnings(
-  trigger: Pick<TriggerSettings, "conditions" | "filtered" | "handshakes">,
+  trigger: AnswerSettings,
   env: (name: string) => string | undefined,
 ): Problem[] {
-  const { conditions, filtered, handshakes } = trigger;
+  const { conditions, handshakes } = trigger;
   const warnings = [
-    ...prefixed("/conditions", warningsOf(conditions, filtered !== undefined)),
+    ...prefixed("/conditions", warningsOf(conditions, refusalStatus(trigger, "filter") < 300)),
     ...variableWarnings({ conditions, handshakes }, env),
-    ...secretHandshakeWarnings(conditions, handshakes),
+    ...needsWarningsOf(trigger),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
   const detail = "Nothing proves who the sender is: everyone who knows the URL can launch";
   return [...warnings, { pointer: "/conditions", detail }];
 }
 
-/** The secret of such a handshake is the owner's to set. */
-function secretHandshakeWarnings(
-  conditions: TriggerSettings["conditions"],
-  handshakes: TriggerSettings["handshakes"] = [],
-): Problem[] {
-  return conditions.flatMap((condition, index) => {
-    const preset = "preset" in condition ? condition.preset : undefined;
-    const isAnswered = handshakes.some((each) => each.preset === preset || each.method);
-    if (preset === undefined || isAnswered || !needsSecret(preset)) return [];
-    const detail = `${handshakePresets[preset]?.title} checks the URL with a secret of its own: ` +
-      `add handshakes: [{ preset: ${preset}, secret: "…" }]`;
-    return [{ pointer: `/conditions/${index}/preset`, detail }];
-  });
+function needsWarningsOf(trigger: AnswerSettings): Problem[] {
+  try {
+    return needsWarnings(trigger);
+  } catch {
+    // Told of the conditions already: a later version has stored a kind that this one does not know.
+    return [];
+  }
 }
 
 function warningsOf(

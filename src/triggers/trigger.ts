@@ -11,6 +11,7 @@ import { ID_PATTERN } from "../platform/ids.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { isKeepTime, KEEP_TIME_MAX, keepTime_ms } from "./keep_refused.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
+import { refusedSchema } from "./refused.ts";
 import { responseSchema } from "./response.ts";
 
 const CONDITIONS_MAX = 32;
@@ -45,10 +46,12 @@ export const triggerSchema = z.strictObject({
   handshakes: handshakesSchema.optional(),
   /** Run in this order; a later one runs even if an earlier one failed. */
   actions: z.array(actionSchema).min(1).max(ACTIONS_MAX),
-  /** The answer to a request that proves its sender and that a payload filter refuses; 400 by default. */
+  /** The older name of `refused.filter`. */
   filtered: z.strictObject({ status: z.int().min(200).max(299) }).describe(
-    "The answer to a request that proves its sender and that a payload filter refuses; 400 when absent",
+    "The older name of refused.filter",
   ).optional(),
+  /** The status of refusals by their cause; 400 by default. */
+  refused: refusedSchema.optional(),
   /** The time for which requests that are refused or filtered are kept as they came; none when absent. */
   keep_refused: keepRefusedSchema.optional(),
   /** The answer to an accepted request. */

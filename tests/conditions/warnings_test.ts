@@ -248,7 +248,7 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     warnings: {
       "/1/expression":
         `${provider} disables an endpoint that answers with errors, and a filtered request is ` +
-        "answered 400: set filtered: { status: 200 } in the trigger",
+        "answered 400: set refused: { filter: 200 } in the trigger",
     },
   })),
   {

@@ -123,7 +123,7 @@ const refused: { name: string; settings: unknown }[] = [
   { name: "no text", settings: { type: "text" } },
   { name: "no JSON", settings: { type: "json" } },
   { name: "text and JSON", settings: { type: "text", text: "x", json: {} } },
-  { name: "another type", settings: { type: "xml", text: "x" } },
+  { name: "another type", settings: { type: "html", text: "x" } },
   { name: "a text over 16 KiB", settings: { type: "text", text: "x".repeat(16_385) } },
   { name: "another placeholder", settings: { type: "text", text: "run {id}" } },
   { name: "a placeholder in capitals", settings: { type: "text", text: "{run_id} {RUN_ID}" } },

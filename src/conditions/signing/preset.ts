@@ -15,6 +15,15 @@ export interface Preset {
   readonly source: string;
   /** The provider disables an endpoint that answers with errors for some time, 4xx included. */
   readonly disablesEndpoints?: true;
+  /** The answers that the provider needs and that a trigger does not give by default. */
+  readonly needs?: {
+    readonly refused?: {
+      readonly authentication?: 401 | 403;
+      readonly rate_limit?: 429 | 503;
+      readonly filter?: number;
+    };
+    readonly response?: { readonly status?: number; readonly content_type?: string };
+  };
   /** A fact that an owner must know beside the settings. */
   readonly note?: string;
   /** The steps at the provider, in short sentences. */

@@ -7,6 +7,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { Answer } from "../../conditions/answer.ts";
 import { UnavailableError } from "../../platform/errors.ts";
+import type { Quota } from "../../runs/rate_window.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
 import type { Delivery } from "../../runs/delivery_ids.ts";
 import { inspectHead, type Refused, refusedByQuota } from "../../triggers/order.ts";
@@ -22,6 +23,7 @@ import {
   noteUnavailable,
   refuse,
 } from "./refusal.ts";
+import { refusalStatus } from "../../triggers/refusal_status.ts";
 import { responseOf } from "./response.ts";
 import { intakeHandler, type SendersContext } from "./request_intake.ts";
 import { countDelivery, type Door } from "./door.ts";
@@ -64,8 +66,9 @@ async function answerLaunch(
     return await answerAnew(door, prepared, request);
   }
   if ("refused" in inspection) {
-    const { refused, isFiltered } = inspection;
-    return (isFiltered ? answerFiltered : refuse)(door, prepared, request, refused);
+    const { refused } = inspection;
+    const answer = refused.cause === "filter" ? answerFiltered : refuse;
+    return answer(door, prepared, request, refused);
   }
   if ("answer" in inspection) {
     noteHandshake(door, prepared, request, inspection);
@@ -80,6 +83,9 @@ async function answerLaunch(
   const isOutdated = "outdated" in acceptance ||
     !("run" in acceptance) && await isChanged(door, prepared);
   if (isOutdated) return await answerAnew(door, prepared, request);
+  if ("exhausted" in acceptance) {
+    return await answerExhausted(door, prepared, request, acceptance.exhausted);
+  }
   return answerTo(door, prepared, request, acceptance, delivery);
 }
 
@@ -124,8 +130,8 @@ function answerFiltered(
   request: IncomingRequest,
   refused: Refused,
 ): Response {
-  const { filtered } = prepared.trigger;
-  const answer = filtered ? responseOf({ ...IGNORED, status: filtered.status }) : rejected();
+  const status = refusalStatus(prepared.trigger, "filter");
+  const answer = status < 300 ? responseOf({ ...IGNORED, status }) : rejected(status);
   noteRefusal(door, prepared, request, { refused, outcome: "filtered", status: answer.status });
   return answer;
 }
@@ -189,17 +195,31 @@ function launchOf(
   };
 }
 
+/** Answers a launch over a rate limit. Where the trigger has a status for it, the sender learns when there is room. */
+async function answerExhausted(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: IncomingRequest,
+  exhausted: Quota,
+): Promise<Response> {
+  const { trigger, quotas } = prepared;
+  const answer = refuse(door, prepared, request, refusedByQuota(prepared.launch, exhausted));
+  if (answer.status === STATUS_CODE.BadRequest) return answer;
+  const now_ms = door.clock.now();
+  const left = await door.databaseDeadline.read(door.acceptor.left(trigger.id, quotas));
+  const room_ms = left.filter(({ left }) => left === 0).map(({ more_ms = now_ms }) => more_ms);
+  const wait_s = Math.ceil((Math.max(now_ms, ...room_ms) - now_ms) / 1_000);
+  answer.headers.set("retry-after", String(Math.max(1, wait_s)));
+  return answer;
+}
+
 function answerTo(
   door: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
-  acceptance: Exclude<Acceptance, { outdated: true }>,
+  acceptance: Exclude<Acceptance, { outdated: true } | { exhausted: Quota }>,
   delivery: Delivery | undefined,
 ): Response {
-  if ("exhausted" in acceptance) {
-    const refused = refusedByQuota(prepared.launch, acceptance.exhausted);
-    return refuse(door, prepared, request, refused);
-  }
   const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
   log.debug("Run {run_id} of trigger {trigger}: {outcome}", {
     run_id: runId,

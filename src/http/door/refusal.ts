@@ -19,6 +19,7 @@ import {
 } from "../../triggers/order.ts";
 import { type NoRunOutcome, shownId } from "../../store/records/trigger_log_entries.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import { refusalStatus } from "../../triggers/refusal_status.ts";
 import { type EndOfChecks, knownVerdicts } from "../../triggers/verdicts.ts";
 import { PART_BYTES_MIN } from "../body_stream.ts";
 import { NOT_READ_ON, problem, rejected } from "../problem.ts";
@@ -38,6 +39,8 @@ export const TOO_MANY_PARTS: Refused = {
   reason: "The body comes in too many short parts",
   expected: `chunks of ${PART_BYTES_MIN} bytes or more`,
 };
+
+const CHALLENGE = { "www-authenticate": "Webhook" };
 
 /** Stands for a check that is no condition, such as a handshake. */
 const UNKNOWN_CHECK: CheckName = { condition: "overload", index: NO_CONDITION };
@@ -92,9 +95,17 @@ export function refuse(
 ): Response {
   const answer = refused.condition === "body_size"
     ? problem(STATUS_CODE.ContentTooLarge, { headers: NOT_READ_ON })
-    : rejected();
+    : refusalOf(prepared, refused);
   noteRefusal(door, prepared, request, { refused, status: answer.status });
   return answer;
+}
+
+/** Makes the answer to a refusal. */
+function refusalOf({ trigger }: PreparedTrigger, { cause }: Refused): Response {
+  const status = refusalStatus(trigger, cause);
+  // RFC 9110 section 15.5.2 asks for a challenge, of which no provider has a scheme.
+  const headers = status === STATUS_CODE.Unauthorized ? CHALLENGE : {};
+  return rejected(status, headers);
 }
 
 /** Writes a refusal into the trigger log. */
@@ -132,7 +143,7 @@ function addRefusal(
   const { id } = prepared.trigger;
   if (request.isDelivery) countDelivery(door, id, outcome);
   if (!triggerLog.hasRoom(id, outcome)) return;
-  const { index, isBeforeBody: _isBeforeBody, ...rest } = refused;
+  const { index, isBeforeBody: _isBeforeBody, cause: _cause, ...rest } = refused;
   const entry = {
     kind: "refused",
     outcome,

@@ -86,6 +86,15 @@ function tokenRow(name: string, preset: TokenPreset): string[] {
   ];
 }
 
+/** Writes the answers that a provider needs as settings of a trigger. */
+function needsText({ refused, response }: NonNullable<Preset["needs"]>): string {
+  const written = (name: string, values: object = {}) => {
+    const fields = Object.entries(values).map(([key, value]) => `${key}: ${value}`).join(", ");
+    return fields === "" ? [] : [`\`${name}: { ${fields} }\``];
+  };
+  return [...written("refused", refused), ...written("response", response)].join(" and ");
+}
+
 function handshakeRow(name: string, preset: Preset): string[] {
   const methods = (preset.handshakes ?? []).map(({ method }) => method).join(", ");
   return [
@@ -101,10 +110,11 @@ function providerText({ title, source }: Preset): string {
 }
 
 /** The steps at the provider and what else its owner must know, as an item of a list. */
-function factsOf({ title, setup, note, handshakes, unconfirmed }: Preset): string[] {
+function factsOf({ title, setup, note, needs, handshakes, unconfirmed }: Preset): string[] {
   const sentences = [
     setup,
     note,
+    needs && `Needs ${needsText(needs)}`,
     handshakes && "Its handshake is answered",
     unconfirmed && `Not confirmed by the provider: ${unconfirmed}`,
   ].filter((text) => text !== undefined).map((text) => text.replace(/\.?$/, "."));

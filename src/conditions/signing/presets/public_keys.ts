@@ -5,10 +5,8 @@
  */
 import type { SigningPreset } from "../preset.ts";
 
-// Discord tries a wrong signature when the URL is set, and expects 401. Every refusal here is 400, which
-// Discord does not accept: a proxy must change the status.
-const DISCORD_NOTE =
-  "Expects 401 for a wrong signature when the URL is set: a proxy must change the 400";
+/** Discord tries a wrong signature when the URL is set. */
+const DISCORD_NEEDS = { refused: { authentication: 401 } } as const;
 
 /** The scheme of everything that Discord sends. */
 const discordScheme = {
@@ -25,7 +23,7 @@ export const publicKeys = {
   discord: {
     title: "Discord, interactions",
     source: "https://discord.com/developers/docs/interactions/overview",
-    note: DISCORD_NOTE,
+    needs: DISCORD_NEEDS,
     scheme: { ...discordScheme, delivery_id: { in: "body", name: "id" } },
     handshakes: [{
       method: "POST",
@@ -38,7 +36,7 @@ export const publicKeys = {
   discord_events: {
     title: "Discord, webhook events",
     source: "https://discord.com/developers/docs/events/webhook-events",
-    note: `${DISCORD_NOTE}. Expects 204 for an event: give the trigger's response that status`,
+    needs: { ...DISCORD_NEEDS, response: { status: 204 } },
     scheme: discordScheme,
     handshakes: [{
       method: "POST",
