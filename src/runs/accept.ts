@@ -10,6 +10,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Quota, QuotaLeft } from "./rate_window.ts";
 import { UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
+import { asUnavailable } from "../store/commit/committer.ts";
 import { UndecidedError } from "../store/commit/commit_chain.ts";
 import { needsUpload, removeUpload, uploadPayload } from "../store/records/payloads.ts";
 import { newPending, type Run } from "../store/records/runs.ts";
@@ -161,7 +162,10 @@ export class Acceptor {
   #acceptOnce(launch: Launch, claim?: Claim): Promise<Acceptance> {
     const { triggerId, quotas, body } = launch;
     if (!this.#quotas.isLoaded(triggerId, quotas)) {
-      return this.#quotas.load(triggerId, quotas).then(() => this.#acceptOnce(launch, claim));
+      const loading = this.#quotas.load(triggerId, quotas);
+      return loading.then(() => this.#acceptOnce(launch, claim), (error) => {
+        throw asUnavailable(error);
+      });
     }
     const run = this.#newRun(launch);
     return needsUpload(body.length)

@@ -8,6 +8,7 @@
 import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
 import type { Write } from "../store/commit/change.ts";
+import { asUnavailable } from "../store/commit/committer.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../store/commit/instances.ts";
 import {
   deliveryWrite,
@@ -109,7 +110,7 @@ export class Deliveries {
       };
     } catch (error) {
       settle(undefined);
-      throw error;
+      throw asUnavailable(error);
     }
   }
 

@@ -85,7 +85,7 @@ export class History {
   }
 
   #attemptFindings(attempt: Attempt, runs: readonly Run[]): string[] {
-    const { name, outcome, runId, hasLeft, delivery, process } = attempt;
+    const { name, outcome, runId, hasLeft, isUndecided, delivery, process } = attempt;
     if (runs.length > 1) return [`launch ${name} made ${runs.length} runs`];
     const [run] = runs;
     if (outcome === "failed") return [`launch ${name} failed: ${attempt.error}`];
@@ -100,8 +100,9 @@ export class History {
       if (made === undefined) return [`launch ${name} repeats run ${runId}, which is not there`];
       if (delivery === undefined) return [`launch ${name} has no id, and is a repeat`];
     }
-    // A withdrawal is lost when the process dies before its commit.
+    // A withdrawal is lost when the process dies before its commit, and comes too late once the run is claimed.
     const mayBeStored = outcome === "accepted" || outcome === "cut off" ||
+      outcome === "unavailable" && isUndecided === true ||
       outcome === "unavailable" && hasLeft && (process.isDead || this.#world.isRemote);
     return run && !mayBeStored ? [`launch ${name} is ${outcome}, and made run ${run.id}`] : [];
   }

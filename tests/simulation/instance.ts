@@ -94,10 +94,11 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
     await worker.start();
   };
   const { shared } = store;
+  let isStopping = false;
   if (shared === undefined) await work();
   else {
     shared.instances.onAccepted = () => worker.claim();
-    lead(store, "the simulation").then(work).catch(() => process.kill());
+    lead(store, "the simulation").then(work).catch(() => isStopping || process.kill());
   }
   store.queue?.listen({
     committer: store.committer,
@@ -116,6 +117,7 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
     },
     acceptor: new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) }),
     async stop() {
+      isStopping = true;
       await worker.close(STOP_MS);
       await engines.close(0);
       await pipelines.close();

@@ -49,20 +49,36 @@ const launch = fc.record({
   leaves_ms: fc.oneof(
     { weight: 5, arbitrary: fc.constant(null) },
     { weight: 1, arbitrary: fc.nat(40) },
+    { weight: 1, arbitrary: fc.nat(3_000) },
   ),
 });
 
 /** One launch of a plan. */
 export type PlannedLaunch = typeof launch extends fc.Arbitrary<infer T> ? T : never;
 
+/**
+ * How a call of a remote database ends: well; with an error, not executed, or executed; or with an error, and a
+ * commit arrives later.
+ */
+export type CallEnd = "ok" | "none" | "lost" | "late";
+
 const fault = fc.record({
   /** Before which call or step of the clock it happens. */
   step: fc.nat(450),
-  kind: fc.constantFrom("crash", "crash", "stop", "freeze", "commit"),
+  kind: fc.constantFrom("crash", "crash", "stop", "freeze", "commit", "outage", "outage"),
   /** The process that it happens to, among those that are there. */
   process: fc.nat(2),
   /** The commits that fail, or whose answers are lost. */
   commits: fc.integer({ min: 1, max: 3 }),
+  /** How the next calls end in an outage, one after the other. */
+  ends: fc.array(fc.constantFrom<CallEnd[]>("ok", "none", "lost", "late"), {
+    minLength: 2,
+    maxLength: 6,
+  }),
+  /** True where these are the calls of one lane alone. */
+  isOfLane: fc.boolean(),
+  /** The time after which late commits arrive. */
+  late_ms: fc.constantFrom(1, 100, 1_500, 8_000),
   /** The time that a process is frozen, or until it is started again. */
   time_ms: fc.constantFrom(10, 300, 2_000, 20_000),
 });

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { UnavailableError } from "../../src/platform/errors.ts";
+import { messageOf, UnavailableError } from "../../src/platform/errors.ts";
+import { UndecidedError } from "../../src/store/commit/commit_chain.ts";
 import type { Instance } from "./instance.ts";
 import { type PlannedLaunch, type SimTrigger, TRIGGERS } from "./plan.ts";
 import type { SimProcess, World } from "./world.ts";
@@ -30,6 +31,8 @@ export interface Attempt {
    * left.
    */
   outcome?: "accepted" | "kept" | "repeat" | "exhausted" | "unavailable" | "cut off" | "failed";
+  /** True when the process stopped, or was taken for gone, before it knew whether the launch was stored. */
+  isUndecided?: boolean;
   /** The run that the sender was told of. */
   runId?: string;
   error?: unknown;
@@ -108,6 +111,7 @@ export class Senders {
     } catch (error) {
       attempt.outcome ??= error instanceof UnavailableError ? "unavailable" : "failed";
       attempt.error = error;
+      attempt.isUndecided = error instanceof UndecidedError || /for gone/.test(messageOf(error));
     }
   }
 

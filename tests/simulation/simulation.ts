@@ -54,7 +54,8 @@ export async function simulate(
   service.recover();
   await world.calm();
   let rests = 0;
-  while (!(senders.areDone && history.isOver) && rests++ < RESTS_MAX) await world.rest();
+  const isOver = () => senders.areDone && history.isOver && world.late === 0;
+  while (!isOver() && rests++ < RESTS_MAX) await world.rest();
   const executed = service.cluster.executions;
   const findings = history.findings(senders.attempts, executed);
   if (rests > RESTS_MAX) findings.push("not everything has ended");
@@ -97,11 +98,12 @@ class Service {
   }
 
   /** Lets a fault happen. */
-  suffer({ kind, process: index, commits, time_ms }: PlannedFault): void {
+  suffer({ kind, process: index, commits, time_ms, ...outage }: PlannedFault): void {
     const process = this.#processes[index % this.#processes.length];
     if (process === undefined) return;
     if (kind === "crash") process.kill();
     if (kind === "freeze") process.freeze(time_ms);
+    if (kind === "outage") process.outage = { ...outage, ends: [...outage.ends] };
     if (kind === "commit") {
       process.failing += commits;
       process.losing += commits;
@@ -118,6 +120,7 @@ class Service {
   recover(): void {
     for (const process of this.#processes) {
       process.failing = process.losing = 0;
+      process.outage = undefined;
       process.thaw();
     }
   }

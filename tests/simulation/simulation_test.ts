@@ -19,8 +19,9 @@ Deno.test("simulation: a seed gives the same schedules again", async () => {
 const DEFECTS: readonly [Defect, RegExp][] = [
   ["lost undo", /was refused though there was room/],
   ["window not restored", /more than \d+ launches in \d+ s/],
-  ["unchecked commit", /executions complete|was stored twice|is pending|began again/],
+  ["unchecked commit", /made run|executions complete|was stored twice|is pending|began again/],
   ["unchecked ledger", /launched twice|more than \d+ launches/],
+  ["commits that are not fenced off", /is unavailable, and made run/],
 ];
 
 for (const [defect, finding] of DEFECTS) {

@@ -8,6 +8,7 @@ import type fc from "fast-check";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../src/platform/clock.ts";
 import { MemoryDatabase, MemoryKv, type SentCommit } from "./memory_kv.ts";
+import type { PlannedFault } from "./plan.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
 /** The time that a call of the database takes. */
@@ -23,8 +24,16 @@ interface Timer {
   call(): void;
 }
 
+/** What is read and checked by commits, by which an instance learns what is stored. */
+const COMMITTING = /^(lane|meta\/owner|instance|claimed|ledger)\b/;
+
 /** Deliberate defects: a simulation must find each of them. */
-export type Defect = "lost undo" | "window not restored" | "unchecked commit" | "unchecked ledger";
+export type Defect =
+  | "lost undo"
+  | "window not restored"
+  | "unchecked commit"
+  | "unchecked ledger"
+  | "commits that are not fenced off";
 
 /** Waits until all code that can run without a scheduled call has run. */
 export async function settled(): Promise<void> {
@@ -42,6 +51,8 @@ export class World {
   /** Messages of the queue that no process has received. */
   readonly messages: unknown[] = [];
   now_ms = START_MS;
+  /** Number of commits that will arrive late. */
+  late = 0;
   #isCalm = false;
 
   constructor(
@@ -124,6 +135,8 @@ export class SimProcess {
   failing = 0;
   /** The answers of the next commits are lost, so they are sent again. */
   losing = 0;
+  /** How the next calls end by which it commits. */
+  outage: (Pick<PlannedFault, "isOfLane" | "late_ms" | "ends"> & { lane?: string }) | undefined;
   readonly #died = Promise.withResolvers<void>();
   readonly #stopListening = Promise.withResolvers<void>();
   #isDead = false;
@@ -186,6 +199,11 @@ export class SimProcess {
       await this.world.turn(`${this.name} ${label}`);
       // A file is read by the process itself.
       if (!isRemote) await this.gate();
+      else if (this.#endOf([label.replace(/^get /, "")]) !== "ok") {
+        await this.world.turn(`${this.name} ${label}: error`);
+        await this.gate();
+        throw new TypeError("the connection broke");
+      }
       const result = execute();
       this.world.now_ms += CALL_MS;
       await this.world.turn(`${this.name} ${label}: answer`);
@@ -200,6 +218,16 @@ export class SimProcess {
       listenQueue: (handler: (message: unknown) => Promise<void>) => this.#listen(handler),
       close: () => this.#stopListening.resolve(),
     }).kv;
+  }
+
+  /** How a call ends that reads or checks these keys. */
+  #endOf(keys: readonly string[]): PlannedFault["ends"][number] {
+    const { outage } = this;
+    const lane = keys.find((key) => key.startsWith("lane/"));
+    if (outage === undefined || !keys.some((key) => COMMITTING.test(key))) return "ok";
+    if (outage.isOfLane && lane === undefined) return "ok";
+    if (outage.isOfLane && lane !== (outage.lane ??= lane ?? "")) return "ok";
+    return outage.ends.shift() ?? "ok";
   }
 
   #commitToFile(commit: SentCommit): () => Deno.KvCommitResult | Deno.KvCommitError {
@@ -226,6 +254,12 @@ export class SimProcess {
     const sent = { ...commit, checks: commit.checks.filter(isChecked) };
     for (;;) {
       await world.turn(`${this.name} commit`);
+      const end = this.#endOf(commit.checks.map(({ key }) => key.join("/")));
+      if (end !== "ok") return await this.#fail(sent, end);
+      if (world.defect === "commits that are not fenced off" && isFencing(commit)) {
+        const versionstamp = commit.checks[0]?.versionstamp ?? "";
+        return { ok: true, versionstamp };
+      }
       const result = world.database.commit(sent);
       world.now_ms += CALL_MS;
       const isLost = this.losing > 0;
@@ -239,6 +273,25 @@ export class SimProcess {
     }
   }
 
+  /** Ends a commit with an error. It is stored before, later, or not at all. */
+  async #fail(commit: SentCommit, end: "none" | "lost" | "late"): Promise<never> {
+    const { world, outage: { late_ms } = { late_ms: 0 } } = this;
+    if (end === "lost") world.database.commit(commit);
+    if (end === "late") {
+      world.late++;
+      world.after(late_ms, () => {
+        void world.turn(`${this.name} late commit`).then(() => {
+          world.late--;
+          world.database.commit(commit);
+        });
+      });
+    }
+    world.now_ms += CALL_MS;
+    await world.turn(`${this.name} commit: error`);
+    await this.gate();
+    throw new TypeError("the connection broke");
+  }
+
   async #listen(handler: (message: unknown) => Promise<void>): Promise<void> {
     this.#onMessage = handler;
     this.world.after(MESSAGE_MS, () => this.#deliver(), this);
@@ -250,4 +303,9 @@ export class SimProcess {
     if (this.#onMessage === undefined) return;
     for (const message of this.world.messages.splice(0)) void this.#onMessage(message);
   }
+}
+
+/** True for a commit that only changes the record of a lane, so that one before it is not stored any more. */
+function isFencing({ mutations }: SentCommit): boolean {
+  return mutations.length === 1 && mutations[0]?.key[0] === "lane";
 }

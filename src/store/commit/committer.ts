@@ -12,7 +12,6 @@ import { nextTick } from "node:process";
 import { type Clock, systemClock } from "../../platform/clock.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 import { BatchSize } from "./batch_size.ts";
-import { UndecidedError } from "./commit_chain.ts";
 import type { Change, Write } from "./change.ts";
 import type { DatabaseGuard } from "../file/database_guard.ts";
 import { WrittenKeys } from "./written_keys.ts";
@@ -391,9 +390,9 @@ export function isRefusedValue(error: unknown): boolean {
   );
 }
 
-/** Returns the error of a commit as its callers get it. */
+/** Returns the error of a commit, or of what is read before it, as its callers get it. */
 export function asUnavailable(error: unknown): Error {
-  if (error instanceof UndecidedError) return error;
+  if (error instanceof UnavailableError && error.message.startsWith("Cannot")) return error;
   if (isRefusedValue(error) && error instanceof Error) return error;
   return new UnavailableError(`Cannot store: ${messageOf(error)}`, 5, { cause: error });
 }
