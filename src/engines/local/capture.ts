@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { Clock } from "../../platform/clock.ts";
 import { CHUNK_BYTES_MAX, type LogRecord } from "../shared/log_format.ts";
 import { LogWriter } from "../shared/log_writer.ts";
@@ -15,7 +15,7 @@ import { type OnEvents, takeMetadata } from "../shared/metadata_search.ts";
 import { openWritten } from "./control_files.ts";
 import { StreamReader } from "./stream_reader.ts";
 import type { WorkFolder } from "./work_folder.ts";
-import { keptBytesMax } from "./wrapper.ts";
+import { keptBytesMax, RESERVED_BYTES } from "./wrapper.ts";
 
 const STREAMS = ["stdout", "stderr"] as const;
 /** The most bytes of a stream that one call of `pump` takes in, and the time after which it takes no more. */
@@ -98,7 +98,8 @@ export class Capture implements AsyncDisposable {
 
   /** True when some output is missing, so that nothing is known of the time of the last output. */
   get isCut(): boolean {
-    return this.#cut.size > 0;
+    // Some programs tell of a limit at their end alone.
+    return this.#cut.size > 0 || STREAMS.some((stream) => this.#readers[stream].isFull);
   }
 
   /**
@@ -168,7 +169,8 @@ export class Capture implements AsyncDisposable {
 
   async #logIfCut(stream: Stream): Promise<void> {
     if (this.#cut.has(stream)) return;
-    if (!existsSync(this.#folder.control(`${stream}.cut`))) return;
+    const mark = statSync(this.#folder.control(`${stream}.cut`), { throwIfNoEntry: false });
+    if (mark === undefined || mark.size === RESERVED_BYTES) return;
     this.#cut.add(stream);
     await this.logEvent(`Too much was printed to ${stream}: what comes from here on is left out`);
   }

@@ -73,6 +73,11 @@ export class StreamReader {
     return { content: content.length > 0 ? content : undefined, end: this.#position };
   }
 
+  /** True when it counts as ended: what comes behind is not read. */
+  get isFull(): boolean {
+    return this.#position >= this.#bytesMax;
+  }
+
   /** Closes the file. */
   close(): void {
     this.#file?.close();

@@ -56,37 +56,58 @@ identity_of() {
 }
 `;
 
-/**
- * A shell function that writes what it reads into the file `control/$1`, up to $2 blocks.
- */
-export const CAPTURE = `
-# Everything beyond the limit is read and dropped, so that the command is neither blocked nor ended by
-# a broken pipe. A full disk is treated alike. Where \`:\` cannot write, it ends the shell; \`true\` does not.
-capture() {
-  trap '' XFSZ
-  ulimit -f "$2"
-  cat >>"control/$1" || {
-    true >"control/$1.cut"
-    cat >/dev/null
-  }
-}
-`;
+/** The size of the mark of a cut stream $1 before the stream is cut. The mark has its room before a disk is full. */
+export const RESERVED_BYTES = 1;
+
+/** Reserves it. */
+export const RESERVE_CUT = `{ echo >"control/$1.cut"; } 2>/dev/null`;
+
+/** The time after which a wrapper that cannot do its work ends by itself. */
+const GIVE_UP_S = 24 * 60 * 60;
 
 /**
- * A shell function that leaves the exit code $1 in the file `control/$2`. The line break at its end says
- * that it is whole.
+ * Shell functions. `leave` leaves the exit code $1 in the file `control/$2`. The line break at its end says that it
+ * is whole. `go_on` waits for a moment; it is false when the wrapper is to end by itself.
  */
 export const LEAVE = `
+go_on() {
+  [ -e control ] && [ "$waited" -lt ${GIVE_UP_S} ] || return 1
+  pause=1
+  [ "$waited" -lt 60 ] || pause=10
+  sleep "$pause"
+  waited=$((waited + pause))
+}
+
 # On a full disk it waits for room, or else nobody would know how the command ended. What the command has
 # taken of its owner's rights to the folders is given back, and what it has put in the file's place is
 # removed: to write into a pipe would wait for a reader.
 leave() {
   if [ -e "control/$2" ] || [ -L "control/$2" ]; then rm -rf "control/$2"; fi
+  waited=0
   until { echo "$1" >"control/$2"; } 2>/dev/null; do
     chmod u+rwx "$PWD" "$PWD/control" 2>/dev/null
-    [ -e control ] || break
-    sleep 1
+    go_on || break
   done
+}
+`;
+
+/**
+ * A shell function that opens a pipe at the file descriptors $1, to read, and $2, to write. Most shells make a pipe
+ * for the text of a here-document, which saves a process. Else it has a name for a moment.
+ */
+const OPEN_PIPE = `
+open_pipe() {
+  eval "exec $1<<END
+
+END"
+  if [ -p "/proc/$$/fd/$1" ]; then
+    # It is empty without its text.
+    eval "read -r text <&$1; exec $2>/proc/$$/fd/$1"
+  else
+    mkfifo control/pipe || exit
+    eval "exec $2<>control/pipe $1<control/pipe $2>control/pipe"
+    rm control/pipe
+  fi
 }
 `;
 
@@ -105,34 +126,68 @@ set +C
 # Whatever ends the command must not end what captures its output and leaves its exit code.
 trap '' HUP INT TERM
 
-${CAPTURE}
 ${LEAVE}
-run() {
-  # Caught instead of ignored, the signals have their default action again for the command. The shell
-  # sees to a trap only after the command that it waits for.
-  trap : HUP INT
-  told=
-  trap told=yes TERM
+${OPEN_PIPE}
+# Beside this shell there is one process for each stream. \`tee\` reads on when its file takes no more, so that
+# the command is neither blocked nor ended by a broken pipe. What it says about that is the mark of a stream
+# that is cut.
+capture() {
+  ${RESERVE_CUT}
   (
-    # From here on what is sent to the session ends this shell, or the command that it becomes.
-    echo begun 2>/dev/null >>control/started
-    set -- "$1" "$PWD/control/command"
-    export TMPDIR="$PWD/tmp"
-    # The same folder, by a name that is short enough for sockets.
-    [ ! -d "/proc/$$/cwd/tmp" ] || TMPDIR="/proc/$$/cwd/tmp"
-    cd repository || exit 1
-    . ../control/environment
-    # With 9 also what prints elsewhere holds a pipe, and has its time to end when it is told to.
-    [ -z "$1" ] || exec "$1" -e "$2" 9>&1
-    exec "$2" 9>&1
-  )
-  leave "$?" exit_code
-  # What the command has left running ends too, or else holds the pipes and is killed by the service.
-  # What ends already is not told again: a second SIGTERM would break off what it does about the first.
-  [ -n "$told" ] || kill -TERM "-$$"
+    trap '' XFSZ
+    ulimit -f "$2"
+    mark=control/$1.cut
+    [ -f "$mark" ] || mark=/dev/null
+    exec tee -a "control/$1" <&"$3" >/dev/null 2>>"$mark" 3<&- 4>&- 5<&- 6>&-
+  ) &
 }
+open_pipe 3 4
+open_pipe 5 6
+capture stdout "$2" 3
+stdout=$!
+capture stderr "$2" 5
+stderr=$!
 
-# stderr goes through the inner pipe, and stdout past it through the outer one.
-{ run "$1" 2>&1 >&3 3>&- | capture stderr "$2" 3>&-; } 3>&1 | capture stdout "$2"
-kill -KILL "-$$"
+# Caught instead of ignored, the signals have their default action again for the command. The shell
+# sees to a trap only after the command that it waits for.
+trap : HUP INT
+told=
+trap told=yes TERM
+(
+  # From here on what is sent to the session ends this shell, or the command that it becomes.
+  echo begun 2>/dev/null >>control/started
+  set -- "$1" "$PWD/control/command"
+  export TMPDIR="$PWD/tmp"
+  # The same folder, by a name that is short enough for sockets.
+  [ ! -d "/proc/$$/cwd/tmp" ] || TMPDIR="/proc/$$/cwd/tmp"
+  cd repository || exit 1
+  . ../control/environment
+  # With 9 also what prints elsewhere holds a pipe, and has its time to end when it is told to.
+  [ -z "$1" ] || exec "$1" -e "$2" 9>&1
+  exec "$2" 9>&1
+) >&4 2>&6 3<&- 4>&- 5<&- 6>&-
+code=$?
+exec 3<&- 4>&- 5<&- 6>&-
+leave "$code" exit_code
+# What the command has left running ends too, or else holds the pipes and is killed by the service.
+# What ends already is not told again: a second SIGTERM would break off what it does about the first.
+trap '' HUP INT TERM
+[ -n "$told" ] || kill -TERM "-$$"
+
+has_ended() {
+  identity_of "$1"
+  [ -z "$identity" ]
+}
+# The service kills what still holds the pipes, if there is one.
+guard=
+if ! { has_ended "$stdout" && has_ended "$stderr"; }; then
+  {
+    waited=0
+    while go_on; do :; done
+    kill -KILL "-$$"
+  } >/dev/null 2>&1 &
+  guard=$!
+fi
+wait "$stdout" "$stderr"
+kill -KILL $guard "-$$"
 `;

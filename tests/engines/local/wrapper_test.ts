@@ -1,36 +1,138 @@
 /** The wrapper of an execution's command: what it leaves for the engine. */
 import { assertEquals } from "@std/assert";
-import { delay } from "@std/async/delay";
+import { existsSync } from "node:fs";
 import { readExitCode, readMark } from "../../../src/engines/local/control_files.ts";
 import { WorkFolder } from "../../../src/engines/local/work_folder.ts";
-import { wrapperArguments } from "../../../src/engines/local/wrapper.ts";
+import { RESERVED_BYTES, wrapperArguments } from "../../../src/engines/local/wrapper.ts";
 import { shell, unmount } from "../../faults/served.ts";
 import { has } from "../../needs.ts";
 import { temporaryFolder } from "../../surroundings.ts";
+import { until } from "../service.ts";
 
 /** What root may do anyway, this user may not. */
 const NOBODY = 65534;
+const STREAM_BYTES_MAX = 1 << 20;
 
-/**
- * Runs a command in the wrapper, in a work folder that is prepared in a folder.
- *
- * @param asNobody whether it runs, and has the folder, as another user where the tests run as root
- */
-async function run(root: string, command: string, { asNobody = false } = {}): Promise<WorkFolder> {
+interface RunOptions {
+  /** Whether it runs, and has the folder, as another user where the tests run as root. */
+  asNobody?: boolean;
+  /** The shell that becomes the wrapper. */
+  shell?: readonly string[];
+  /** A script that comes before the wrapper's. */
+  before?: string;
+}
+
+/** Runs a command in the wrapper, in a work folder that is prepared in a folder. */
+async function run(root: string, command: string, options?: RunOptions): Promise<WorkFolder> {
+  const { folder, wrapper } = await start(root, command, options);
+  await wrapper.status;
+  return folder;
+}
+
+async function start(
+  root: string,
+  command: string,
+  { asNobody = false, shell: becomes = ["sh"], before = "" }: RunOptions = {},
+): Promise<{ folder: WorkFolder; wrapper: Deno.ChildProcess }> {
   const folder = new WorkFolder(root, "e");
   for (const name of ["control", "repository", "outputs"]) {
     await Deno.mkdir(`${folder.path}/${name}`, { recursive: true });
   }
   await Deno.writeTextFile(folder.control("command"), command);
   await Deno.writeTextFile(`${folder.path}/control/environment`, "");
-  const args = ["sh", ...wrapperArguments({ shell: "/bin/sh", streamBytesMax: 1 << 20 })];
+  const [flag = "", script, ...words] = wrapperArguments({
+    shell: "/bin/sh",
+    streamBytesMax: STREAM_BYTES_MAX,
+  });
+  const args = ["-w", ...becomes, flag, `${before}${script}`, ...words];
   const isRoot = Deno.statSync(folder.path).uid === 0;
   const user = asNobody && isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   if ("uid" in user) await shell(`chmod 755 '${root}'; chown -R ${NOBODY} '${folder.path}'`);
-  const wrapper = new Deno.Command("setsid", { args: ["-w", ...args], cwd: folder.path, ...user });
-  await wrapper.output();
-  return folder;
+  const wrapper = new Deno.Command("setsid", {
+    args,
+    cwd: folder.path,
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+    ...user,
+  });
+  return { folder, wrapper: wrapper.spawn() };
 }
+
+/** The programs of a session. */
+async function programsOf(session: number): Promise<string[]> {
+  const programs = await shell(`ps -s ${session} -o comm=`);
+  return programs.trim().split("\n").sort();
+}
+
+/** Shells that may be `sh`. Bash before 5.1 makes no pipe for a here-document. */
+const SHELLS = [["sh"], ["bash", "--posix"], ["busybox", "sh"], [
+  "env",
+  "BASH_COMPAT=5.0",
+  "bash",
+  "--posix",
+]];
+
+for (const words of SHELLS) {
+  Deno.test({
+    name: `with ${words.join(" ")} as shell, both streams are kept up to the limit`,
+    ignore: words[0] === "busybox" && !has("busybox"),
+    async fn() {
+      await using folder = await temporaryFolder();
+      const command = `echo out; echo err >&2; head -c ${STREAM_BYTES_MAX} /dev/zero; exit 7`;
+      const left = await run(folder.path, command, { shell: words });
+      assertEquals(readExitCode(left)?.code, 7);
+      assertEquals(await Deno.readTextFile(left.control("stderr")), "err\n");
+      const { size } = await Deno.stat(left.control("stdout"));
+      assertEquals(size, STREAM_BYTES_MAX);
+      const marks = [left.control("stdout.cut"), left.control("stderr.cut")];
+      const isCut = marks.map((path) => Deno.statSync(path).size !== RESERVED_BYTES);
+      assertEquals(isCut, [true, false]);
+      assertEquals(existsSync(`${left.path}/control/pipe`), false);
+    },
+  });
+}
+
+Deno.test({
+  name: "beside a command there are three processes",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    await using temporary = await temporaryFolder();
+    const { folder, wrapper } = await start(temporary.path, "exec sleep 1000");
+    await until(() => readMark(folder)?.hasBegun === true);
+    const { pid = 0 } = readMark(folder) ?? {};
+    await until(async () => (await programsOf(pid)).includes("sleep"));
+    assertEquals(await programsOf(pid), ["sh", "sleep", "tee", "tee"]);
+    await shell(`kill -KILL -${pid}`);
+    await wrapper.status;
+  },
+});
+
+/** Makes time pass at once, and counts it in seconds. Leaves it near the end of a day. */
+const COUNT_TIME = `
+sleep() {
+  passed=$((passed + $1))
+  [ "$passed" -lt 86000 ] || echo "$passed" >../passed
+}
+`;
+
+Deno.test("a wrapper that cannot leave the exit code ends after a day", async () => {
+  await using folder = await temporaryFolder();
+  // Nothing removes what is in its place.
+  const before = `rm() { :; }\nchmod() { :; }\n${COUNT_TIME}`;
+  const left = await run(folder.path, "mkdir ../control/exit_code", { before });
+  assertEquals(readMark(left)?.hasBegun, true);
+  assertEquals(await Deno.readTextFile(`${folder.path}/passed`), "86400\n");
+});
+
+Deno.test("without a service, what a command leaves running is killed after a day", async () => {
+  await using folder = await temporaryFolder();
+  const command = "(trap '' TERM; exec sleep 1000) & echo said; exit 7";
+  const left = await run(folder.path, command, { before: COUNT_TIME });
+  assertEquals(readExitCode(left)?.code, 7);
+  assertEquals(await Deno.readTextFile(left.control("stdout")), "said\n");
+  assertEquals(await Deno.readTextFile(`${folder.path}/passed`), "86400\n");
+});
 
 Deno.test("every exit code is left as it is", async () => {
   await using folder = await temporaryFolder();
@@ -55,10 +157,13 @@ Deno.test({
     await using folder = await temporaryFolder();
     await shell(`mount -t tmpfs -o size=2m tmpfs '${folder.path}'`);
     try {
-      const left = run(folder.path, "cat /dev/zero >../outputs/all || exit 7");
-      await delay(500);
-      await Deno.remove(`${folder.path}/e/outputs/all`);
-      assertEquals(readExitCode(await left)?.code, 7);
+      const command = "cat /dev/zero >../outputs/all || { echo said; exit 7; }";
+      const { folder: left, wrapper } = await start(folder.path, command);
+      const size = () => Deno.stat(left.control("stdout.cut")).then(({ size }) => size, () => 0);
+      await until(async () => await size() > RESERVED_BYTES);
+      await Deno.remove(`${left.outputs}/all`);
+      await wrapper.status;
+      assertEquals(readExitCode(left)?.code, 7);
     } finally {
       await unmount(folder.path);
     }
@@ -87,12 +192,14 @@ Deno.test("a command that keeps the mark of its long output away is not broken o
   await using folder = await temporaryFolder();
   const left = await run(
     folder.path,
-    "mkdir ../control/stdout.cut; head -c 3000000 /dev/zero || exit 1; exit 7",
+    "rm ../control/stdout.cut; mkdir ../control/stdout.cut; head -c 3000000 /dev/zero || exit 1; exit 7",
   );
   assertEquals(readExitCode(left)?.code, 7);
 });
 
 Deno.test("a wrapper whose folder is gone does not wait for room", async () => {
   await using folder = await temporaryFolder();
-  await run(folder.path, `rm -r ${folder.path}/e; exit 7`);
+  const before = `sleep() { echo waited >'${folder.path}/waited'; exit; }\n`;
+  await run(folder.path, `rm -r ${folder.path}/e; exit 7`, { before });
+  assertEquals(existsSync(`${folder.path}/waited`), false);
 });

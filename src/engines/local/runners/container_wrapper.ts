@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { blocksOf, CAPTURE, LEAVE, MARK_IS_TAKEN } from "../wrapper.ts";
+import { blocksOf, LEAVE, MARK_IS_TAKEN, RESERVE_CUT } from "../wrapper.ts";
 
 interface ContainerWrapperOptions {
   /** True when the command names its own interpreter. */
@@ -21,6 +21,23 @@ export function containerWrapperArguments(
   const blocks = String(blocksOf(streamBytesMax));
   return ["-c", WRAPPER, "hooklaunch-execution", hasShebang ? "shebang" : "", blocks];
 }
+
+/**
+ * A shell function that writes what it reads into the file `control/$1`, up to $2 blocks.
+ */
+const CAPTURE = `
+# Everything beyond the limit is read and dropped, so that the command is neither blocked nor ended by
+# a broken pipe. A full disk is treated alike.
+capture() {
+  trap '' XFSZ
+  ulimit -f "$2"
+  ${RESERVE_CUT}
+  cat >>"control/$1" || {
+    echo cut >>"control/$1.cut"
+    cat >/dev/null
+  }
+}
+`;
 
 /**
  * Gives the files to the service's user, as the container knows it: to the one who owns what the container
