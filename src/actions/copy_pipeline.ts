@@ -22,9 +22,11 @@ import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
+import { commonFields } from "./values.ts";
 
 const schema = z.strictObject({
   type: z.literal("copy_pipeline"),
+  ...commonFields,
   /** The id of a pipeline of the same project, which is kept as long as the trigger names it. */
   source_pipeline: z.string().regex(ID_PATTERN, { error: "Expected the id of a pipeline" }),
   payload_input_name: payloadTargetSchema.optional(),

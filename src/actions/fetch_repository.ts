@@ -6,8 +6,9 @@
  */
 import { z } from "zod";
 import type { ActionContext, ActionKind } from "./action.ts";
+import { commonFields } from "./values.ts";
 
-const schema = z.strictObject({ type: z.literal("fetch_repository") });
+const schema = z.strictObject({ type: z.literal("fetch_repository"), ...commonFields });
 
 /** The kind `fetch_repository`. */
 export const fetchRepository = {

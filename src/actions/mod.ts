@@ -20,6 +20,7 @@ import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
+import { type EvaluateValues, withValues } from "./values.ts";
 
 /** The time limit of the checks of a trigger's actions together. */
 const CHECK_MS = 5_000;
@@ -36,6 +37,8 @@ export interface ActionServices
   extends Omit<ActionContext, "run" | "place" | "repeated" | "project" | "signal"> {
   /** The deadlines of actions. */
   deadlines: Deadlines;
+  /** Returns what evaluates expressions over the request of a run. */
+  valuesOf(of: Pick<WaitingRun, "run" | "body">): EvaluateValues;
 }
 
 /**
@@ -45,15 +48,26 @@ export interface ActionServices
  * @returns the outcomes, and the object of the last action, which is stored with the end of the run
  */
 export async function performActions(
-  { run, actions, repeated }: WaitingRun,
+  { run, actions, repeated, body }: WaitingRun,
   services: ActionServices,
   signal: AbortSignal,
 ): Promise<Performed> {
   const performed: Performed = { outcomes: [] };
   const projects = withOneSnapshot(services.projects);
-  for (const [place, settings] of actions.entries()) {
-    const outcome: ActionOutcome = { action: settings.type };
+  const evaluate = services.valuesOf({ run, ...(body && { body }) });
+  let stopped: string | undefined;
+  for (const [place, written] of actions.entries()) {
+    const outcome: ActionOutcome = { action: written.type };
+    performed.outcomes.push(outcome);
     try {
+      const ready = stopped === undefined
+        ? await withValues(written, evaluate)
+        : { skipped: stopped };
+      if ("skipped" in ready) {
+        outcome.skipped = ready.skipped.slice(0, 4_096);
+        continue;
+      }
+      const { settings } = ready;
       const at = { run, place, repeated };
       const isLast = place === actions.length - 1;
       const made = await inSpan(
@@ -66,8 +80,10 @@ export async function performActions(
     } catch (error) {
       outcome.error = messageOf(error).slice(0, 4_096);
       if (isShortage(error)) performed.isShort = true;
+      if (written.on_failure === "stop") {
+        stopped = `Action ${place} (${written.type}) failed, and its on_failure is stop`;
+      }
     }
-    performed.outcomes.push(outcome);
   }
   return performed;
 }

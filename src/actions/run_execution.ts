@@ -7,23 +7,32 @@ import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
 import { engineRefusals } from "../engines/mod.ts";
 import { ActionError, type Problem } from "../platform/errors.ts";
-import { pointer } from "../platform/schema/pointer.ts";
+import { pointerParts } from "../platform/schema/pointer.ts";
 import {
+  fileOfUrl,
   findStep,
+  type LaunchOptions,
   launchProblems,
   launchStep,
   type ProjectConfig,
   type Step,
 } from "../projects/mod.ts";
 import type { Project } from "../store/records/projects.ts";
-import { type Execution, executionWrites, getExecution } from "../store/records/executions.ts";
+import {
+  type Execution,
+  executionWrites,
+  getExecution,
+  type InputFile,
+} from "../store/records/executions.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
+import { commonFields, withAnyValues } from "./values.ts";
 
 const schema = z.strictObject({
   type: z.literal("run_execution"),
+  ...commonFields,
   /** The step's name in the project configuration file. */
   step: z.string().min(1).max(256),
   /** A branch, tag or hash of the repository. */
@@ -32,6 +41,10 @@ const schema = z.strictObject({
   payload_input_name: z.string().min(1).max(64).optional(),
   /** Values that replace the defaults of the step's parameters. */
   parameters: z.record(z.string().max(256), z.json()).default({}),
+  /** Values that replace the defaults of the step's environment variables, or are added to them. */
+  environment: z.record(z.string().min(1).max(256), z.string().max(65_536)).optional(),
+  /** The URLs of files that replace the default files of inputs, by the input's name. */
+  inputs: z.record(z.string().max(64), z.array(z.string().min(1).max(4_096)).max(1_000)).optional(),
   /** The execution's title; by default, the step's name. */
   title: z.string().min(1).max(256).optional(),
 });
@@ -70,19 +83,51 @@ function checkStep(settings: Settings, config: ProjectConfig, { engine }: Projec
   } catch (error) {
     return problemOf("/step", error);
   }
-  const { payload_input_name: input, parameters } = settings;
-  const inputs = input === undefined ? {} : { [input]: [ANY_PAYLOAD] };
+  const { payload_input_name: input } = settings;
   const refused = engineRefusals(engine, step).map((detail) => {
     return { pointer: "/step", detail: `Cannot run step "${step.name}": ${detail}` };
   });
-  const problems = launchProblems(step, { parameters, inputs }).map(({ pointer: at, detail }) => {
-    // An action brings only the payload, and no environment variables.
-    if (input !== undefined && at === pointer("inputs", input)) {
-      return { pointer: "/payload_input_name", detail };
-    }
-    return { pointer: at.startsWith("/parameters/") ? at : "/step", detail };
+  const parameters = withAnyValues(settings.parameters);
+  const launched = launchOptions(step, { ...settings, parameters }, ANY_PAYLOAD);
+  const problems = launchProblems(step, launched).map(({ pointer: at, detail }) => {
+    const [field = "", name = ""] = pointerParts(at);
+    if (field === "inputs" && name === input) return { pointer: "/payload_input_name", detail };
+    const isSet = field === "parameters" || Object.hasOwn(settings.inputs ?? {}, name);
+    return { pointer: isSet ? at : "/step", detail };
   });
   return [...problems, ...refused];
+}
+
+/** The values and files that an action brings. The payload comes behind other files of its input. */
+function launchOptions(
+  step: Step,
+  settings: Omit<Settings, "parameters"> & Pick<LaunchOptions, "parameters">,
+  payload: InputFile,
+): LaunchOptions {
+  const { parameters = {}, environment, payload_input_name: target } = settings;
+  const inputs: Record<string, InputFile[]> = {};
+  for (const [name, urls] of Object.entries(settings.inputs ?? {})) {
+    const keep = step.inputs.get(name)?.keepDirectories ?? "none";
+    inputs[name] = urls.map((url) => fileOfUrl(url, keep));
+  }
+  if (target !== undefined) inputs[target] = [...inputs[target] ?? [], payload];
+  return {
+    parameters,
+    inputs,
+    ...(environment !== undefined && { environment_variables: textsOf(environment) }),
+  };
+}
+
+/** A value of a variable may be a number, true or false, which a variable holds as text. */
+function textsOf(environment: Readonly<Record<string, unknown>>): Record<string, string> {
+  const texts = Object.entries(environment).map(([name, value]) => {
+    if (["string", "number", "boolean"].includes(typeof value)) return [name, String(value)];
+    const found = Array.isArray(value) ? "a list" : value === null ? "null" : "a map";
+    throw new ActionError(
+      `Cannot set the variable ${name}: expected a text, a number, true or false, found ${found}`,
+    );
+  });
+  return Object.fromEntries(texts);
 }
 
 async function newExecution(
@@ -92,14 +137,10 @@ async function newExecution(
 ): Promise<Execution> {
   const { run, project, projects, clock, signal } = context;
   const { commit, config } = await projects.resolve(project, settings.commit, signal);
-  const { payload_input_name: input } = settings;
   const step = findStep(config, settings.step);
   const [refused] = engineRefusals(project.engine, step);
   if (refused !== undefined) throw new ActionError(`Cannot run step "${step.name}": ${refused}`);
-  const launch = launchStep(step, {
-    parameters: settings.parameters,
-    inputs: input === undefined ? {} : { [input]: [payloadFile(run)] },
-  });
+  const launch = launchStep(step, launchOptions(step, settings, payloadFile(run)));
   return {
     id,
     run_id: run.id,

@@ -13,9 +13,11 @@ import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
+import { commonFields, withAnyValues } from "./values.ts";
 
 const schema = z.strictObject({
   type: z.literal("run_pipeline"),
+  ...commonFields,
   /** The pipeline's name in the project configuration file. */
   pipeline: z.string().min(1).max(256),
   /** A branch, tag or hash of the repository. */
@@ -44,7 +46,7 @@ export const runPipeline = {
           name,
           at,
           engine: project.engine,
-          parameters,
+          parameters: withAnyValues(parameters),
           ...payload,
           resolve,
         });

@@ -56,7 +56,9 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
   if (run !== undefined) {
     section("Run", [
       `${run.id} ${run.status}`,
-      ...run.actions.map(({ action, error }) => `${action}: ${error ?? "done"}`),
+      ...run.actions.map(({ action, error, skipped }) =>
+        `${action}: ${skipped === undefined ? error ?? "done" : `skipped: ${skipped}`}`
+      ),
     ]);
     section("Launched", [
       ...run.executions.map(({ id, step, status }) => `execution ${id} ${step} ${status}`),

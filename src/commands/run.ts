@@ -153,8 +153,10 @@ function print(run: ShownRun, json: boolean): void {
 }
 
 /** Describes an outcome, such as `run_execution: execution_id 0190…`. */
-function describe({ action, created, error }: ActionOutcome): string {
-  const said = error === undefined
+function describe({ action, created, error, skipped }: ActionOutcome): string {
+  const said = skipped !== undefined
+    ? `skipped: ${skipped}`
+    : error === undefined
     ? Object.entries(created ?? {}).map(([name, value]) => `${name} ${value}`).join(" ")
     : `failed: ${error}`;
   return said === "" ? action : `${action}: ${said}`;

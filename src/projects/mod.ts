@@ -11,7 +11,14 @@ export {
   readConfigFile,
 } from "./format/config_file.ts";
 export { evaluate, parseExpression, valueAt } from "./format/expression.ts";
-export { fileOfUrl, type Launch, launchProblems, launchStep } from "./launch.ts";
+export {
+  fileOfUrl,
+  type Launch,
+  type LaunchOptions,
+  launchProblems,
+  launchStep,
+} from "./launch.ts";
+export { ANY_VALUE } from "./format/step/parameter.ts";
 export { overrideStep } from "./format/step/override.ts";
 export type { NodeAction, PipelineNode } from "./format/pipeline/pipeline.ts";
 export { nodesInCycles } from "./format/pipeline/cycle.ts";

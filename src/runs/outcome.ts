@@ -34,11 +34,12 @@ export interface Performed {
 /** Performs the actions of a run. */
 export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<Performed>;
 
-/** The status that a run ends with, by the outcomes of its actions. */
+/** The status that a run ends with, by the outcomes of its actions. Those that were skipped count for neither. */
 export function statusOf(actions: readonly ActionOutcome[]): RunStatus {
   const failed = actions.filter(({ error }) => error !== undefined).length;
   if (failed === 0) return "completed";
-  return failed === actions.length ? "error" : "complete_with_error";
+  const skipped = actions.filter((outcome) => outcome.skipped !== undefined).length;
+  return failed === actions.length - skipped ? "error" : "complete_with_error";
 }
 
 /** Returns the outcomes with an error for the last action, whose object cannot be stored. */

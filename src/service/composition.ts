@@ -26,7 +26,7 @@ import { Worker } from "../runs/worker.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
 import { getProject } from "../store/records/projects.ts";
-import type { Run } from "../store/records/runs.ts";
+import type { PendingRun, Run } from "../store/records/runs.ts";
 import { CHECK_SIZES } from "../store/file/start_check.ts";
 import { Space } from "../store/file/space.ts";
 import { databaseBytes } from "../store/file/database_file.ts";
@@ -38,6 +38,7 @@ import { TriggerLog } from "../store/records/trigger_log.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import { KeptRequests } from "../triggers/kept_requests.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
+import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
 import { openSecretBox, type SecretBox } from "../triggers/secrets.ts";
 
@@ -150,7 +151,10 @@ function partsOn(
     artifacts,
   });
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
-  const services = { deadlines, projects, engines, pipelines, store, clock };
+  const baseUrl = () => parts.baseUrl;
+  const valuesOf = (of: Pick<PendingRun, "run" | "body">) =>
+    valuesOfRun({ store, triggers, heavyWork, baseUrl }, of);
+  const services = { deadlines, projects, engines, pipelines, store, clock, valuesOf };
   const worker = newWorker(services, { triggers, triggerLog, metrics, deliveryCounts });
   const space = new Space(settings.data);
   const quotas = new Quotas(store, clock);
@@ -169,7 +173,6 @@ function partsOn(
     return await keepsFilesHere(store, name);
   };
   const acceptor = new Acceptor({ store, clock, worker, space, quotas, keepsFiles });
-  const baseUrl = () => parts.baseUrl;
   const parts: Parts = {
     settings,
     clock,

@@ -11,6 +11,7 @@ import { serveJobs } from "../platform/heavy_work/serve_jobs.ts";
 export const heavyJobs = {
   config_file: async () => (await import("../projects/format/config_job.ts")).readConfigJob,
   body_part: async () => (await import("../conditions/body_part.ts")).bodyPartJob,
+  values: async () => (await import("../conditions/values/evaluate.ts")).valuesJob,
   filter: async () => (await import("../conditions/filter/job.ts")).filterJob,
 } satisfies JobKinds;
 

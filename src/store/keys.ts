@@ -9,7 +9,7 @@
  * The format of what is stored. What an earlier version has stored is brought up to it when it is opened,
  * by `migrations.ts`; a newer format is refused.
  */
-export const FORMAT_VERSION = 5;
+export const FORMAT_VERSION = 6;
 
 /** The keys, by what they hold. */
 export const keys = {
@@ -37,6 +37,8 @@ export const keys = {
   tokenUsed: (hash: string): Deno.KvKey => ["token_used", hash],
   /** `Session`, by the SHA-256 of its secret. */
   session: (hash: string): Deno.KvKey => ["session", hash],
+  /** True: the braces in the actions of a trigger or a pending run, by its id, were doubled on the way to format 6. */
+  textBraces: (id: string): Deno.KvKey => ["meta", "text_braces", id],
   /** `Replay`. */
   replay: (id: string): Deno.KvKey => ["replay", id],
   /** The ids of deliveries that a replay launches again, 1,000 a value. */

@@ -137,6 +137,7 @@ export async function requestOfRun(
   store: Store,
   run: Run,
   baseUrl: string,
+  body?: Uint8Array,
 ): Promise<LaunchRequest> {
   const { trigger_id, remote_ip, created_at, payload, request: { headers = {}, query = "" } = {} } =
     run;
@@ -146,7 +147,7 @@ export async function requestOfRun(
     url: `${baseUrl}/api/v0/launch/${trigger_id}/${query === "" ? "" : `?${query}`}`,
     query: new URLSearchParams(query),
     headers: new Headers({ ...headers, ...(type === undefined ? {} : { "content-type": type }) }),
-    body: await wholePayload(store, run),
+    body: body ?? await wholePayload(store, run),
     remoteIp: remote_ip,
     receivedAt_ms: Date.parse(created_at),
   });

@@ -3,10 +3,13 @@
  *
  * @module
  */
+import { templatesOf } from "../actions/values.ts";
+import { conditionMistake, templateMistakes } from "../conditions/values/compile.ts";
 import { conditionWarnings, isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
 import { refusalStatus } from "./refusal_status.ts";
+import { pointer } from "../platform/schema/pointer.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { variableWarnings } from "./variables.ts";
 
@@ -20,8 +23,18 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
     ...prefixed("/conditions", reviewConditions(settings.conditions)),
     ...reviewFiltered(settings),
     ...reviewHandshakes(settings),
+    ...settings.actions.flatMap((action, index) => prefixed(`/actions/${index}`, review(action))),
   ];
   if (problems.length > 0) throw new InvalidInputError(what, problems);
+}
+
+/** Finds the mistakes in the condition and the values of an action. */
+function review(action: TriggerSettings["actions"][number]): Problem[] {
+  const mistake = action.if === undefined ? undefined : conditionMistake(action.if);
+  const problems = templateMistakes(templatesOf(action)).map(({ path, message }) => {
+    return { pointer: pointer(...path), detail: message };
+  });
+  return mistake === undefined ? problems : [{ pointer: "/if", detail: mistake }, ...problems];
 }
 
 /** Without a proof of the sender, anyone could learn from the answers what the filter looks for. */

@@ -6,6 +6,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { derivedId, newId } from "../../src/platform/ids.ts";
+import { fill } from "../../src/conditions/values/fill.ts";
 import { Committer } from "../../src/store/commit/committer.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
@@ -217,6 +218,40 @@ Deno.test("format 4: refused requests and counts are listed over all triggers, f
     [entries[0]?.id, { trigger_id: "t", outcome: "refused", condition: "hmac" }],
     [entries[2]?.id, { trigger_id: "t", deliveries: { refused: 7 } }],
   ]);
+});
+
+Deno.test("format 5: braces in parameters of actions stay text, however often the step begins", async () => {
+  await using folder = await temporaryFolder();
+  const texts = ["{a}", "{{b", "{ c }", "{1}", "plain", ["{d}"]];
+  const actions = [{ type: "run_execution", step: "s", parameters: { texts } }, { type: "fetch" }];
+  {
+    using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+    await kv.set(keys.format(), 5);
+    await kv.set(keys.trigger(TRIGGER_ID), { id: TRIGGER_ID, name: "old", actions });
+    await kv.set(keys.pending(newId(0), TRIGGER_ID), { run: { trigger_id: TRIGGER_ID }, actions });
+  }
+  for (const _ of ["first", "again"]) {
+    await using store = await openStore(folder.path);
+    for (const prefix of ["trigger", "pending"]) {
+      const [record] = await Array.fromAsync(
+        store.kv.list<{ actions: unknown }>({ prefix: [prefix] }),
+      );
+      const kept = record?.value.actions as typeof actions | undefined;
+      assertEquals(kept?.[0]?.parameters?.texts, [
+        "{{a}",
+        "{{{{b",
+        "{ c }",
+        "{1}",
+        "plain",
+        ["{{d}"],
+      ]);
+      const read = (text: unknown): unknown => fill(text, []).value;
+      assertEquals(read(kept?.[0]?.parameters?.texts), texts);
+      assertEquals(kept?.[1], { type: "fetch" });
+    }
+    // As if the step had been cut off before its end.
+    await store.kv.set(keys.format(), 5);
+  }
 });
 
 Deno.test("a migration that is cut off at any commit is gone on with at the next start", async () => {

@@ -16,6 +16,7 @@ import { HooklaunchError, messageOf } from "../../platform/errors.ts";
 import { checkExpression, type VariableType } from "./check.ts";
 import { type Cost, costOf } from "./cost.ts";
 import { environment } from "./functions.ts";
+import { markOptionals, MissingDefaultError, resolveOptionals } from "./optional.ts";
 import { type Expr, keysOf, type ParsedExpression, type Position, positionOf } from "./syntax.ts";
 
 const EXPRESSION_BYTES_MAX = 4096;
@@ -122,10 +123,14 @@ export function parseExpression(source: string): ParsedExpression {
   if (new TextEncoder().encode(source).length > EXPRESSION_BYTES_MAX) {
     throw new ExpressionError(`Must have at most ${EXPRESSION_BYTES_MAX} bytes`);
   }
+  const marked = markOptionals(source);
   try {
     // The package's parser needs the end of a comment's line.
-    return parse(/\/\/.*$/.test(source) ? `${source}\n` : source);
+    const parsed = parse(/\/\/.*$/.test(source) ? `${marked.source}\n` : marked.source);
+    resolveOptionals(parsed, source, marked.places);
+    return parsed;
   } catch (error) {
+    if (error instanceof MissingDefaultError) throw new ExpressionError(error.message);
     if (error instanceof RangeError) throw new ExpressionError("Is nested too deep");
     const message = messageOf(error);
     const [, line, column, detail = ""] = /^<input>:(\d+):(\d+): (.*)$/s.exec(message) ?? [];

@@ -8,7 +8,7 @@ import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { type CelResult, isCelError } from "@bufbuild/cel";
 import type { Refusal } from "../check.ts";
 import { type InputSize, isShortWork } from "../cel/cost.ts";
-import { type Clause, compile, type Expression } from "../cel/expression.ts";
+import { type Bindings, type Clause, compile, type Expression } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
 import { explain } from "../cel/reason.ts";
 import type { Position } from "../cel/syntax.ts";
@@ -49,12 +49,14 @@ export function compileFilter({ expression, ...list }: FilterSettings): Expressi
  * Evaluates a filter over a request.
  *
  * @param credentials the fields that carry credentials: no log shows their values
+ * @param others the values of variables that are not of the request
  * @returns undefined when the request passes
  */
 export function judgeRequest(
   { clauses, variables }: Expression,
   request: LaunchRequest,
   credentials: readonly CredentialField[],
+  others: Bindings = {},
 ): Judgement | undefined {
   const body = variables.has("body") ? request.parsedBody() : undefined;
   if (body?.kind === "other" && body.refused !== undefined) {
@@ -62,7 +64,7 @@ export function judgeRequest(
     return { refusal, isError: true };
   }
   beginEvaluation();
-  const bindings = bind(variables, request);
+  const bindings = Object.assign(bind(variables, request), others);
   for (const clause of clauses) {
     const value = clause.evaluate(bindings);
     if (value === true) continue;

@@ -77,10 +77,13 @@ async function outcomeOf(store: Store, found: FoundDelivery): Promise<Outcome> {
 /** The parts of what one action made. */
 async function partsOf(
   store: Store,
-  { action, created, error }: ActionOutcome,
+  { action, created, error, skipped }: ActionOutcome,
   index: number,
 ): Promise<[string, string][]> {
-  const own: [string, string][] = [[`action ${index} (${action})`, error ?? "done"]];
+  const own: [string, string][] = [[
+    `action ${index} (${action})`,
+    error ?? (skipped === undefined ? "done" : "skipped"),
+  ]];
   if (created === undefined) return own;
   if ("execution_id" in created) {
     const execution = await getExecution(store, created.execution_id);

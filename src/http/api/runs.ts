@@ -63,6 +63,7 @@ export const run = answer<ShownRun>()(
         "Absent when the action creates nothing, or failed",
       ),
       error: text.exactOptional().describe("Absent when it did not fail"),
+      skipped: text.exactOptional().describe("Why it was not performed; absent when it was"),
     })).describe("The outcome of each action, in order; empty while the run is pending"),
     replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
     replay_id: text.exactOptional().describe("The bulk replay that launched it again"),

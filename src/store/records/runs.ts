@@ -38,6 +38,8 @@ export interface ActionOutcome {
   created?: CreatedObject;
   /** The error of an action that failed. For the owner alone. */
   error?: string;
+  /** Why it was not performed. For the owner alone. */
+  skipped?: string;
 }
 
 /** The part of a request that its run's record keeps. */
@@ -77,6 +79,10 @@ export interface Run {
 /** The settings of an action, as its kind's schema gives them. */
 export interface ActionSettings {
   type: string;
+  /** An expression; where it is false, the action is skipped. */
+  if?: string | undefined;
+  /** Where the action fails, those behind it are performed, or skipped. */
+  on_failure?: "continue" | "stop" | undefined;
 }
 
 /**
@@ -180,11 +186,11 @@ const ERRORS_LENGTH_MAX = 24 * 1024;
  */
 export function endWrites(run: Run, body?: Uint8Array): Write[] {
   const length_max = Math.floor(ERRORS_LENGTH_MAX / Math.max(1, run.actions.length));
-  const actions = run.actions.map((outcome): ActionOutcome =>
-    outcome.error === undefined
-      ? outcome
-      : { ...outcome, error: outcome.error.slice(0, length_max) }
-  );
+  const actions = run.actions.map(({ error, skipped, ...outcome }): ActionOutcome => ({
+    ...outcome,
+    ...(error !== undefined && { error: error.slice(0, length_max) }),
+    ...(skipped !== undefined && { skipped: skipped.slice(0, length_max) }),
+  }));
   const value: EndedRun = { ...run, actions, ...(body === undefined ? {} : { body }) };
   const bytes = PENDING_BYTES + requestBytes(run) + 2 * JSON.stringify(actions).length +
     (body?.length ?? 0);

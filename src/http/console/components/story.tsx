@@ -139,10 +139,16 @@ function Work({ run }: { run: ShownRun }): Html {
         <State state={status} />
         {took_ms === undefined ? "" : ` after ${durationText(took_ms)}`}
       </Step>
-      {actions.map(({ action, created, error }) => {
+      {actions.map(({ action, created, error, skipped }) => {
         const launched = created && launchedOf(created, { executions, pipelines });
+        const mark = skipped !== undefined
+          ? "quiet"
+          : error === undefined
+          ? markOf(launched?.state)
+          : "bad";
         return (
-          <Step title={action} mark={error === undefined ? markOf(launched?.state) : "bad"}>
+          <Step title={action} mark={mark}>
+            {skipped === undefined ? null : <div class="dim">Skipped. {skipped}</div>}
             {error === undefined ? null : <div class="bad">{error}</div>}
             {launched === undefined ? null : <Launched {...launched} />}
           </Step>

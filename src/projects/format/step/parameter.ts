@@ -146,6 +146,9 @@ function unknownPlaceholder(template: string): string | undefined {
   return found.map(([text]) => text).find((text) => !/^\{(\{|(name|value|v)\}$)/.test(text));
 }
 
+/** A stand-in for a value that only the request of a run decides. */
+export const ANY_VALUE = Symbol("any value");
+
 /**
  * Checks a value of a parameter and converts it to the parameter's type.
  *
@@ -155,6 +158,7 @@ export function checkValue(
   parameter: Parameter,
   value: unknown,
 ): { value: ParameterValue } | { problem: string } {
+  if (value === ANY_VALUE) return { value: exampleOf(parameter) };
   if (!parameter.multiple) {
     return Array.isArray(value)
       ? { problem: "it takes a single value, found a list" }
@@ -167,6 +171,12 @@ export function checkValue(
     atoms.push(checked.value);
   }
   return { value: atoms };
+}
+
+/** Returns a value that a parameter takes. */
+function exampleOf({ type, min, max, choices, multiple }: Parameter): ParameterValue {
+  const atom = choices?.[0] ?? (type === "flag" ? true : type === "string" ? "x" : min ?? max ?? 1);
+  return multiple ? [atom] : atom;
 }
 
 function checkAtom(

@@ -1,0 +1,77 @@
+/**
+ * The settings that all kinds of actions have, and the values in settings: expressions that the request of a run
+ * decides.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { FoundValues, WantedValues } from "../conditions/values/evaluate.ts";
+import { ActionError } from "../platform/errors.ts";
+import { ANY_VALUE } from "../projects/mod.ts";
+import type { ActionSettings } from "../store/records/runs.ts";
+
+/** The settings whose texts hold values. */
+const VALUE_FIELDS = ["parameters", "environment"] as const;
+
+/** The settings of actions of any kind. */
+export const commonFields = {
+  /** The action is skipped where this expression is false. */
+  if: z.string().min(1).max(4096).optional(),
+  /** Where the action fails, those behind it are performed, or skipped. */
+  on_failure: z.enum(["continue", "stop"]).optional(),
+};
+
+/** Evaluates expressions over the request of a run. */
+export type EvaluateValues = (wanted: WantedValues) => Promise<FoundValues>;
+
+/** The settings of an action whose texts hold values. */
+type Templates = Partial<Record<typeof VALUE_FIELDS[number], unknown>>;
+
+/**
+ * Puts the values of a run's request into an action's settings.
+ *
+ * @returns the settings to perform the action with, or why it is skipped
+ * @throws {ActionError} when a value is missing, or is none that its place can take
+ */
+export async function withValues<Settings extends ActionSettings>(
+  settings: Settings,
+  evaluate: EvaluateValues,
+): Promise<{ settings: Settings } | { skipped: string }> {
+  const templates = templatesOf(settings);
+  if (settings.if === undefined && templates === undefined) return { settings };
+  const { sourcesIn } = await import("../conditions/values/compile.ts");
+  const found = await evaluate({ condition: settings.if, sources: sourcesIn(templates) });
+  if (found.skipped !== undefined) return { skipped: found.skipped };
+  const refuse = (why: string) => {
+    throw new ActionError(`Cannot perform ${settings.type}: ${why}`);
+  };
+  if (found.problem !== undefined) refuse(found.problem);
+  const { fill } = await import("../conditions/values/fill.ts");
+  const { value, problems } = fill(templates, found.values);
+  if (problems.length > 0) {
+    refuse(problems.map(({ path, detail }) => `${path.join("/")}: ${detail}`).join("; "));
+  }
+  return { settings: { ...settings, ...Object(value) } };
+}
+
+/** Returns the settings of an action whose texts hold values; undefined where none does. */
+export function templatesOf(settings: ActionSettings & Templates): Templates | undefined {
+  const found = VALUE_FIELDS.filter((field) => hasBrace(settings[field]));
+  if (found.length === 0) return undefined;
+  return Object.fromEntries(found.map((field) => [field, settings[field]]));
+}
+
+/** Puts a stand-in in the place of each parameter that the request of a run decides. */
+export function withAnyValues(
+  parameters: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => [name, hasBrace(value) ? ANY_VALUE : value]),
+  );
+}
+
+/** Tells whether a text may hold an expression. */
+function hasBrace(value: unknown): boolean {
+  if (typeof value === "string") return value.includes("{");
+  return typeof value === "object" && value !== null && Object.values(value).some(hasBrace);
+}

@@ -1,0 +1,99 @@
+/**
+ * Values of actions: expressions of CEL in texts, evaluated over the request that launched a run.
+ *
+ * @module
+ */
+import { type CelResult, plan } from "@bufbuild/cel";
+import { checkNames, type VariableType } from "../cel/check.ts";
+import { type Cost, costOf } from "../cel/cost.ts";
+import { type Bindings, compile, ExpressionError, parseExpression } from "../cel/expression.ts";
+import { environment } from "../cel/functions.ts";
+import { positionOf } from "../cel/syntax.ts";
+import { parseTemplate } from "../cel/template.ts";
+
+/** The variables of a value, and of an action's condition. */
+export const valueVariables = {
+  body: "dyn",
+  headers: "map",
+  query: "map",
+  run_id: "string",
+  trigger: "string",
+  received_at: "timestamp",
+} as const satisfies Record<string, VariableType>;
+
+/** An expression whose value may be of any type. */
+export interface ValueExpression {
+  readonly variables: ReadonlySet<string>;
+  readonly cost: Cost;
+  evaluate(bindings: Bindings): CelResult;
+}
+
+/**
+ * Compiles an expression of any value.
+ *
+ * @throws {ExpressionError} when it is too large, cannot be parsed, or names an unknown variable or function
+ */
+export function compileValue(source: string): ValueExpression {
+  const parsed = parseExpression(source);
+  const { problem, used } = checkNames(parsed, valueVariables, environment.funcs);
+  if (problem) {
+    throw new ExpressionError(problem.detail, positionOf(problem.expr.id, parsed, source));
+  }
+  const { expr } = parsed;
+  return { variables: used, cost: costOf(expr), evaluate: plan(environment, expr) };
+}
+
+/**
+ * Compiles the condition of an action.
+ *
+ * @throws {ExpressionError} as {@linkcode compileValue}, and when it can never be true or false
+ */
+export function compileCondition(source: string): ReturnType<typeof compile> {
+  return compile(source, valueVariables);
+}
+
+/** Lists the expressions in the texts of a value, at any depth. Keys are left alone. */
+export function sourcesIn(value: unknown): string[] {
+  if (typeof value === "string") {
+    return value.includes("{")
+      ? parseTemplate(value).flatMap((part) => typeof part === "string" ? [] : [part.source])
+      : [];
+  }
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap(sourcesIn);
+}
+
+/** A mistake in a text with expressions, and the keys that lead to it. */
+interface TemplateMistake {
+  path: PropertyKey[];
+  message: string;
+}
+
+/** Finds the mistakes in the texts of a value, at any depth. */
+export function templateMistakes(value: unknown, path: PropertyKey[] = []): TemplateMistake[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((inner, index) => templateMistakes(inner, [...path, index]));
+  }
+  if (typeof value === "object" && value !== null) {
+    return Object.entries(value).flatMap(([key, inner]) => templateMistakes(inner, [...path, key]));
+  }
+  if (typeof value !== "string") return [];
+  const message = mistakeOf(() => sourcesIn(value).forEach(compileValue));
+  return message === undefined ? [] : [{ path, message: `${message}. {{ is a brace` }];
+}
+
+/** Returns the mistake in the condition of an action. */
+export function conditionMistake(source: string): string | undefined {
+  return mistakeOf(() => compileCondition(source));
+}
+
+function mistakeOf(compileAll: () => void): string | undefined {
+  try {
+    compileAll();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    const { message, position } = error;
+    return position ? `${message}, at line ${position.line}, column ${position.column}` : message;
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * The values of runs: expressions that are evaluated over the request that launched a run.
+ *
+ * @module
+ */
+import type { EvaluateValues } from "../actions/values.ts";
+import type { LaunchRequest } from "../conditions/request.ts";
+import type { ValuesWork } from "../conditions/values/evaluate.ts";
+import type { PendingRun } from "../store/records/runs.ts";
+import type { Store } from "../store/store.ts";
+import type { TriggerRegistry } from "./registry.ts";
+import { requestOfRun } from "./replay.ts";
+
+/** The parts of a service that values need. */
+interface RunValuesParts {
+  store: Store;
+  triggers: Pick<TriggerRegistry, "prepared">;
+  heavyWork: ValuesWork;
+  /** Returns the address of the service as senders reach it, without a slash at the end. */
+  baseUrl(): string;
+}
+
+/** Returns what evaluates expressions over the request of a run, which is read when the first one needs it. */
+export function valuesOfRun(
+  { store, triggers, heavyWork, baseUrl }: RunValuesParts,
+  { run, body }: Pick<PendingRun, "run" | "body">,
+): EvaluateValues {
+  let request: Promise<LaunchRequest> | undefined;
+  return async (wanted) => {
+    request ??= requestOfRun(store, run, baseUrl(), body);
+    const { evaluateValues } = await import("../conditions/values/evaluate.ts");
+    const trigger = (await triggers.prepared(run.trigger_id))?.trigger.name ?? run.trigger_id;
+    return await evaluateValues(await request, { run_id: run.id, trigger }, wanted, heavyWork);
+  };
+}
