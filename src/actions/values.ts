@@ -17,7 +17,7 @@ const VALUE_FIELDS = ["parameters", "environment"] as const;
 export const commonFields = {
   /** The action is skipped where this expression is false. */
   if: z.string().min(1).max(4096).optional(),
-  /** Where the action fails, those behind it are performed, or skipped. */
+  /** The fate of the actions behind it where this one fails. */
   on_failure: z.enum(["continue", "stop"]).optional(),
 };
 

@@ -76,6 +76,7 @@ function runsOf(store: Store, project: Project) {
         store,
         clock: systemClock,
         deadlines,
+        valuesOf: () => () => Promise.resolve({ values: [] }),
         engines,
         pipelines: { begin: (id) => void launched.push(id) },
         projects: {

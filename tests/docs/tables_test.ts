@@ -48,6 +48,9 @@ Deno.test("the documented settings of conditions, actions and triggers are those
       const documented = firstColumn(sectionOf(page, section));
       // What both have is described in one place.
       if (section === "signature") documented.push(...firstColumn(sectionOf(page, "hmac")));
+      if (page === "actions") {
+        documented.push(...firstColumn(sectionOf(page, "Settings of every action")));
+      }
       const missing = fields.filter((name) => !documented.includes(name));
       const unknown = documented.filter((name) => !fields.includes(name));
       const others = section === "signature" ? ["secrets"] : [];

@@ -80,7 +80,10 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
   const deadlines = new Deadlines(60_000);
   // What runs until its next call may still set a deadline.
   void process.died.then(settled).then(() => deadlines[Symbol.dispose]());
-  const services: ActionServices = { store, clock, engines, pipelines, deadlines, projects: code };
+  // No trigger here has values.
+  const valuesOf = () => () => Promise.resolve({ values: [] });
+  const parts = { store, clock, engines, pipelines, deadlines, valuesOf };
+  const services: ActionServices = { ...parts, projects: code };
   const worker = new Worker({
     store,
     clock,

@@ -12,7 +12,7 @@ import { positionOf } from "../cel/syntax.ts";
 import { parseTemplate } from "../cel/template.ts";
 
 /** The variables of a value, and of an action's condition. */
-export const valueVariables = {
+const valueVariables = {
   body: "dyn",
   headers: "map",
   query: "map",

@@ -25,7 +25,7 @@ const TIME_MS_MAX = 2_000;
 const toTimestamp = conversion("timestamp");
 
 /** The run that values are evaluated for. */
-export interface ValuesOf {
+interface ValuesOf {
   run_id: string;
   /** The name of its trigger. */
   trigger: string;
@@ -40,9 +40,9 @@ export interface WantedValues {
 
 /** The values of one action's expressions. */
 export interface FoundValues {
-  /** Why the action is skipped: its condition is false. */
+  /** The reason for which the action is skipped: its condition is false. */
   skipped?: string;
-  /** Why the condition has no value. */
+  /** The reason for which the condition has no value. */
   problem?: string;
   /** In the order of the sources; none when the action is skipped. */
   values: JsonOrProblem[];

@@ -7,7 +7,7 @@ import { parseTemplate } from "../cel/template.ts";
 import type { JsonOrProblem } from "./json.ts";
 
 /** A text whose expression has no value that it can take. */
-export interface FillProblem {
+interface FillProblem {
   /** The keys that lead to the text. */
   path: string[];
   detail: string;

@@ -38,7 +38,7 @@ export interface ActionOutcome {
   created?: CreatedObject;
   /** The error of an action that failed. For the owner alone. */
   error?: string;
-  /** Why it was not performed. For the owner alone. */
+  /** The reason for which it was not performed. For the owner alone. */
   skipped?: string;
 }
 
@@ -81,7 +81,7 @@ export interface ActionSettings {
   type: string;
   /** An expression; where it is false, the action is skipped. */
   if?: string | undefined;
-  /** Where the action fails, those behind it are performed, or skipped. */
+  /** The fate of the actions behind it where this one fails. */
   on_failure?: "continue" | "stop" | undefined;
 }
 
