@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertNotEquals, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { Acceptor } from "../../src/runs/accept.ts";
 import { removeEndedDeliveries } from "../../src/store/records/delivery_ids.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
@@ -136,7 +137,7 @@ Deno.test("a delivery that could not be looked up is accepted when it comes agai
       isBroken ? Promise.reject(new TypeError("disk I/O error")) : store.kv.get(key),
   });
   const accepting = acceptor({ ...store, kv }, new TestClock());
-  await assertRejects(() => accepting.accept(launch("a")), TypeError);
+  await assertRejects(() => accepting.accept(launch("a")), UnavailableError, "disk I/O error");
   isBroken = false;
   assert("run" in await accepting.accept(launch("a")));
 });
