@@ -30,8 +30,6 @@ export interface Preset {
   readonly setup?: string;
   /** The place of the event's name. */
   readonly event?: Field;
-  /** The origin of the test vector: pages or tests of the provider or of its standard, or its own library. */
-  readonly vector?: "published" | "library" | "none published";
   /** A part that no page or code of the provider confirms. */
   readonly unconfirmed?: string;
   /** The requests by which the provider checks that the URL is listening, and their answers. */
@@ -40,6 +38,9 @@ export interface Preset {
 
 /** A provider that signs. */
 export interface SigningPreset extends Preset {
+  readonly setup: string;
+  /** The origin of the test vector: pages or tests of the provider or of its standard, or its own library. */
+  readonly vector: "published" | "library" | "none published";
   readonly scheme: SchemeSettings & Pick<Scheme, "algorithm">;
 }
 
@@ -50,6 +51,7 @@ export interface HandshakePreset extends Preset {
 
 /** A provider that sends a token. */
 export interface TokenPreset extends Preset {
+  readonly setup: string;
   readonly token: {
     readonly in: Field["in"];
     readonly name: string;

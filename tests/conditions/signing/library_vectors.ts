@@ -105,6 +105,36 @@ export const libraryMacs: Vector[] = [
     "hmac-sha256-hex=fd6f07ef15ea81b77869e8039086b3d3b995e430b241afa27aa33ddd7cd96ca4",
   ),
   {
+    preset: "contentful",
+    source: "@contentful/node-apps-toolkit 3.16.1, signRequest",
+    settings: { secrets: ["c".repeat(64)] },
+    parts: {
+      query: "a=1",
+      headers: {
+        "x-contentful-signature":
+          "2f43bc9628526b5c1b492bb22cfb23249a5b23670be3ab66fc0376210e556fab",
+        "x-contentful-signed-headers": "x-contentful-signed-headers,x-contentful-timestamp",
+        "x-contentful-timestamp": "1700000000000",
+      },
+      body,
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
+  {
+    preset: "hubspot_v3",
+    source: "@hubspot/api-client 13.5.0, Signature.getSignature",
+    settings: { secrets: ["hubspot secret"] },
+    parts: {
+      query: "a=1",
+      headers: {
+        "X-HubSpot-Signature-v3": "a8bbZKR05cZoZm/tTpwhXFUuzhIFxKQCx+y/ZY4YwFo=",
+        "X-HubSpot-Request-Timestamp": "1700000000000",
+      },
+      body,
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
+  {
     preset: "pusher",
     source: "pusher 5.3.4, webhook().isValid",
     settings: { secrets: ["ps"] },

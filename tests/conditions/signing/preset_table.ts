@@ -117,7 +117,9 @@ function factsOf({ title, setup, note, needs, handshakes, unconfirmed }: Preset)
     needs && `Needs ${needsText(needs)}`,
     handshakes && "Its handshake is answered",
     unconfirmed && `Not confirmed by the provider: ${unconfirmed}`,
-  ].filter((text) => text !== undefined).map((text) => text.replace(/\.?$/, "."));
+  ].filter((text) => text !== undefined)
+    // A line that begins with '>' would be a quotation.
+    .map((text) => text.replace(/\.?$/, ".").replaceAll(" > ", " → "));
   return sentences.length === 0 ? [] : [`- **${title}**: ${sentences.join(" ")}`];
 }
 

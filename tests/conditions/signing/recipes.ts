@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import { json, NOW_MS, type RequestParts } from "../fixture.ts";
+import { NOW_MS, type RequestParts } from "../fixture.ts";
 
 /** A provider that sends. */
 export interface Recipe {
@@ -277,8 +277,83 @@ const cloud: Record<string, Recipe> = {
   cloudflare_stream: withTime("Webhook-Signature", { time: "time", field: "sig1" }),
 };
 
+const commerce: Record<string, Recipe> = {
+  shopify: ofBody("sha256", "base64", "X-Shopify-Hmac-Sha256"),
+  woocommerce: ofBody("sha256", "base64", "X-WC-Webhook-Signature"),
+};
+
+const development: Record<string, Recipe> = {
+  gitea: ofBody("sha256", "hex", "X-Gitea-Signature"),
+  jira: ofBody("sha256", "hex", "X-Hub-Signature", "sha256="),
+  sentry: ofBody("sha256", "hex", "Sentry-Hook-Signature"),
+  pagerduty: ofBody("sha256", "hex", "X-PagerDuty-Signature", "v1="),
+  grafana: ofBody("sha256", "hex", "X-Grafana-Alerting-Signature"),
+  vercel: ofBody("sha1", "hex", "x-vercel-signature"),
+};
+
+const documents: Record<string, Recipe> = {
+  dropbox: ofBody("sha256", "hex", "X-Dropbox-Signature"),
+  docusign: ofBody("sha256", "base64", "X-DocuSign-Signature-1"),
+  notion: ofBody("sha256", "hex", "X-Notion-Signature", "sha256="),
+  typeform: ofBody("sha256", "base64", "Typeform-Signature", "sha256="),
+  calendly: withTime("Calendly-Webhook-Signature"),
+  labelbox: ofBody("sha1", "hex", "X-Hub-Signature", "sha1="),
+};
+
+const messaging: Record<string, Recipe> = {
+  teams: {
+    secret: "MzIgYnl0ZXMgdGhhdCBUZWFtcyBoYXMgbWFkZSB1cCE=",
+    send: (body, secret) => ({
+      headers: {
+        Authorization: `HMAC ${mac("sha256", Buffer.from(secret, "base64"), body, "base64")}`,
+      },
+    }),
+  },
+  zoom: withTimeHeader(
+    "x-zm-signature",
+    "x-zm-request-timestamp",
+    (time, body) => `v0:${time}:${body}`,
+    { prefix: "v0=" },
+  ),
+  twitch: {
+    send: (body, secret) => {
+      const content = `e76c6bd4-55c9-4987-8304-da1588d8988b2023-11-14T22:13:20.000Z${body}`;
+      return {
+        headers: {
+          "Twitch-Eventsub-Message-Id": "e76c6bd4-55c9-4987-8304-da1588d8988b",
+          "Twitch-Eventsub-Message-Timestamp": "2023-11-14T22:13:20.000Z",
+          "Twitch-Eventsub-Message-Signature": `sha256=${mac("sha256", secret, content, "hex")}`,
+        },
+      };
+    },
+  },
+  mailgun: {
+    body: JSON.stringify({
+      signature: {
+        timestamp: TIME_S,
+        token: "a".repeat(50),
+        signature: mac("sha256", "a shared secret of ours", TIME_S + "a".repeat(50), "hex"),
+      },
+      "event-data": { event: "opened" },
+    }),
+    changed: "{}",
+    send: () => ({}),
+  },
+  intercom: ofBody("sha1", "hex", "X-Hub-Signature", "sha1="),
+  zendesk: withTimeHeader(
+    "X-Zendesk-Webhook-Signature",
+    "X-Zendesk-Webhook-Signature-Timestamp",
+    (time, body) => time + body,
+    { encoding: "base64", at: "2023-11-14T22:13:20Z" },
+  ),
+};
+
 /** The recipes, by the names of presets. */
 export const macRecipes: Record<string, Recipe> = {
+  ...commerce,
+  ...development,
+  ...documents,
+  ...messaging,
   ...payments,
   ...chat,
   ...email,
@@ -290,70 +365,4 @@ export const macRecipes: Record<string, Recipe> = {
   ...delivery,
   ...machineLearning,
   ...monitoring,
-};
-
-const bearer = (secret: string) => ({ headers: { authorization: `Bearer ${secret}` } });
-const basic = (secret: string) => ({
-  headers: { authorization: `Basic ${Buffer.from(`someone:${secret}`).toString("base64")}` },
-});
-const inHeader = (name: string) => (secret: string) => ({ headers: { [name]: secret } });
-const inBody = (name: string) => (secret: string) => json({ [name]: secret, value: 1 });
-const inQuery = (name: string) => (secret: string) => ({ query: `${name}=${secret}` });
-
-/** What providers that sign nothing send with a secret, by the names of presets. */
-export const tokenRecipes: Record<string, (secret: string) => RequestParts> = {
-  azure_devops: basic,
-  docker_hub: inQuery("token"),
-  harbor: inHeader("Authorization"),
-  quay: inQuery("token"),
-  artifactory: inHeader("X-JFrog-Event-Auth"),
-  supabase_database: bearer,
-  huggingface: inHeader("X-Webhook-Secret"),
-  scale: inHeader("scale-callback-auth"),
-  roboflow: bearer,
-  databricks: basic,
-  snowflake: bearer,
-  airbyte: inQuery("token"),
-  posthog: bearer,
-  deepgram: inHeader("dg-token"),
-  assemblyai: inHeader("Authorization"),
-  opsgenie: bearer,
-  datadog: bearer,
-  new_relic: bearer,
-  honeycomb: inHeader("X-Honeycomb-Webhook-Token"),
-  cloudflare: inHeader("cf-webhook-auth"),
-  kibana: basic,
-  google_cloud_monitoring: basic,
-  flutterwave: inHeader("verif-hash"),
-  chargebee: basic,
-  bigcommerce: bearer,
-  mattermost: inBody("token"),
-  mattermost_command: (secret) => ({ headers: { authorization: `Token ${secret}` } }),
-  rocket_chat: inBody("token"),
-  lark: (secret) => json({ schema: "2.0", header: { token: secret }, event: {} }),
-  ringcentral: inHeader("Verification-Token"),
-  postmark: basic,
-  sparkpost: basic,
-  mailjet: basic,
-  brevo: bearer,
-  mailchimp: inQuery("token"),
-  auth0: inHeader("Authorization"),
-  okta: inHeader("Authorization"),
-  figma: inBody("passcode"),
-  pipedrive: basic,
-  salesforce: inQuery("token"),
-  strapi: bearer,
-  prismic: inBody("secret"),
-  datocms: basic,
-  cloudevents: bearer,
-  azure_event_grid_cloudevents: inQuery("code"),
-  eventbridge: bearer,
-  minio: bearer,
-  gitlab: inHeader("X-Gitlab-Token"),
-  telegram: inHeader("X-Telegram-Bot-Api-Secret-Token"),
-  alertmanager: bearer,
-  label_studio: inHeader("Authorization"),
-  v7: inHeader("Authorization"),
-  azure_event_grid: inQuery("code"),
-  microsoft_graph: (secret) => json({ value: [{ clientState: secret }, { clientState: secret }] }),
 };

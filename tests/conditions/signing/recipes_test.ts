@@ -1,7 +1,7 @@
 /** Every row is held against a request that nothing of `src` has made. */
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
-import { generateKeyPairSync, sign } from "node:crypto";
+import { generateKeyPairSync } from "node:crypto";
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { signature } from "../../../src/conditions/signature.ts";
 import type { Preset } from "../../../src/conditions/signing/preset.ts";
@@ -12,16 +12,18 @@ import {
   tokenPresets,
 } from "../../../src/conditions/signing/presets/mod.ts";
 import { staticToken } from "../../../src/conditions/static_token.ts";
-import { checkOnce } from "../fixture.ts";
-import { macRecipes, tokenRecipes } from "./recipes.ts";
-import { vectors } from "./vectors.ts";
+import { checkOnce, NOW_MS } from "../fixture.ts";
+import { keyRecipes } from "./key_recipes.ts";
+import { macRecipes } from "./recipes.ts";
+import { tokenRecipes } from "./token_recipes.ts";
+import { macVectors, signatureVectors } from "./vectors.ts";
 
 const SECRET = "a shared secret of ours";
 const BODY = '{"id":"evt_1","text":"Grüße"}';
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** The wise scheme takes a key of RSA, whose test stands below. */
-const WITH_KEYS = ["wise"];
+/** Presets whose provider's library runs in libraries_test.ts. */
+const BY_LIBRARY = ["hmac/stripe", "hmac/linear", "signature/discord"];
 
 for (const [preset, recipe] of Object.entries(macRecipes)) {
   Deno.test(`preset ${preset}: a request as its provider documents it passes`, async () => {
@@ -42,17 +44,29 @@ for (const [preset, recipe] of Object.entries(macRecipes)) {
   });
 }
 
-Deno.test("preset wise: a signature as its provider documents it passes", async () => {
-  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
-  const settings = {
-    preset: "wise",
-    public_keys: [publicKey.export({ format: "pem", type: "spki" })],
-  };
-  const value = sign("sha256", Buffer.from(BODY), privateKey).toString("base64");
-  const headers = { ...JSON_TYPE, "X-Signature-SHA256": value };
-  assertEquals(await checkOnce(signature, settings, { headers, body: BODY }), undefined);
-  assertNotEquals(await checkOnce(signature, settings, { headers, body: `${BODY} ` }), undefined);
-});
+for (const [preset, { algorithm, shown, send }] of Object.entries(keyRecipes)) {
+  Deno.test(`preset ${preset}: a signature as its provider documents it passes`, async () => {
+    const [own, other] = [0, 1].map(() =>
+      algorithm === "rsa"
+        ? generateKeyPairSync("rsa", { modulusLength: 2048 })
+        : generateKeyPairSync("ed25519")
+    );
+    assert(own && other);
+    const keys = (pair: typeof own) => [
+      shown(Buffer.from(pair.publicKey.export({ format: "der", type: "spki" }))),
+    ];
+    const parts = {
+      headers: { ...JSON_TYPE, ...send(BODY, own.privateKey) },
+      body: BODY,
+      receivedAt_ms: NOW_MS,
+    };
+    const check = (public_keys: string[], changes = {}) =>
+      checkOnce(signature, { preset, public_keys }, { ...parts, ...changes });
+    assertEquals(await check(keys(own)), undefined);
+    assertNotEquals(await check(keys(own), { body: `${BODY} ` }), undefined);
+    assertNotEquals(await check(keys(other)), undefined);
+  });
+}
 
 for (const [preset, send] of Object.entries(tokenRecipes)) {
   Deno.test(`preset ${preset}: a token as its provider sends it passes`, async () => {
@@ -66,16 +80,21 @@ for (const [preset, send] of Object.entries(tokenRecipes)) {
 }
 
 Deno.test("presets: each has a vector, or says that none is published and has a recipe", () => {
-  const published = new Set(vectors.map(({ preset }) => preset));
-  const rows: [string, Preset][] = [
-    ...Object.entries<Preset>(hmacPresets),
-    ...Object.entries<Preset>(signaturePresets),
+  const found = new Map<string, string[]>();
+  const note = (names: readonly string[], kind: string) =>
+    names.forEach((name) => found.set(name, [...found.get(name) ?? [], kind]));
+  note(macVectors.map(({ preset }) => `hmac/${preset}`), "vector");
+  note(signatureVectors.map(({ preset }) => `signature/${preset}`), "vector");
+  note(BY_LIBRARY, "vector");
+  note(Object.keys(macRecipes).map((name) => `hmac/${name}`), "recipe");
+  note(Object.keys(keyRecipes).map((name) => `signature/${name}`), "recipe");
+  const rows = [
+    ...Object.entries(hmacPresets).map(([name, row]) => [`hmac/${name}`, row] as const),
+    ...Object.entries(signaturePresets).map(([name, row]) => [`signature/${name}`, row] as const),
   ];
   for (const [name, { vector }] of rows) {
-    if (vector === undefined) continue;
-    const isPublished = vector !== "none published";
-    assertEquals(published.has(name), isPublished, name);
-    if (!isPublished) assert(name in macRecipes || WITH_KEYS.includes(name), name);
+    const expected = vector === "none published" ? "recipe" : "vector";
+    assert(found.get(name)?.includes(expected), `${name}: ${vector}`);
   }
   assertEquals(Object.keys(tokenPresets).sort(), Object.keys(tokenRecipes).sort());
 });

@@ -94,7 +94,7 @@ export const macVectors: Vector[] = [
     settings: { secrets: standardSecrets },
     parts: standardVector("webhook"),
   },
-  ...["etsy", "loops", "openai", "render", "replicate"].map((preset) => ({
+  ...["etsy", "gitlab_signed", "loops", "openai", "render", "replicate"].map((preset) => ({
     preset,
     source: "standard-webhooks, test vector of the libraries",
     settings: { secrets: standardSecrets },
@@ -280,6 +280,19 @@ export const macVectors: Vector[] = [
     change: ["1130", "1131"],
   },
   {
+    preset: "cvat",
+    source: "docs.cvat.ai, webhook secret, the example of an empty body",
+    settings: { secrets: ["mykey"] },
+    parts: {
+      headers: {
+        "X-Signature-256":
+          "sha256=e1b24265bf2e0b20c81837993b4f1415f7b68c503114d100a40601eca6a2745f",
+      },
+      body: "",
+    },
+    change: [/^/, "{}"],
+  },
+  {
     preset: "mux",
     source: "muxinc/mux-node-sdk tests/webhooks.test.ts",
     settings: { secrets: ["SuperSecret123"] },
@@ -338,6 +351,3 @@ export const signatureVectors: Vector[] = [
   },
   ...librarySignatures,
 ];
-
-/** All of them. */
-export const vectors: readonly Vector[] = [...macVectors, ...signatureVectors];

@@ -10,6 +10,10 @@ export const commerce = {
   stripe: {
     title: "Stripe",
     source: "https://github.com/stripe/stripe-node/blob/master/src/Webhooks.ts",
+    setup:
+      "Open Developers > Webhooks > Add endpoint. Choose the events, and copy the signing secret.",
+    vector: "library",
+    event: { in: "body", name: "type" },
     disablesEndpoints: true,
     scheme: {
       // The key is the whole text `whsec_…`. Test events carry `v0` as a decoy.
@@ -26,6 +30,9 @@ export const commerce = {
   paddle: {
     title: "Paddle",
     source: "https://developer.paddle.com/webhooks/signature-verification",
+    setup: "Open Developer tools > Notifications > New destination. Copy the secret key.",
+    vector: "published",
+    event: { in: "body", name: "event_type" },
     scheme: {
       algorithm: "sha256",
       header: "Paddle-Signature",
@@ -41,6 +48,9 @@ export const commerce = {
   square: {
     title: "Square",
     source: "https://developer.squareup.com/docs/webhooks/step3validate",
+    setup: "Open the application's Webhooks > Subscriptions > Add. Copy the signature key.",
+    vector: "published",
+    event: { in: "body", name: "type" },
     note: "Signs the notification URL as it is registered",
     scheme: {
       algorithm: "sha256",
@@ -53,6 +63,10 @@ export const commerce = {
   shopify: {
     title: "Shopify",
     source: "https://shopify.dev/docs/apps/build/webhooks/verify-deliveries",
+    setup:
+      "Open Settings > Notifications > Webhooks > Create webhook. Copy the secret below the list; that of an app is its client secret.",
+    vector: "none published",
+    event: { in: "header", name: "X-Shopify-Topic" },
     disablesEndpoints: true,
     scheme: {
       algorithm: "sha256",
@@ -65,6 +79,9 @@ export const commerce = {
     title: "WooCommerce",
     source:
       "https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php",
+    setup: "Open WooCommerce > Settings > Advanced > Webhooks > Add webhook. Enter a secret.",
+    vector: "none published",
+    event: { in: "header", name: "X-WC-Webhook-Topic" },
     disablesEndpoints: true,
     note: "The ping on saving the webhook is not signed, and so is refused",
     scheme: {

@@ -10,6 +10,9 @@ export const development = {
   github: {
     title: "GitHub",
     source: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+    setup: "Open Settings > Webhooks > Add webhook. Choose application/json, and enter a secret.",
+    vector: "published",
+    event: { in: "header", name: "X-GitHub-Event" },
     scheme: {
       algorithm: "sha256",
       header: "X-Hub-Signature-256",
@@ -20,6 +23,10 @@ export const development = {
   gitea: {
     title: "Gitea, Forgejo",
     source: "https://docs.gitea.com/usage/webhooks",
+    setup:
+      "Open the repository's or the organization's Settings > Webhooks > Add webhook > Gitea. Choose POST, application/json and a secret.",
+    vector: "none published",
+    event: { in: "header", name: "X-Gitea-Event" },
     note: "Needs the content type application/json: of a form, only the field payload is signed",
     scheme: {
       algorithm: "sha256",
@@ -30,6 +37,9 @@ export const development = {
   bitbucket: {
     title: "Bitbucket",
     source: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/",
+    setup: "Open Repository settings > Webhooks > Add webhook. Enter a secret.",
+    vector: "published",
+    event: { in: "header", name: "X-Event-Key" },
     scheme: {
       algorithm: "sha256",
       header: "X-Hub-Signature",
@@ -40,6 +50,9 @@ export const development = {
   jira: {
     title: "Jira",
     source: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
+    setup: "Open System > WebHooks > Create a WebHook. Enter a secret.",
+    vector: "none published",
+    event: { in: "body", name: "webhookEvent" },
     scheme: {
       algorithm: "sha256",
       header: "X-Hub-Signature",
@@ -50,6 +63,9 @@ export const development = {
   linear: {
     title: "Linear",
     source: "https://github.com/linear/linear/blob/master/packages/sdk/src/webhooks/client.ts",
+    setup: "Open Settings > API > Webhooks > New webhook. Copy the signing secret.",
+    vector: "library",
+    event: { in: "header", name: "Linear-Event" },
     scheme: {
       algorithm: "sha256",
       header: "Linear-Signature",
@@ -62,6 +78,10 @@ export const development = {
   sentry: {
     title: "Sentry",
     source: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
+    setup:
+      "Open Settings > Developer Settings > New internal integration. The secret is its client secret.",
+    vector: "none published",
+    event: { in: "header", name: "Sentry-Hook-Resource" },
     scheme: {
       algorithm: "sha256",
       header: "Sentry-Hook-Signature",
@@ -71,6 +91,10 @@ export const development = {
   pagerduty: {
     title: "PagerDuty",
     source: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
+    setup:
+      "Open Integrations > Generic Webhooks (v3) > New webhook. Copy the secret, which is shown once.",
+    vector: "none published",
+    event: { in: "body", name: "/event/event_type" },
     scheme: {
       algorithm: "sha256",
       header: "X-PagerDuty-Signature",
@@ -84,6 +108,10 @@ export const development = {
     title: "Grafana Alerting",
     source:
       "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
+    setup:
+      "Open Alerting > Contact points > Add contact point > Webhook. Enter a secret under HMAC Signature.",
+    vector: "none published",
+    event: { in: "body", name: "status" },
     note:
       "Where the contact point names a timestamp header, it signs `{timestamp}:{body}`: name both here",
     scheme: { algorithm: "sha256", header: "X-Grafana-Alerting-Signature" },
@@ -91,6 +119,9 @@ export const development = {
   mlflow: {
     title: "MLflow",
     source: "https://mlflow.org/docs/latest/ml/webhooks",
+    setup: "Create the webhook by MlflowClient.create_webhook, with a `secret`.",
+    vector: "published",
+    event: { in: "body", name: "action" },
     scheme: {
       algorithm: "sha256",
       encoding: "base64",
@@ -105,6 +136,9 @@ export const development = {
   vercel: {
     title: "Vercel",
     source: "https://vercel.com/docs/webhooks/webhooks-api",
+    setup: "Open the team's Settings > Webhooks > Create. Copy the secret, which is shown once.",
+    vector: "none published",
+    event: { in: "body", name: "type" },
     scheme: {
       algorithm: "sha1",
       header: "X-Vercel-Signature",

@@ -13,6 +13,10 @@ export const documents = {
   box: {
     title: "Box",
     source: "https://developer.box.com/guides/webhooks/v2/signatures-v2/",
+    setup:
+      "Open the app's Webhooks > Create webhook. Generate the keys under Manage signature keys.",
+    vector: "published",
+    event: { in: "body", name: "trigger" },
     scheme: {
       algorithm: "sha256",
       encoding: "base64",
@@ -27,6 +31,8 @@ export const documents = {
   dropbox: {
     title: "Dropbox",
     source: "https://www.dropbox.com/developers/reference/webhooks",
+    setup: "Open the app's Settings > Webhooks. The secret is the app secret.",
+    vector: "none published",
     scheme: { algorithm: "sha256", header: "X-Dropbox-Signature" },
     handshakes: [{
       method: "GET",
@@ -36,12 +42,19 @@ export const documents = {
   docusign: {
     title: "DocuSign Connect",
     source: "https://developers.docusign.com/platform/webhooks/connect/validate/",
+    setup:
+      "Open Settings > Connect > Add configuration. Add a key under Connect keys, and include the HMAC signature.",
+    vector: "none published",
+    event: { in: "body", name: "event" },
     note: "Signs with every key of the account: the first 16 are tried",
     scheme: { algorithm: "sha256", encoding: "base64", header: DOCUSIGN_HEADERS },
   },
   notion: {
     title: "Notion",
     source: "https://developers.notion.com/reference/webhooks",
+    setup: "Open the integration's Webhooks > Create a subscription.",
+    vector: "none published",
+    event: { in: "body", name: "type" },
     note:
       "The secret is the verification token that Notion posts, unsigned, when the URL is set: create the trigger without this condition, and read the token in the payload of that launch",
     scheme: {
@@ -55,6 +68,10 @@ export const documents = {
     title: "Contentful",
     source:
       "https://github.com/contentful/node-apps-toolkit/blob/master/src/requests/sign-request.ts",
+    setup:
+      "Open Settings > Webhooks > Settings > Enable request verification. Then add the webhook.",
+    vector: "library",
+    event: { in: "header", name: "X-Contentful-Topic" },
     scheme: {
       algorithm: "sha256",
       header: "X-Contentful-Signature",
@@ -66,6 +83,9 @@ export const documents = {
   typeform: {
     title: "Typeform",
     source: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
+    setup: "Open the form's Connect > Webhooks > Add a webhook. Edit it, and enter a secret.",
+    vector: "none published",
+    event: { in: "body", name: "event_type" },
     scheme: {
       algorithm: "sha256",
       encoding: "base64",
@@ -77,6 +97,9 @@ export const documents = {
   calendly: {
     title: "Calendly",
     source: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures",
+    setup: "Create the subscription by the API, with a `signing_key`.",
+    vector: "none published",
+    event: { in: "body", name: "event" },
     disablesEndpoints: true,
     scheme: {
       algorithm: "sha256",
@@ -93,6 +116,9 @@ export const documents = {
     title: "HubSpot, version 3",
     source:
       "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
+    setup: "Open the app's Webhooks > Create subscription. The secret is the client secret.",
+    vector: "library",
+    event: { in: "body", name: "/0/subscriptionType" },
     scheme: {
       algorithm: "sha256",
       encoding: "base64",

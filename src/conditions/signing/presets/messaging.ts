@@ -10,6 +10,10 @@ export const messaging = {
   slack: {
     title: "Slack",
     source: "https://docs.slack.dev/authentication/verifying-requests-from-slack/",
+    setup:
+      "Open the app's Event Subscriptions or Slash Commands, and paste the URL. Copy Basic Information > Signing Secret.",
+    vector: "published",
+    event: { in: "body", name: "/event/type" },
     disablesEndpoints: true,
     scheme: {
       algorithm: "sha256",
@@ -30,6 +34,10 @@ export const messaging = {
     title: "Microsoft Teams, outgoing webhook",
     source:
       "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-outgoing-webhook",
+    setup:
+      "Open the team's Manage team > Apps > Create an outgoing webhook. Copy the security token.",
+    vector: "none published",
+    event: { in: "body", name: "type" },
     note: 'Expects a response such as `{"type":"message","text":"…"}`',
     scheme: {
       algorithm: "sha256",
@@ -42,6 +50,9 @@ export const messaging = {
   zoom: {
     title: "Zoom",
     source: "https://developers.zoom.us/docs/api/webhooks/",
+    setup: "Open the app's Feature > Event Subscriptions > Add. Copy the secret token.",
+    vector: "none published",
+    event: { in: "body", name: "event" },
     scheme: {
       algorithm: "sha256",
       header: "X-Zm-Signature",
@@ -65,6 +76,9 @@ export const messaging = {
   twitch: {
     title: "Twitch EventSub",
     source: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
+    setup: "Create the subscription by the API, with a `secret` of 10 to 100 ASCII characters.",
+    vector: "none published",
+    event: { in: "header", name: "Twitch-Eventsub-Subscription-Type" },
     scheme: {
       algorithm: "sha256",
       header: "Twitch-Eventsub-Message-Signature",
@@ -85,6 +99,8 @@ export const messaging = {
   twilio: {
     title: "Twilio",
     source: "https://www.twilio.com/docs/usage/security",
+    setup: "Paste the URL into the number or the service. The secret is the account's auth token.",
+    vector: "published",
     note: "Signs the URL and the parameters of a form; of JSON the SHA-256 in the URL",
     scheme: {
       algorithm: "sha1",
@@ -101,6 +117,9 @@ export const messaging = {
   mailgun: {
     title: "Mailgun",
     source: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+    setup: "Open Sending > Webhooks > Add webhook. The secret is the HTTP webhook signing key.",
+    vector: "none published",
+    event: { in: "body", name: "/event-data/event" },
     note: "Signs its timestamp and token alone: the event data is not covered",
     scheme: {
       algorithm: "sha256",
@@ -113,6 +132,9 @@ export const messaging = {
   intercom: {
     title: "Intercom",
     source: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
+    setup: "Open the app's Configure > Webhooks. The secret is the client secret.",
+    vector: "none published",
+    event: { in: "body", name: "topic" },
     scheme: {
       algorithm: "sha1",
       header: "X-Hub-Signature",
@@ -124,6 +146,10 @@ export const messaging = {
   zendesk: {
     title: "Zendesk",
     source: "https://developer.zendesk.com/documentation/webhooks/verifying/",
+    setup:
+      "Open Admin Center > Apps and integrations > Webhooks > Create. Reveal the signing secret.",
+    vector: "none published",
+    event: { in: "body", name: "type" },
     scheme: {
       algorithm: "sha256",
       encoding: "base64",

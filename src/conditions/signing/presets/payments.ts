@@ -45,7 +45,6 @@ export const payments = {
       title: "GoCardless",
       source: "https://developer.gocardless.com/getting-started/staying-up-to-date-with-webhooks/",
       setup: "Open Developers > Create > Webhook endpoint. Copy the secret.",
-      note: "Expects 498 for a wrong signature, and takes any other error as well",
       vector: "library",
       event: { in: "body", name: "/events/0/action" },
       scheme: {
@@ -146,7 +145,8 @@ export const payments = {
       source: "https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/",
       setup:
         "Open the app's Webhooks at developer.xero.com. Choose the events, and copy the webhooks key. Xero sends right and wrong signatures first.",
-      note: "Expects 401 for a wrong signature, and an empty body",
+      needs: { refused: { authentication: 401 } },
+      note: "Takes no answer with a body: give the trigger's response an empty text",
       vector: "none published",
       scheme: { algorithm: "sha256", encoding: "base64", header: "x-xero-signature" },
     },

@@ -159,7 +159,8 @@ export const planning = {
       setup:
         "Open Setup > Outbound Messages > New. Enter the URL with `?token=` and the secret at its end.",
       note:
-        "Signs nothing: the secret is a parameter of the URL. Sends XML, and sends again until the answer is XML with `<Ack>true</Ack>`",
+        "Signs nothing: the secret is a parameter of the URL. Sends XML, and sends again until the answer is XML with `<Ack>true</Ack>`: give the trigger such a response of the type xml",
+      needs: { response: { content_type: "application/xml" } },
       token: { in: "query", name: "token" },
     },
   },

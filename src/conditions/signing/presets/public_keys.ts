@@ -24,6 +24,9 @@ export const publicKeys = {
     title: "Discord, interactions",
     source: "https://discord.com/developers/docs/interactions/overview",
     needs: DISCORD_NEEDS,
+    setup:
+      "Open the application's General Information. Copy the public key, and paste the URL as Interactions Endpoint URL.",
+    vector: "library",
     scheme: { ...discordScheme, delivery_id: { in: "body", name: "id" } },
     handshakes: [{
       method: "POST",
@@ -37,6 +40,10 @@ export const publicKeys = {
     title: "Discord, webhook events",
     source: "https://discord.com/developers/docs/events/webhook-events",
     needs: { ...DISCORD_NEEDS, response: { status: 204 } },
+    setup:
+      "Open the application's Webhooks. Paste the URL, and choose the events. Copy the public key.",
+    vector: "none published",
+    event: { in: "body", name: "/event/type" },
     scheme: discordScheme,
     handshakes: [{
       method: "POST",
@@ -49,6 +56,10 @@ export const publicKeys = {
     title: "SendGrid Event Webhook",
     source:
       "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
+    setup:
+      "Open Settings > Mail Settings > Event Webhook > Create. Enable Signed Event Webhook, and copy the verification key.",
+    vector: "published",
+    event: { in: "body", name: "/0/event" },
     scheme: {
       algorithm: "ecdsa_p256",
       signature_format: "der",

@@ -5,7 +5,7 @@
  * @module
  */
 import type { Field } from "../../field.ts";
-import type { Preset, SigningPreset } from "../preset.ts";
+import type { SigningPreset } from "../preset.ts";
 import type { SchemeSettings } from "../scheme.ts";
 
 const SPECIFICATION =
@@ -42,16 +42,19 @@ const SECRET = { algorithm: "sha256", field: "v1", key_prefix: "whsec_" } as con
 /** A public key. */
 const KEY = { algorithm: "ed25519", field: "v1a", key_prefix: "whpk_" } as const;
 
+/** The parts of a row beside the scheme. */
+type Row = Omit<SigningPreset, "scheme" | "vector"> & Partial<Pick<SigningPreset, "vector">>;
+
 /** Makes the row of a provider that signs as Standard Webhooks does, but for `changes`. */
 export function standardPreset(
-  row: Preset,
+  row: Row,
   changes: Omit<SchemeSettings, "algorithm"> = {},
 ): SigningPreset {
   return { vector: "published", ...row, scheme: { ...STANDARD_HEADERS, ...SECRET, ...changes } };
 }
 
 /** Makes the row of a provider that sends through Svix. */
-export function svixPreset(row: Preset): SigningPreset {
+export function svixPreset(row: Row): SigningPreset {
   const scheme = { ...SVIX_HEADERS, ...SECRET };
   return { vector: "published", disablesEndpoints: true, ...row, scheme };
 }
@@ -61,17 +64,24 @@ export const standardSecrets = {
   standard_webhooks: {
     title: "Standard Webhooks",
     source: SPECIFICATION,
+    setup: "Add the URL as an endpoint. Copy the signing secret, with `whsec_`.",
+    vector: "published",
     scheme: { ...STANDARD_HEADERS, ...SECRET },
   },
   svix: {
     title: "Svix",
     source: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+    setup: "Add the URL as an endpoint. Copy the signing secret, with `whsec_`.",
+    vector: "published",
     disablesEndpoints: true,
     scheme: { ...SVIX_HEADERS, ...SECRET },
   },
   gitlab_signed: {
     title: "GitLab, signing token",
     source: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+    setup: "Open Settings > Webhooks > Add new webhook. Generate a signing token.",
+    vector: "published",
+    event: { in: "header", name: "X-Gitlab-Event" },
     disablesEndpoints: true,
     scheme: { ...STANDARD_HEADERS, ...SECRET },
   },
@@ -82,11 +92,15 @@ export const standardKeys = {
   standard_webhooks: {
     title: "Standard Webhooks, Ed25519",
     source: SPECIFICATION,
+    setup: "Add the URL as an endpoint. Copy the public key, with `whpk_`.",
+    vector: "none published",
     scheme: { ...STANDARD_HEADERS, ...KEY },
   },
   svix: {
     title: "Svix, Ed25519",
     source: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+    setup: "Add the URL as an endpoint. Copy the public key, with `whpk_`.",
+    vector: "none published",
     disablesEndpoints: true,
     scheme: { ...SVIX_HEADERS, ...KEY },
   },
