@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
+import { headerText } from "../platform/network/header_text.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Refusal } from "./check.ts";
 import type { QuotaKind, QuotaRule, TriggerFacts } from "./condition.ts";
@@ -85,7 +86,7 @@ function readDelivery(request: LaunchRequest, field: Field, window_s: number): D
       expected: `a text, or a number of at most ${Number.MAX_SAFE_INTEGER}`,
     };
   }
-  const text = String(id);
+  const text = field.in === "header" ? headerText(String(id)) : String(id);
   if (text.length > 0 && text.length <= ID_CHARACTERS_MAX) return { id: text, window_s };
   return {
     reason: "The delivery's id is empty or too long",

@@ -4,6 +4,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
+import { isInt64 } from "../platform/text/exact_json.ts";
 import { childOf, pointerParts } from "../platform/schema/pointer.ts";
 import type { Refusal } from "./check.ts";
 import {
@@ -75,11 +76,14 @@ export function describeField(field: Field): string {
 }
 
 /**
- * Reads a field; a JSON number stays one. A query parameter or a form field that comes twice is refused,
+ * Reads a field; a JSON number stays one, or is a bigint where it is an integer with more digits. A query parameter or a form field that comes twice is refused,
  * since senders and proxies disagree on which of the two counts. The values of a header that comes twice
  * are joined with `, ` (RFC 9110 section 5.3). Of a key that comes twice in a JSON object the last counts.
  */
-export function readField(request: LaunchRequest, field: Field): string | number | Refusal {
+export function readField(
+  request: LaunchRequest,
+  field: Field,
+): string | number | bigint | Refusal {
   return isInHead(field) ? readHeadField(request, field) : readBodyField(request, field);
 }
 
@@ -97,7 +101,9 @@ export function readHeadField(head: RequestHead, field: HeadField): string | Ref
 /** Reads a field that must be a string. */
 export function readText(request: LaunchRequest, field: Field): string | Refusal {
   const value = readField(request, field);
-  return typeof value === "number" ? notA("string", field, value) : value;
+  return typeof value === "number" || typeof value === "bigint"
+    ? notA("string", field, Number(value))
+    : value;
 }
 
 /**
@@ -151,7 +157,10 @@ function otherHeader({ headers }: RequestHead, { other_name }: Field): string | 
   return other_name === undefined ? null : headers.get(other_name);
 }
 
-function readBodyField(request: LaunchRequest, field: Field): string | number | Refusal {
+function readBodyField(
+  request: LaunchRequest,
+  field: Field,
+): string | number | bigint | Refusal {
   const path = pathOf(field.name);
   const body = request.parsedBody({ path });
   switch (body.kind) {
@@ -164,7 +173,10 @@ function readBodyField(request: LaunchRequest, field: Field): string | number | 
     }
     case "json": {
       const value = path.reduce(childOf, body.value);
-      if (typeof value === "string" || typeof value === "number") return value;
+      if (typeof value === "string") return value;
+      if (typeof value === "number" || typeof value === "bigint") {
+        return isKept(value) ? value : beyond(field);
+      }
       return value === undefined ? missing(field) : notA("string", field, value);
     }
   }
@@ -192,6 +204,18 @@ function unreadable(request: LaunchRequest, field: Field, body: OtherBody): Refu
 
 function missing(field: Field): Refusal {
   return { reason: `${describeField(field)} is missing` };
+}
+
+/** Tells whether a number is the one that was sent. */
+function isKept(value: number | bigint): boolean {
+  return typeof value === "bigint" ? isInt64(value) : Number.isFinite(value);
+}
+
+function beyond(field: Field): Refusal {
+  return {
+    reason: `${describeField(field)} is a number that is too large`,
+    expected: "a text, or an integer of 64 bits",
+  };
 }
 
 function notA(expected: string, field: Field, value: unknown): Refusal {

@@ -4,6 +4,7 @@
  * @module
  */
 import { isUtf8 } from "node:buffer";
+import { parseExactJson } from "../platform/text/exact_json.ts";
 import { mediaType } from "../platform/network/media_type.ts";
 import { type BodySize, SHORT_BYTES_MAX, SHORT_NAMES_MAX, sizeOfBody } from "./body_limits.ts";
 
@@ -59,7 +60,7 @@ export function lengthIn(contentLength: string | null | undefined): number | und
   return /^\d+$/.test(contentLength ?? "") ? Number(contentLength) : undefined;
 }
 
-/** A body as JSON, as a form, or as neither. */
+/** A body as JSON, as a form, or as neither. Integers of JSON are as {@linkcode parseExactJson} has them. */
 export type ParsedBody =
   | { kind: "json"; value: unknown }
   | { kind: "form"; fields: ReadonlyMap<string, readonly string[]> }
@@ -126,7 +127,7 @@ export class RequestBody {
     this.#onSize(size.values);
     if (!this.#isForm || /^\s*[{[]/.test(text)) {
       try {
-        return { kind: "json", value: JSON.parse(text) };
+        return { kind: "json", value: parseExactJson(text) };
       } catch {
         if (!this.#isForm) return { kind: "other" };
       }

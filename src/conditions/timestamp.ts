@@ -10,7 +10,7 @@ import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts
 import { describeField, type Field, readCredentials, readField } from "./field.ts";
 import { checkFreshness, EXAMPLES, formatTimestamp, TIMESTAMP_FORMATS } from "./freshness.ts";
 import { checkField, fieldInSchema, fieldNameSchema, settingsObject } from "./settings.ts";
-import { isTimeSigned } from "./signing/coverage.ts";
+import { isTimeSigned, takesFraction } from "./signing/coverage.ts";
 import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/draft.ts";
 
 const schema = settingsObject({
@@ -18,7 +18,7 @@ const schema = settingsObject({
   in: fieldInSchema,
   name: fieldNameSchema,
   format: z.enum(TIMESTAMP_FORMATS).describe(
-    "Whole seconds or milliseconds since 1970, or a date and time with its offset (RFC 3339)",
+    "Seconds or milliseconds since 1970, or a date and time with its offset (RFC 3339, RFC 1123)",
   ),
   tolerance: z.int().min(1).max(86_400).default(300).describe(
     "The greatest distance of the timestamp from the time of receipt, in seconds, to either side",
@@ -39,15 +39,16 @@ export const timestamp = {
   sign,
 } satisfies CheckedKind<TimestampSettings>;
 
-function prepare(settings: TimestampSettings, { credentials }: ConditionContext): Check {
+function prepare(settings: TimestampSettings, { credentials, schemes }: ConditionContext): Check {
   const place = describeField(settings);
   const expected = EXAMPLES[settings.format];
+  const freshness = { ...settings, place, takesFraction: schemes.every(takesFraction) };
   return (request) => {
     const value = readField(request, settings);
     if (typeof value === "object") return { expected, ...value };
     // A JSON number is written as usual.
     const text = String(value);
-    const refusal = checkFreshness(text, { ...settings, place }, request.receivedAt_ms);
+    const refusal = checkFreshness(text, freshness, request.receivedAt_ms);
     const isCredential = refusal &&
       credentials.some((field) => readCredentials(request, field).includes(text));
     return isCredential ? { ...refusal, found: "not shown" } : refusal;

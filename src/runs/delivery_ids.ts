@@ -1,7 +1,8 @@
 /**
  * Deduplication. A sender that did not get the answer sends its delivery again, and must get the first run's
  * answer instead of a second run. The delivery's id is stored by the commit that accepts the run. So a
- * refused delivery is not remembered, and an accepted one is still known after a restart.
+ * refused delivery is not remembered, and an accepted one is still known after a restart. One whose run could
+ * launch nothing is accepted again.
  *
  * @module
  */
@@ -17,6 +18,7 @@ import {
   type KnownDelivery,
 } from "../store/records/delivery_ids.ts";
 import { keys } from "../store/keys.ts";
+import { getRun } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 
 /** The id of a delivery. */
@@ -131,6 +133,9 @@ export class Deliveries {
     const known = await getDelivery(this.#store, triggerId, idHash);
     // Whoever repeats a delivery is answered by what is stored, without a commit.
     if (known !== undefined) this.#store.guard?.expectIntact();
-    return known !== undefined && known.until_ms > this.#clock.steady() ? known : undefined;
+    if (known === undefined || known.until_ms <= this.#clock.steady()) return undefined;
+    // Where none of its actions could launch, its sender repairs that by sending it again.
+    const run = await getRun(this.#store, known.run_id);
+    return run?.status === "error" ? undefined : known;
   }
 }

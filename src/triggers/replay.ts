@@ -13,6 +13,7 @@ import type { KeptPlace } from "../store/records/kept_requests.ts";
 import type { Store } from "../store/store.ts";
 import { shownId } from "../store/records/trigger_log_entries.ts";
 import { ConflictError } from "../platform/errors.ts";
+import { headerValue } from "../platform/network/header_text.ts";
 import type { Acceptor, Launch } from "../runs/accept.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Quota } from "../runs/rate_window.ts";
@@ -146,7 +147,10 @@ export async function requestOfRun(
     method: "POST",
     url: `${baseUrl}/api/v0/launch/${trigger_id}/${query === "" ? "" : `?${query}`}`,
     query: new URLSearchParams(query),
-    headers: new Headers({ ...headers, ...(type === undefined ? {} : { "content-type": type }) }),
+    headers: new Headers(
+      Object.entries({ ...headers, ...(type === undefined ? {} : { "content-type": type }) })
+        .map(([name, value]) => [name, headerValue(value)]),
+    ),
     body: body ?? await wholePayload(store, run),
     remoteIp: remote_ip,
     receivedAt_ms: Date.parse(created_at),

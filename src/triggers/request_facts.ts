@@ -6,6 +6,7 @@
 import { hash } from "node:crypto";
 import { STATUS_CODE } from "@std/http/status";
 import type { LaunchRequest } from "../conditions/request.ts";
+import { headerText } from "../platform/network/header_text.ts";
 import { isCredentialName } from "../platform/network/credential_names.ts";
 import type { LaunchFacts } from "../store/records/runs.ts";
 import { recordBytes } from "../store/records/record_size.ts";
@@ -152,7 +153,9 @@ export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): R
   for (const [name, value] of sent.slice(0, HEADERS_MAX)) {
     const isShown = SHOWN_HEADERS.has(name) && !treatment.hidden.has(name) &&
       !credentials.isIn(value);
-    headers[name.slice(0, NAME_LENGTH_MAX)] = isShown ? value.slice(0, VALUE_LENGTH_MAX) : HIDDEN;
+    headers[name.slice(0, NAME_LENGTH_MAX)] = isShown
+      ? headerText(value).slice(0, VALUE_LENGTH_MAX)
+      : HIDDEN;
   }
   const isHidden = (name: string) =>
     treatment.queryCredentials.size > 0 || isCredentialName(name, "possibly");
@@ -204,8 +207,10 @@ function keptValues(
   const room = new ValueRoom(treatment);
   for (const [name, sent] of headers) {
     if (!isKept(name, treatment)) continue;
-    const value = shownUrl(sent);
-    if (credentials.isIn(value) || !room.take(name, name.length + value.length)) continue;
+    const shown = shownUrl(sent);
+    if (credentials.isIn(shown)) continue;
+    const value = headerText(shown);
+    if (!room.take(name, name.length + value.length)) continue;
     facts.headers ??= {};
     facts.headers[name] = value;
   }
@@ -244,7 +249,7 @@ export function deliveryIdOf(
   const credentials = credentialsIn({ headers: entriesOf(request.headers), queryText }, treatment);
   return idIn((name) => {
     const value = request.headers.get(name);
-    return value === null || credentials.isIn(value) ? undefined : value;
+    return value === null || credentials.isIn(value) ? undefined : headerText(value);
   }, treatment);
 }
 

@@ -538,7 +538,7 @@ for (const { name, settings, problems } of forms) {
 
 Deno.test("hmac: an unknown preset is refused with those that there are", () => {
   const [problem = ""] = problemsOf(hmac, { preset: "gitbub", secrets: ["foobar"] });
-  assertMatch(problem, /^\/preset: Invalid option: expected one of "github"\|/);
+  assertMatch(problem, /^\/preset: Invalid option: expected one of .*"github"\|/);
 });
 
 Deno.test("hmac: defaults are filled in", () => {

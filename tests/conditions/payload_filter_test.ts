@@ -47,7 +47,7 @@ const passing: { expression: string; parts?: RequestParts }[] = [
   { expression: "body.count % 2 == 1 && body.sizes[1] == 2" },
   { expression: "body.ratio * 2.0 == 3.0 && body.ratio > 1" },
   { expression: "type(body.count) == int && type(body.ratio) == double" },
-  { expression: "type(body.big) == double" },
+  { expression: "type(body.big) == int" },
   { expression: "body == 7", parts: json(7) },
   { expression: "body == 'x'", parts: json("x") },
   { expression: "body[0] == 1 && body.size() == 2", parts: json([1, 2]) },
@@ -179,7 +179,7 @@ const refused: {
   {
     expression: "body.ratio * 2 == 3.0",
     reason:
-      "Payload filter failed: found no matching overload for '_*_' applied to '(double, int)'",
+      "Payload filter failed: found no matching overload for '_*_' applied to '(double, int)': write double(…) around the int",
     expected: "body.ratio * 2 == 3.0",
   },
   {
@@ -293,7 +293,9 @@ Deno.test("payload_filter: a body nested deeper than 64 is refused wherever it i
 });
 
 Deno.test("payload_filter: any JSON equals itself and has no other names than its own", async () => {
-  await fc.assert(fc.asyncProperty(fc.jsonValue(), fc.string(), async (value, name) => {
+  // Numbers that JSON writes as integers beyond 64 bits are errors.
+  const values = fc.jsonValue().filter((value) => !/\d{19}/.test(JSON.stringify(value)));
+  await fc.assert(fc.asyncProperty(values, fc.string(), async (value, name) => {
     const parts = json({ a: value, b: value, name });
     const expression =
       "body.a == body.b && (body.name in body) == (body.name in ['a', 'b', 'name'])";

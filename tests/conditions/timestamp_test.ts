@@ -1,7 +1,14 @@
 /** A timestamp passes within the tolerance to both sides, the boundary included, and only in its format. */
 import { assertEquals } from "@std/assert";
+import { createHmac } from "node:crypto";
 import fc from "fast-check";
-import { formatTimestamp, parseTimestamp } from "../../src/conditions/freshness.ts";
+import {
+  formatTimestamp,
+  parseTimestamp,
+  TIMESTAMP_FORMATS,
+} from "../../src/conditions/freshness.ts";
+import { hmac } from "../../src/conditions/hmac.ts";
+import { conditionSchema } from "../../src/conditions/mod.ts";
 import { timestamp, type TimestampSettings } from "../../src/conditions/timestamp.ts";
 import { mutated } from "../arbitraries.ts";
 import {
@@ -11,6 +18,7 @@ import {
   json,
   NOW_MS,
   problemsOf,
+  request,
   type RequestParts,
 } from "./fixture.ts";
 
@@ -97,14 +105,14 @@ const cases: {
     settings: inHeader,
     parts: {},
     reason: "Header X-Time is missing",
-    expected: "whole seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000",
   },
   {
     name: "another format",
     settings: inHeader,
     parts: sent("2023-11-14T22:13:20Z"),
     reason: "Header X-Time is not a timestamp",
-    expected: "whole seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000",
     found: "2023-11-14T22:13:20Z",
   },
   {
@@ -112,7 +120,7 @@ const cases: {
     settings: inHeader,
     parts: sent("1".repeat(10_000)),
     reason: "Header X-Time is not a timestamp",
-    expected: "whole seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000",
     found: "1".repeat(64),
   },
   {
@@ -125,7 +133,7 @@ const cases: {
     settings: { ...inHeader, in: "query", name: "ts" },
     parts: { query: "ts=1700000000&ts=1" },
     reason: "Query parameter ts is ambiguous: it comes more than once",
-    expected: "whole seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000",
     found: "2 values",
   },
   {
@@ -147,9 +155,6 @@ const cases: {
     name: "a fraction in JSON",
     settings: { ...inHeader, in: "body", name: "ts" },
     parts: json({ ts: 1_700_000_000.5 }),
-    reason: "Body field ts is not a timestamp",
-    expected: "whole seconds since 1970, such as 1700000000",
-    found: "1700000000.5",
   },
 ];
 
@@ -168,7 +173,25 @@ const readings: { format: TimestampSettings["format"]; text: string; time_ms?: n
   { format: "unix_s", text: "" },
   { format: "unix_s", text: "-1" },
   { format: "unix_s", text: "+1" },
-  { format: "unix_s", text: "1.0" },
+  { format: "unix_s", text: "1.0", time_ms: 1_000 },
+  { format: "unix_s", text: "1795741703.4", time_ms: 1_795_741_703_400 },
+  { format: "unix_s", text: "1795741703.123456789", time_ms: 1_795_741_703_123 },
+  { format: "unix_s", text: "1795741703." },
+  { format: "unix_s", text: ".5" },
+  { format: "unix_s", text: "1.0000000001" },
+  { format: "unix_s", text: "1.5.5" },
+  { format: "unix_ms", text: "1700000000123.9", time_ms: 1_700_000_000_123 },
+  { format: "rfc1123", text: "Tue, 14 Nov 2023 22:13:20 GMT", time_ms: 1_700_000_000_000 },
+  { format: "rfc1123", text: "Tue, 14 Nov 2023 23:13:20 +0100", time_ms: 1_700_000_000_000 },
+  { format: "rfc1123", text: "14 Nov 2023 22:13:20 UTC", time_ms: 1_700_000_000_000 },
+  { format: "rfc1123", text: "Thu, 1 Feb 2024 00:00:00 GMT", time_ms: 1_706_745_600_000 },
+  { format: "rfc1123", text: "Wed, 14 Nov 2023 22:13:20 GMT" },
+  { format: "rfc1123", text: "Tue, 14 Nov 2023 22:13:60 GMT" },
+  { format: "rfc1123", text: "Thu, 30 Feb 2023 22:13:20 GMT" },
+  { format: "rfc1123", text: "Tue, 14 Foo 2023 22:13:20 GMT" },
+  { format: "rfc1123", text: "Tue, 14 Nov 2023 22:13:20 CET" },
+  { format: "rfc1123", text: "Tue, 14 Nov 2023 22:13:20" },
+  { format: "rfc1123", text: "Tuesday, 14-Nov-23 22:13:20 GMT" },
   { format: "unix_s", text: "1e9" },
   { format: "unix_s", text: "0x10" },
   { format: "unix_s", text: " 1" },
@@ -211,11 +234,44 @@ for (const { format, text, time_ms } of readings) {
 
 Deno.test("parseTimestamp reads what formatTimestamp wrote", () => {
   const time = fc.integer({ min: 0, max: 253_402_300_799_999 });
-  const format = fc.constantFrom<TimestampSettings["format"]>("unix_s", "unix_ms", "rfc3339");
+  const format = fc.constantFrom(...TIMESTAMP_FORMATS);
   fc.assert(fc.property(time, format, (time_ms, format) => {
-    const expected = format === "unix_s" ? Math.floor(time_ms / 1000) * 1000 : time_ms;
+    const isWhole = format === "unix_s" || format === "rfc1123";
+    const expected = isWhole ? Math.floor(time_ms / 1000) * 1000 : time_ms;
     assertEquals(parseTimestamp(formatTimestamp(time_ms, format), format), expected);
   }));
+});
+
+Deno.test("a time has no fraction where what is signed behind it could be one", async () => {
+  const now_s = NOW_MS / 1_000;
+  const passes = async (signed_content: string, text: string) => {
+    const settings = {
+      algorithm: "sha256",
+      header: "X-Sig",
+      signed_content,
+      timestamp: { in: "header", name: "X-Time", format: "unix_s" },
+      secrets: ["s3cret"],
+    };
+    const content = signed_content.replace("{timestamp}", text).replace("{body}", "5");
+    const mac = createHmac("sha256", "s3cret").update(content).digest("hex");
+    const parts = { headers: { "X-Time": text, "X-Sig": mac }, body: "5" };
+    return await checkOnce(hmac, settings, parts) === undefined;
+  };
+  for (const content of ["{timestamp}.{body}", "{timestamp}{body}", "{timestamp}:{body}"]) {
+    assertEquals(await passes(content, String(now_s)), true, content);
+    assertEquals(await passes(content, `${now_s}.5`), content === "{timestamp}:{body}", content);
+  }
+  const settings = { in: "header", name: "X-Time", format: "unix_s" };
+  const sibling = { type: "hmac", algorithm: "sha256", header: "X", secrets: ["s"] };
+  for (const signed_content of ["{timestamp}.{body}", "{body}"]) {
+    const siblings = [conditionSchema.parse({ ...sibling, signed_content })];
+    const check = timestamp.prepare(
+      timestamp.schema.parse({ type: "timestamp", ...settings }),
+      context({ siblings }),
+    );
+    const refusal = await check(request({ headers: { "X-Time": `${now_s}.5` } }));
+    assertEquals(refusal === undefined, signed_content === "{body}", signed_content);
+  }
 });
 
 Deno.test("timestamp shows no credential that it takes for a time", async () => {

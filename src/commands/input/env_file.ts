@@ -5,8 +5,8 @@
  */
 import { readFileSync } from "node:fs";
 import process from "node:process";
-import { parseEnv } from "node:util";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
+import { parseEnvFile } from "./env_text.ts";
 
 const FLAG = "--env-file";
 
@@ -41,7 +41,9 @@ export function readEnvFiles(args: readonly string[]): string[] {
 
 function readEnvFile(path: string | undefined): void {
   if (!path) throw new InvalidInputError(FLAG, "Expected the name of a file, found nothing");
-  for (const [name, value = ""] of Object.entries(parseEnv(textOf(path)))) {
+  const { variables, remarks } = parseEnvFile(textOf(path));
+  for (const remark of remarks) console.error(`hooklaunch: ${path}: ${remark}`);
+  for (const [name, value] of variables) {
     const before = process.env[name];
     process.env[name] ??= value;
     if (before === undefined || before === value) continue;

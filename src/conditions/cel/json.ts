@@ -4,16 +4,27 @@
  *
  * @module
  */
+import { isInt64 } from "../../platform/text/exact_json.ts";
 import { type CelInput, celList, type CelMap, celMap } from "@bufbuild/cel";
+import { FilterLimitError } from "./pattern.ts";
+
+/** The error of a number of which a filter cannot see what was sent. */
+export const TOO_LARGE = "a number beyond 64 bits: its sender must send it as text";
 
 /**
- * Converts a JSON value. A whole number is an int as far as JSON's numbers are exact, since CEL adds no
- * int to a double.
+ * Converts a JSON value. A whole number is an int, as CEL adds no int to a double.
+ *
+ * @throws {FilterLimitError} when a number is too large, so that it is an error wherever it is used
  */
 export function fromJson(value: unknown): CelInput {
   switch (typeof value) {
     case "number":
-      return Number.isSafeInteger(value) ? BigInt(value) : value;
+      if (Number.isSafeInteger(value)) return BigInt(value);
+      if (Number.isFinite(value)) return value;
+      throw new FilterLimitError(TOO_LARGE);
+    case "bigint":
+      if (isInt64(value)) return value;
+      throw new FilterLimitError(TOO_LARGE);
     case "string":
     case "boolean":
       return value;

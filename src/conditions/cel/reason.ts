@@ -22,6 +22,9 @@ import type { LaunchRequest } from "../request.ts";
 const SHOWN_CHARACTERS_MAX = 200;
 const OPERANDS_SHOWN_MAX = 4;
 const CREDENTIAL_PART_CHARACTERS_MIN = 6;
+/** CEL has no arithmetic of an int and a double. */
+const MIXED_ARITHMETIC =
+  /^found no matching overload for '_[-+*\/%]_' applied to '\((?:int, double|double, int)\)'/;
 /** A text that holds a credential holds the beginning of it. */
 const CREDENTIAL_START_CHARACTERS_MAX = 4096;
 /** The part of a text that is searched for credentials: any that reaches into the shown part begins in it. */
@@ -44,7 +47,8 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
   const censor = censorOf(request, credentials);
   const expected = truncate(clause.text, SHOWN_CHARACTERS_MAX);
   if (isCelError(value) && !clause.explain) {
-    return { reason: `Payload filter failed: ${censor(value.message)}`, expected };
+    const hint = MIXED_ARITHMETIC.test(value.message) ? ": write double(…) around the int" : "";
+    return { reason: `Payload filter failed: ${censor(value.message)}${hint}`, expected };
   }
   if (value !== false && !isCelError(value)) {
     const found = censor(show(value));

@@ -4,6 +4,7 @@
  * @module
  */
 import type { CelInput } from "@bufbuild/cel";
+import { headerText } from "../../platform/network/header_text.ts";
 import type { VariableType } from "./check.ts";
 import { type Bindings, conversion } from "./expression.ts";
 import { fieldMap, fromJson, textMap } from "./json.ts";
@@ -27,9 +28,10 @@ type Reader = (request: LaunchRequest) => CelInput;
 const readers: Record<keyof typeof filterVariables, Reader> = {
   body: readBody,
   raw: ({ body }) => decodeUtf8(body),
-  headers: ({ headers }) => textMap(new Map(headers)),
+  headers: ({ headers }) =>
+    textMap(new Map(Array.from(headers, ([name, value]) => [name, headerText(value)]))),
   query: ({ query }) => fieldMap(valuesByName(query)),
-  content_type: ({ headers }) => headers.get("content-type") ?? "",
+  content_type: ({ headers }) => headerText(headers.get("content-type") ?? ""),
   remote_ip: ({ remoteIp }) => remoteIp,
   now: ({ receivedAt_ms }) => toTimestamp(new Date(receivedAt_ms).toISOString()),
 };

@@ -8,7 +8,8 @@ import { hash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { formFields, isFormType, type LaunchRequest, launchRequest } from "../request.ts";
 import { decode } from "../signing/encoding.ts";
-import { jsonForms, parseExactly } from "./json_forms.ts";
+import { parseRawJson } from "../../platform/text/exact_json.ts";
+import { jsonForms } from "./json_forms.ts";
 
 /** A longer body is not written anew, which would hold up others. */
 const REWRITTEN_BYTES_MAX = 256 * 1024;
@@ -167,7 +168,7 @@ function onItsWay(words: string): string {
 
 function tryJson(text: string): unknown {
   try {
-    return parseExactly(text.replace(BYTE_ORDER_MARK, ""));
+    return parseRawJson(text.replace(BYTE_ORDER_MARK, ""));
   } catch {
     return undefined;
   }

@@ -3,26 +3,11 @@
  *
  * @module
  */
-import { rawJson } from "../../platform/text/raw_json.ts";
 
 /** A way of writing JSON, and its name in a sentence. */
 interface JsonForm {
   words: string;
   write(value: unknown): string;
-}
-
-/** Numbers are kept as they are written: `1.0` is not `1`. */
-export function parseExactly(text: string): unknown {
-  return JSON.parse(text, keptNumber);
-}
-
-/**
- * A reviver for `JSON.parse`.
- *
- * @param written the source text, which TypeScript's types leave out
- */
-function keptNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {
-  return typeof value === "number" && written ? rawJson(written.source) : value;
 }
 
 function isRaw(value: object): boolean {

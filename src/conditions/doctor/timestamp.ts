@@ -28,9 +28,11 @@ function clueOf(settings: TimestampSettings, context: DiagnosisContext): Clue {
   const text = String(value);
   const { tolerance } = settings;
   const place = "";
-  const format = TIMESTAMP_FORMATS.find((format) =>
-    checkFreshness(text, { format, tolerance, place }, request.receivedAt_ms) === undefined
-  );
+  const format = TIMESTAMP_FORMATS.find((format) => {
+    const freshness = { format, tolerance, place, takesFraction: true };
+    return format !== settings.format &&
+      checkFreshness(text, freshness, request.receivedAt_ms) === undefined;
+  });
   if (format !== undefined) {
     return matching([`The time is fresh, and of another format: set \`format: ${format}\`.`]);
   }

@@ -95,6 +95,7 @@ function said(format: TimestampSource["format"]): string {
     unix_s: "in seconds since 1970",
     unix_ms: "in milliseconds since 1970",
     rfc3339: "as a date and time",
+    rfc1123: "as a date and time of HTTP",
   };
   return `The time is written ${
     forms[format]

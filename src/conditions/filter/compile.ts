@@ -5,6 +5,7 @@
  */
 import { type CelResult, isCelError } from "@bufbuild/cel";
 import { type Clause, compile, compileTerm, type Expression } from "../cel/expression.ts";
+import { TOO_LARGE } from "../cel/json.ts";
 import { filterVariables } from "../cel/variables.ts";
 import type { FilterClause } from "./list.ts";
 import { type Kind, kindOf } from "./literal.ts";
@@ -54,7 +55,9 @@ function explainOne(
   kinds: readonly Kind[] | undefined,
   value: CelResult,
 ): string | undefined {
-  if (isCelError(value)) return `${path} is missing`;
+  if (isCelError(value)) {
+    return value.message.includes(TOO_LARGE) ? `${path} is ${TOO_LARGE}` : `${path} is missing`;
+  }
   return !kinds || kinds.includes(kindOf(value))
     ? undefined
     : `${path} is no ${kinds.join(" or ")}`;

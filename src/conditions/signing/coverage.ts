@@ -78,3 +78,11 @@ function covers(part: TemplatePart, field: Field): boolean {
 function everyTemplate(scheme: Scheme, holds: (part: TemplatePart) => boolean): boolean {
   return signedContents(scheme).every((template) => parseTemplate(template).some(holds));
 }
+
+/**
+ * Tells whether a scheme's time may have a fraction: behind `{timestamp}` stands nothing that could go on with it.
+ * With `{timestamp}.{body}` a body that begins with digits could become a part of the time.
+ */
+export function takesFraction(scheme: Scheme): boolean {
+  return signedContents(scheme).every((content) => !/\{timestamp\}[.\d{]/.test(content));
+}

@@ -4,6 +4,7 @@
  * @module
  */
 import { HooklaunchError } from "../../platform/errors.ts";
+import { parseRawJson } from "../../platform/text/exact_json.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { type Field, pathOf } from "../field.ts";
 import type { KeySetting } from "../keys.ts";
@@ -121,7 +122,8 @@ export class Draft {
   #json(name: string): object {
     const parsed = this.request().parsedBody();
     if (parsed.kind === "json" && typeof parsed.value === "object" && parsed.value !== null) {
-      return parsed.value;
+      // Its numbers are sent as they are written. The decoder leaves a byte order mark out.
+      return Object(parseRawJson(new TextDecoder().decode(this.body)));
     }
     throw new CannotSignError(noPlace(name, "it is neither a form nor an object of JSON"));
   }

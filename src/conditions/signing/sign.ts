@@ -57,7 +57,7 @@ function stamp(scheme: Scheme, draft: Draft): void {
   const parts = parseTemplate(signedContents(scheme)[0] ?? "");
   if (timestamp && timestamp.in !== "signature") {
     const text = formatTimestamp(draft.now_ms, timestamp.format);
-    const isNumber = timestamp.in === "body" && timestamp.format !== "rfc3339";
+    const isNumber = timestamp.in === "body" && timestamp.format.startsWith("unix");
     draft.put({ in: timestamp.in, name: timestamp.name }, isNumber ? Number(text) : text);
   }
   const ids = [parts.some((part) => isPlain(part, "id")) ? id : undefined, delivery_id];

@@ -19,6 +19,7 @@ import { checkFreshness } from "../freshness.ts";
 import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
 import { type ContentFacts, contentOf, publicUrl } from "./content.ts";
+import { takesFraction } from "./coverage.ts";
 import { type Scheme, signatureFields, signedContents } from "./scheme.ts";
 import { type EndOfId, endOfId, isPlain, parseTemplate } from "./template.ts";
 
@@ -89,6 +90,7 @@ function signedReader(
   const idField = signs("id") ? scheme.id : undefined;
   const endsOfId = templates.map(endOfId).filter((end) => end !== undefined);
   const fields = signatureFields(scheme);
+  const timed = { scheme, takesFraction: takesFraction(scheme) };
   const readCandidates = candidatesReader(scheme);
   const expected = describeSignature(scheme);
   const reason = `${describePlace(fields)} holds a wrong signature${hint}`;
@@ -96,7 +98,7 @@ function signedReader(
   return (request) => {
     const candidates = readCandidates(fields.map((field) => readText(request, field)));
     if ("reason" in candidates) return { ...candidates, expected };
-    const timestamp = readTime(scheme, candidates.timestamp, request) ??
+    const timestamp = readTime(timed, candidates.timestamp, request) ??
       (timestampField ? readBytes(request, timestampField) : NO_BYTES);
     if (!(timestamp instanceof Uint8Array)) return timestamp;
     const id = idField ? readBytes(request, idField) : NO_BYTES;
@@ -117,7 +119,7 @@ function signedReader(
 
 /** Reads the scheme's own timestamp, which must be fresh; undefined when the scheme has none. */
 function readTime(
-  scheme: Scheme,
+  { scheme, takesFraction }: { scheme: Scheme; takesFraction: boolean },
   item: string | undefined,
   request: LaunchRequest,
 ): Uint8Array | Refusal | undefined {
@@ -129,7 +131,11 @@ function readTime(
   if (typeof value === "object") return value;
   const text = String(value);
   const place = field ? describeField(field) : `Field ${name} of the signature`;
-  const refusal = checkFreshness(text, { format, tolerance, place }, request.receivedAt_ms);
+  const refusal = checkFreshness(
+    text,
+    { format, tolerance, place, takesFraction },
+    request.receivedAt_ms,
+  );
   return refusal ?? bytesOf(field ?? { in: "header", name }, text);
 }
 

@@ -1,5 +1,5 @@
-import { assertEquals, assertMatch } from "@std/assert";
-import { startService } from "../../data.ts";
+import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { endOfRun, startService } from "../../data.ts";
 
 const DEDUPLICATION = { type: "deduplication", in: "header", name: "X-Delivery", window: 3600 };
 
@@ -53,7 +53,7 @@ Deno.test("an id that is empty or too long is no delivery's, and refused", async
   );
 });
 
-Deno.test("ids that are numbers are told apart, or refused where JSON's numbers are not exact", async () => {
+Deno.test("ids that are numbers are told apart, or refused where they are beyond 64 bits", async () => {
   await using service = await startService();
   const trigger = await service.trigger({
     response: { type: "text", text: "{run_id}" },
@@ -63,13 +63,46 @@ Deno.test("ids that are numbers are told apart, or refused where JSON's numbers 
   const first = await send(trigger.url, undefined, `{"id": ${exact}}`);
   assertEquals(first.status, 200);
   assertEquals(await send(trigger.url, undefined, `{"id": "${exact}"}`), first);
-  for (const id of ["9007199254740992", "9007199254740993", "-12345678901234567890", "1e999"]) {
+  // Exact integers of 64 bits are told apart, though JavaScript's numbers do not.
+  for (const id of ["9007199254740992", "9007199254740993", "-9223372036854775808"]) {
+    const sent = await send(trigger.url, undefined, `{"id": ${id}}`);
+    assertEquals(sent.status, 200, id);
+    assertEquals(await send(trigger.url, undefined, `{"id": "${id}"}`), sent, id);
+  }
+  for (const id of ["9223372036854775808", "-12345678901234567890", "1e999", "1e17"]) {
     assertEquals((await send(trigger.url, undefined, `{"id": ${id}}`)).status, 400, id);
     const other = await send(trigger.url, undefined, `{"id": "${id}"}`);
     assertEquals(other.status, 200, `${id} as a text`);
   }
   const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
-  assertMatch(body.results[0].reason, /number too large/);
+  const reasons = body.results.map(({ reason }: { reason: string }) => reason);
+  assertMatch(reasons[0], /number too large/);
+  assertMatch(reasons[1], /a number that is too large/);
+});
+
+Deno.test("a delivery whose run could launch nothing is no repeat when it is sent again", async () => {
+  await using service = await startService();
+  const missing = { type: "run_execution", step: "missing" };
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    conditions: [DEDUPLICATION],
+    actions: [missing],
+  });
+  const first = await send(trigger.url, "a");
+  const run = await endOfRun(service, first.text);
+  assertEquals([first.status, run.status], [200, "error"]);
+  const again = await send(trigger.url, "a");
+  assertNotEquals(again.text, first.text);
+  await endOfRun(service, again.text);
+  // Once something could launch, it is a repeat, also where another action failed.
+  const copy = { type: "run_execution", step: "copy", payload_input_name: "labels" };
+  await service.api("PATCH", `triggers/${trigger.id}/`, { actions: [missing, copy] });
+  const mended = await Promise.all([1, 2, 3].map(() => send(trigger.url, "a")));
+  assertEquals(new Set(mended.map(({ text }) => text)).size, 1);
+  const { text = "" } = mended[0] ?? {};
+  assertNotEquals(text, again.text);
+  assertEquals((await endOfRun(service, text)).status, "complete_with_error");
+  assertEquals((await send(trigger.url, "a")).text, text);
 });
 
 Deno.test("a deduplication that does not know where the id is, is refused when it is saved", async () => {
