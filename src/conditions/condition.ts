@@ -70,6 +70,14 @@ export interface ConditionSettings {
   type: string;
 }
 
+/** The form of a condition's secrets, by which their strength is judged. */
+export interface SecretForm {
+  /** Decodes a secret's text, or returns undefined; UTF-8 when absent. */
+  decode?(text: string): Uint8Array | undefined;
+  /** The bytes that an algorithm asks for. */
+  need?: { bytes: number; by: string };
+}
+
 /** The capabilities of every kind of condition. Those that are optional are absent where a kind has none. */
 interface KindBase<Settings extends ConditionSettings> {
   type: Settings["type"];
@@ -81,6 +89,8 @@ interface KindBase<Settings extends ConditionSettings> {
   review?(settings: Settings, facts: TriggerFacts): Problem[];
   /** Returns the weaknesses that an owner should know, pointers relative to this condition. */
   warnings?(settings: Settings, facts: WarningFacts): Problem[];
+  /** Returns the form of its secrets, where that is not just any text. */
+  secretForm?(settings: Settings): SecretForm;
   /** Returns the fields that carry what this condition compares with a secret. */
   credentials?(settings: Settings): CredentialField[];
   /** Returns the row of the provider, where the settings name one. */

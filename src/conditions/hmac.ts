@@ -6,7 +6,7 @@
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
 import type { Check, HeadCheck } from "./check.ts";
-import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts";
+import type { CheckedKind, ConditionContext, SecretForm, TriggerFacts } from "./condition.ts";
 import type { Field } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 import {
@@ -58,6 +58,10 @@ export const hmac = {
   warnings: (settings: HmacSettings, { schemes }: TriggerFacts): Problem[] =>
     warnOfScheme(hmacScheme(settings), settings, schemes),
   credentials: (settings: HmacSettings): Field[] => signatureFields(hmacScheme(settings)),
+  secretForm(settings: HmacSettings): SecretForm {
+    const scheme = hmacScheme(settings);
+    return { decode: (text) => decodeSecret(text, scheme) };
+  },
   preset: ({ preset }: HmacSettings): Preset | undefined =>
     preset === undefined ? undefined : hmacPresets[preset],
   scheme: hmacScheme,

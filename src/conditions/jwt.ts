@@ -7,7 +7,7 @@ import { z } from "zod";
 import { refuseField } from "../platform/schema/schema.ts";
 import { withoutPrefix } from "./authorization.ts";
 import type { Check, HeadCheck, Refusal } from "./check.ts";
-import type { CheckedKind, ConditionContext } from "./condition.ts";
+import type { CheckedKind, ConditionContext, SecretForm } from "./condition.ts";
 import {
   type CredentialField,
   describeField,
@@ -20,7 +20,7 @@ import { hasPublicHost, isJwksUrl } from "./jwt/jwks.ts";
 import { keyFinder, readTokenHeader } from "./jwt/key_finder.ts";
 import { putJwt } from "./jwt/sign.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";
-import { fits, isSymmetric, JWT_ALGORITHMS, readJwk } from "./jwt/algorithms.ts";
+import { fits, isSymmetric, JWT_ALGORITHMS, longestSecret, readJwk } from "./jwt/algorithms.ts";
 import { describeMissing, resolveSecrets } from "./secret.ts";
 import {
   checkField,
@@ -86,6 +86,10 @@ export const jwt = {
   type: "jwt",
   stage: "authentication",
   schema,
+  secretForm({ algorithms }: JwtSettings): SecretForm {
+    const need = longestSecret(algorithms);
+    return need === undefined ? {} : { need };
+  },
   credentials: (settings: JwtSettings): CredentialField[] => [settings],
   prepare,
   beforeBody,

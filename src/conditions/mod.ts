@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { prefixed, type Problem } from "../platform/errors.ts";
 import { schemasOf } from "../platform/schema/schema.ts";
-import type { ConditionKind, ConditionSettings } from "./condition.ts";
+import type { ConditionKind, ConditionSettings, SecretForm } from "./condition.ts";
 import { factsOf, type KnownCondition } from "./facts.ts";
 import { CONDITION_TYPES, KINDS } from "./kinds.ts";
 import type { Preset } from "./signing/preset.ts";
@@ -87,6 +87,11 @@ export function presetsOf(conditions: readonly ConditionSettings[]): NamedPreset
     const name = "preset" in settings ? settings.preset : undefined;
     return preset && typeof name === "string" ? [{ index, name, preset }] : [];
   });
+}
+
+/** Returns the form of a condition's secrets. */
+export function secretFormOf(settings: ConditionSettings): SecretForm {
+  return conditionKinds.find(({ type }) => type === settings.type)?.secretForm?.(settings) ?? {};
 }
 
 function withKind(settings: ConditionSettings): KnownCondition {

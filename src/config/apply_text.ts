@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
+import type { Problem } from "../platform/errors.ts";
 import { writeAudit } from "../store/records/audit.ts";
 import { changesBetween } from "../store/records/audit_changes.ts";
 import type { Engines } from "../engines/mod.ts";
@@ -65,9 +66,9 @@ function auditOf({ store, clock }: LocalService, file: string) {
 function targetOf(service: LocalService, file: string): ApplyTarget {
   const { store, triggers, engines } = service;
   const audit = auditOf(service, file);
-  const saved = async (trigger: Trigger): Promise<SavedTrigger> => ({
+  const saved = async (trigger: Trigger, ofSecrets: Problem[]): Promise<SavedTrigger> => ({
     ...trigger,
-    warnings: await savedTriggerWarnings(trigger, service),
+    warnings: [...ofSecrets, ...await savedTriggerWarnings(trigger, service)],
   });
   return {
     projects: () => listProjects(store),
@@ -81,19 +82,25 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
     },
     triggers: () => Array.fromAsync(triggers.all()),
     async createTrigger(settings) {
-      const after = await triggers.create(settings);
+      const warnings: Problem[] = [];
+      const after = await triggers.create(settings, {
+        onWarnings: (found) => warnings.push(...found),
+      });
       await audit({ operation: "createTrigger", path: "/triggers/", before: undefined, after });
-      return await saved(after);
+      return await saved(after, warnings);
     },
     async updateTrigger(id, settings) {
       const before = await triggers.get(id);
-      const after = await triggers.update(id, () => settings);
+      const warnings: Problem[] = [];
+      const after = await triggers.update(id, () => settings, {
+        onWarnings: (found) => warnings.push(...found),
+      });
       if (after.revision !== before?.revision) {
         await audit({ operation: "replaceTrigger", path: `/triggers/${id}/`, before, after });
-        return await saved(after);
+        return await saved(after, warnings);
       }
       // A look into its project at each start would take the longer the more triggers there are.
-      return { ...after, warnings: triggerWarnings(after, service.env) };
+      return { ...after, warnings: [...warnings, ...triggerWarnings(after, service.env)] };
     },
   };
 }

@@ -233,22 +233,23 @@ export class Acceptor {
     const { triggerId, project, body, contentType, remoteIp, facts, deliveryId } = launch;
     const { replayOf, replayId } = launch;
     const now_ms = this.#clock.now();
-    const payload: Run["payload"] = { size: body.length, sha256: hash("sha256", body) };
-    if (contentType !== undefined) payload.content_type = contentType;
-    const run: Run = {
+    return {
       id: newId(now_ms),
       trigger_id: triggerId,
       project,
       status: "pending",
       created_at: new Date(now_ms).toISOString(),
       remote_ip: remoteIp,
-      payload,
+      ...(facts === undefined ? {} : { request: facts }),
+      ...(deliveryId === undefined ? {} : { delivery_id: deliveryId }),
+      payload: {
+        size: body.length,
+        sha256: hash("sha256", body),
+        ...(contentType === undefined ? {} : { content_type: contentType }),
+      },
       actions: [],
+      ...(replayOf === undefined ? {} : { replay_of: replayOf }),
+      ...(replayId === undefined ? {} : { replay_id: replayId }),
     };
-    if (facts !== undefined) run.request = facts;
-    if (deliveryId !== undefined) run.delivery_id = deliveryId;
-    if (replayOf !== undefined) run.replay_of = replayOf;
-    if (replayId !== undefined) run.replay_id = replayId;
-    return run;
   }
 }

@@ -26,7 +26,7 @@ import {
 } from "../store/records/triggers.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import { type Opened, openWhatOpens, sealSecrets, type SecretBox } from "./secrets.ts";
-import { expectRevision, isSame, settingsOf } from "./revision.ts";
+import { expectRevision, isSame, type SaveOptions, settingsOf } from "./revision.ts";
 import { type Mark, maskSecrets, normalSecrets, unmaskSecrets } from "./secret_masks.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 import { missingVariables } from "./variables.ts";
@@ -60,21 +60,10 @@ interface MissingSecrets {
   places: string[];
 }
 
-/** The terms of a change. */
-export interface SaveOptions {
-  /** The revisions of which the record must have one; any one when undefined. */
-  expected?: readonly number[] | undefined;
-  /** Validates the change and returns its result, and stores nothing. */
-  isDryRun?: boolean;
-  /** Throws where the author may not save this. */
-  authorize?(written: TriggerSettings, current: Trigger | undefined): void;
-}
-
 /** Options of the check of a new version. */
-interface Check {
+interface Check extends Pick<SaveOptions, "authorize" | "onWarnings"> {
   /** The fields that are not checked: they hold secrets that cannot be decrypted. */
   kept?: readonly string[];
-  authorize?: SaveOptions["authorize"] | undefined;
 }
 
 /** The triggers of a database. */
@@ -158,9 +147,9 @@ export class TriggerRegistry {
    * @throws {InvalidInputError} with everything that is wrong with it
    * @throws {ConflictError} when its name or its id is taken
    */
-  create(value: unknown, { isDryRun = false, authorize }: SaveOptions = {}): Promise<Trigger> {
+  create(value: unknown, { isDryRun = false, ...options }: SaveOptions = {}): Promise<Trigger> {
     return this.#change(async () => {
-      const settings = await this.#check(value, undefined, { authorize });
+      const settings = await this.#check(value, undefined, options);
       const now_ms = this.#parts.context.clock.now();
       const id = settings.id ?? newId(now_ms);
       if (await getStoredTrigger(this.#parts.store, id)) {
@@ -185,7 +174,7 @@ export class TriggerRegistry {
   update(
     id: string,
     change: (current: Trigger) => unknown,
-    { expected, isDryRun = false, authorize }: SaveOptions = {},
+    { expected, isDryRun = false, ...options }: SaveOptions = {},
   ): Promise<Trigger> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
@@ -197,7 +186,7 @@ export class TriggerRegistry {
       const kept = opened.locked.map(nameAt)
         .filter((name) => childOf(written, name) === childOf(shown, name));
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
-      const settings = await this.#check(written, { value: current, locked }, { kept, authorize });
+      const settings = await this.#check(written, { value: current, locked }, { ...options, kept });
       if (isSame(settings, current)) return shown;
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const revision = shown.revision + 1;
@@ -304,7 +293,7 @@ export class TriggerRegistry {
   async #check(
     value: unknown,
     current: Opened<Trigger> | undefined,
-    { kept = [], authorize }: Check = {},
+    { kept = [], authorize, onWarnings }: Check = {},
   ): Promise<TriggerSettings> {
     const { triggerSchema } = await import("./trigger.ts");
     const parsed = parseInput(triggerSchema, value, "the trigger");
@@ -320,8 +309,12 @@ export class TriggerRegistry {
     const unwritten = kept.map((name) => [name, childOf(current?.value, name)]);
     const written = { ...parsed, ...Object.fromEntries(unwritten) };
     const settings = unmaskSecrets(written, current, { what: "the trigger", mark });
-    const { reviewTrigger } = await import("./review.ts");
-    if (!kept.includes("conditions")) reviewTrigger(settings, "the trigger");
+    const { reviewSave } = await import("./review.ts");
+    if (!kept.includes("conditions")) {
+      const { env } = this.#parts.context;
+      const warnings = reviewSave(settings, current?.value, env);
+      onWarnings?.(warnings);
+    }
     const { checkMaxPayload } = await import("./max_payload.ts");
     checkMaxPayload(settings.max_payload, this.#parts.payloadBytesMax);
     if (!await getProject(this.#parts.store, settings.project)) {

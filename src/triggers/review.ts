@@ -10,8 +10,8 @@ import { InvalidInputError, messageOf, prefixed, type Problem } from "../platfor
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
 import { refusalStatus } from "./refusal_status.ts";
 import { pointer } from "../platform/schema/pointer.ts";
+import { checkSecrets, secretWarnings } from "./secret_strength.ts";
 import type { TriggerSettings } from "./trigger.ts";
-import { variableWarnings } from "./variables.ts";
 
 /**
  * Checks a trigger's conditions together.
@@ -35,6 +35,23 @@ function review(action: TriggerSettings["actions"][number]): Problem[] {
     return { pointer: pointer(...path), detail: message };
   });
   return mistake === undefined ? problems : [{ pointer: "/if", detail: mistake }, ...problems];
+}
+
+/**
+ * Checks a trigger that is to be saved, its secrets in clear.
+ *
+ * @param stored the trigger that it replaces
+ * @param env reads an environment variable of the service
+ * @returns warnings about literal secrets, which can be looked at only now
+ * @throws {InvalidInputError} when it must not be saved
+ */
+export function reviewSave(
+  settings: TriggerSettings,
+  stored: TriggerSettings | undefined,
+  env: (name: string) => string | undefined,
+): Problem[] {
+  reviewTrigger(settings, "the trigger");
+  return checkSecrets(settings, stored, env);
 }
 
 /** Without a proof of the sender, anyone could learn from the answers what the filter looks for. */
@@ -68,10 +85,9 @@ export function triggerWarnings(
   trigger: AnswerSettings,
   env: (name: string) => string | undefined,
 ): Problem[] {
-  const { conditions, handshakes } = trigger;
+  const { conditions } = trigger;
   const warnings = [
-    ...prefixed("/conditions", warningsOf(conditions, refusalStatus(trigger, "filter") < 300)),
-    ...variableWarnings({ conditions, handshakes }, env),
+    ...warningsOf(trigger, refusalStatus(trigger, "filter") < 300, env),
     ...needsWarningsOf(trigger),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
@@ -89,13 +105,20 @@ function needsWarningsOf(trigger: AnswerSettings): Problem[] {
 }
 
 function warningsOf(
-  conditions: TriggerSettings["conditions"],
+  trigger: Pick<TriggerSettings, "conditions" | "handshakes">,
   ignoresFiltered: boolean,
+  env: (name: string) => string | undefined,
 ): Problem[] {
   try {
-    return conditionWarnings(conditions, ignoresFiltered);
+    return [
+      ...prefixed("/conditions", conditionWarnings(trigger.conditions, ignoresFiltered)),
+      ...secretWarnings(trigger, env),
+    ];
   } catch (error) {
     // A later version has stored a kind that this one does not know. It refuses every launch, too.
-    return [{ pointer: "", detail: `This version cannot use them: ${messageOf(error)}` }];
+    return [{
+      pointer: "/conditions",
+      detail: `This version cannot use them: ${messageOf(error)}`,
+    }];
   }
 }

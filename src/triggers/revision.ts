@@ -10,6 +10,18 @@ import { withoutNulls } from "../platform/schema/nulls.ts";
 import { type Mark, maskSecrets } from "./secret_masks.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 
+/** The terms of a change. */
+export interface SaveOptions {
+  /** The revisions of which the record must have one; any one when undefined. */
+  expected?: readonly number[] | undefined;
+  /** Validates the change and returns its result, and stores nothing. */
+  isDryRun?: boolean;
+  /** Throws where the author may not save this. */
+  authorize?(written: TriggerSettings, current: Trigger | undefined): void;
+  /** Takes the warnings about secrets that are shown to nobody afterwards. */
+  onWarnings?(warnings: readonly Problem[]): void;
+}
+
 /** Returns the part of a trigger that its owner writes. */
 export function settingsOf(trigger: Trigger): TriggerSettings {
   const { created_at: _created, updated_at: _updated, revision: _revision, ...settings } = trigger;

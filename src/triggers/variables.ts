@@ -6,11 +6,7 @@
  */
 import { SECRET_FILE, valueOf, VARIABLE } from "../conditions/secret.ts";
 import { readSecretFile } from "../platform/files/secret_file.ts";
-import type { Problem } from "../platform/errors.ts";
 import { mapSecrets } from "./secrets.ts";
-
-/** A shorter secret gets a warning. Providers' own secrets are longer, and so is an operator's token. */
-const LENGTH_MIN = 16;
 
 /** A secret that is in an environment variable or a file. */
 interface SecretVariable {
@@ -22,6 +18,8 @@ interface SecretVariable {
 
 /** A secret that is elsewhere, and what is found there. */
 interface Source extends SecretVariable {
+  /** The reference as it is written. */
+  written: string;
   /** The place in words, such as `environment variable TOKEN`. */
   place: string;
   /** Undefined where there is none, or an empty one. */
@@ -37,43 +35,18 @@ export function missingVariables(
     .map(({ pointer, variable }) => ({ pointer, variable }));
 }
 
-/** Returns warnings about a trigger's secrets that are elsewhere, each with a pointer to the secret. */
-export function variableWarnings(
-  trigger: unknown,
-  env: (name: string) => string | undefined,
-): Problem[] {
-  return sourcesOf(trigger, env).flatMap(({ pointer, place, text }) =>
-    flawsOf(place, text).map((detail) => ({ pointer, detail }))
-  );
-}
-
-function flawsOf(place: string, text: string | undefined): string[] {
-  if (text === undefined) {
-    const why = place.startsWith("file ") ? "cannot be read, or is empty" : "is not set, or empty";
-    return [`Matches nothing: the service's ${place} ${why}`];
-  }
-  const flaws: string[] = [];
-  if (text !== text.trim()) {
-    flaws.push(
-      `The service's ${place} begins or ends with white space, as of a line's end: it counts`,
-    );
-  }
-  if (text.length < LENGTH_MIN) {
-    flaws.push(`The service's ${place} can be guessed: expected ${LENGTH_MIN} characters or more`);
-  }
-  return flaws;
-}
-
-function sourcesOf(trigger: unknown, env: (name: string) => string | undefined): Source[] {
+/** Finds the secrets of a part of a trigger that are elsewhere, and what is there. */
+export function sourcesOf(trigger: unknown, env: (name: string) => string | undefined): Source[] {
   const found: Source[] = [];
   mapSecrets(trigger, (secret, pointer) => {
     const variable = VARIABLE.exec(secret)?.[1];
     const path = SECRET_FILE.exec(secret)?.[1];
     if (variable !== undefined) {
       const place = `environment variable ${variable}`;
-      found.push({ pointer, variable, place, text: valueOf(variable, env) });
+      found.push({ pointer, written: secret, variable, place, text: valueOf(variable, env) });
     } else if (path !== undefined) {
-      found.push({ pointer, variable: path, place: `file ${path}`, text: readSecretFile(path) });
+      const text = readSecretFile(path);
+      found.push({ pointer, written: secret, variable: path, place: `file ${path}`, text });
     }
     return secret;
   });

@@ -74,7 +74,7 @@ Deno.test("apply warns of variables that the service does not have, whatever its
       "  warning: /conditions/0/secrets/3: The service's environment variable " +
       "HOOKLAUNCH_TEST_PADDED begins or ends with white space, as of a line's end: it counts",
       "  warning: /conditions/0/secrets/4: The service's environment variable " +
-      "HOOKLAUNCH_TEST_SHORT can be guessed: expected 16 characters or more",
+      "HOOKLAUNCH_TEST_SHORT can be guessed: expected 16 characters or more, found 15",
     ]);
   }
 });
@@ -92,12 +92,15 @@ Deno.test("a file that holds nothing is told of", async () => {
 Deno.test("what trigger list and project list print as JSON is applied again, and changes nothing", async () => {
   await using service = await startService();
   const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
-  const encoded = ["whsec_bGl0ZXJhbA==", { secret: "whsec_b2xk", until: "2126-01-31T00:00:00Z" }];
+  const encoded = ["whsec_YS1saXRlcmFsLW9mLXRlc3Rz", {
+    secret: "whsec_dGhlLW9sZC1vbmUtb2YtdGVzdHM=",
+    until: "2126-01-31T00:00:00Z",
+  }];
   const made = await service.trigger({
     name: "exported",
     conditions: [
       { type: "hmac", preset: "standard_webhooks", secrets: encoded },
-      { type: "static_token", in: "header", name: "X-Token", secrets: ["literal"] },
+      { type: "static_token", in: "header", name: "X-Token", secrets: ["a-literal-of-tests"] },
     ],
     response: { type: "json", status: 202, json: { "é": ["{run_id}"] } },
   });

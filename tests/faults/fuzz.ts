@@ -37,7 +37,12 @@ const TRIGGERS = [
     id: SIGNED,
     name: "signed",
     conditions: [
-      { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: ["s"] },
+      {
+        type: "hmac",
+        algorithm: "sha256",
+        header: "X-Signature",
+        secrets: ["a-secret-of-the-fuzz"],
+      },
       { type: "timestamp", in: "header", name: "X-Timestamp", format: "rfc3339", tolerance: 300 },
     ],
   },

@@ -54,10 +54,10 @@ Deno.test("with another key, triggers with stored secrets refuse all, say why, a
   assertEquals(disabled.body.conditions, read.body.conditions);
   assertEquals((await service.api("PATCH", path, { enabled: true })).status, 200);
 
-  const conditions = [{ ...TOKEN, secrets: ["another"] }];
+  const conditions = [{ ...TOKEN, secrets: ["another-secret"] }];
   assertEquals((await service.api("PATCH", path, { conditions })).status, 200);
   assertEquals((await send(literal.url)).status, 400);
-  assertEquals((await send(literal.url, "", "another")).status, 200);
+  assertEquals((await send(literal.url, "", "another-secret")).status, 200);
   const log = await service.api("GET", `${path}log/?limit=1`);
   assert(!log.body.results[0].reason.includes("decrypted"), "it is a wrong token now");
 });

@@ -305,10 +305,10 @@ Deno.test("the mask written back keeps the secret, whatever else is changed", as
   const { id } = await triggers.create(written({ conditions: [TOKEN] }));
   await edit(triggers, id, { name: "renamed", enabled: false });
   assertEquals(await preparedSecrets(triggers, id), [SECRET]);
-  await edit(triggers, id, { conditions: [{ ...TOKEN, secrets: [SECRET_MASK, "new"] }] });
-  assertEquals(await preparedSecrets(triggers, id), [SECRET, "new"]);
+  await edit(triggers, id, { conditions: [{ ...TOKEN, secrets: [SECRET_MASK, "new-secret"] }] });
+  assertEquals(await preparedSecrets(triggers, id), [SECRET, "new-secret"]);
   const later = await openRegistry(await open.reopen());
-  assertEquals(await preparedSecrets(later, id), [SECRET, "new"]);
+  assertEquals(await preparedSecrets(later, id), [SECRET, "new-secret"]);
 });
 
 Deno.test("an update that changes nothing writes nothing", async () => {
@@ -337,7 +337,9 @@ Deno.test("an update that changes nothing writes nothing", async () => {
   for (const same of sames) assertEquals(await triggers.update(created.id, same), created);
   assertEquals(commits, 0);
 
-  const changed = await edit(triggers, created.id, { conditions: [{ ...TOKEN, secrets: ["x"] }] });
+  const changed = await edit(triggers, created.id, {
+    conditions: [{ ...TOKEN, secrets: ["x-secret"] }],
+  });
   assertEquals(commits, 1);
   assertEquals(changed.created_at, created.created_at);
   assertEquals(Date.parse(changed.updated_at), Date.parse(created.updated_at) + 1_000);
@@ -349,11 +351,13 @@ Deno.test("what launches see is the trigger as it was last changed", async () =>
   assertEquals(await triggers.prepared(ID), undefined);
   await triggers.create(written({ id: ID, conditions: [TOKEN] }));
   for (let turn = 0; turn < 5; turn++) {
-    assertEquals(await preparedSecrets(triggers, ID), [turn === 0 ? SECRET : `new-${turn - 1}`]);
+    assertEquals(await preparedSecrets(triggers, ID), [
+      turn === 0 ? SECRET : `new-secret-${turn - 1}`,
+    ]);
     const kept = triggers.prepared(ID);
     assert(kept === triggers.prepared(ID), "a trigger that has not changed is prepared once");
     assert(!(kept instanceof Promise));
-    await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: [`new-${turn}`] }] });
+    await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: [`new-secret-${turn}`] }] });
   }
   await triggers.delete(ID);
   assertEquals(await triggers.prepared(ID), undefined);
@@ -383,13 +387,13 @@ Deno.test("a launch that looks while a trigger changes does not keep the old one
   const { hasRead, give } = slowRead(store);
   const slow = triggers.prepared(ID);
   await hasRead;
-  await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: ["new"] }] });
-  assertEquals(await preparedSecrets(triggers, ID), ["new"]);
+  await edit(triggers, ID, { conditions: [{ ...TOKEN, secrets: ["new-secret"] }] });
+  assertEquals(await preparedSecrets(triggers, ID), ["new-secret"]);
   give();
   const old = await slow;
   assert(old && !triggers.isCurrent(old));
   assertEquals(secretsOf(old.trigger), [SECRET]);
-  assertEquals(await preparedSecrets(triggers, ID), ["new"]);
+  assertEquals(await preparedSecrets(triggers, ID), ["new-secret"]);
 });
 
 Deno.test("a launch that looks while a trigger is made does not hide it from the next", async () => {
@@ -473,7 +477,7 @@ Deno.test("new secrets unlock a trigger, masks of the lost ones do not", async (
   const triggers = await openRegistry(store, { secrets: await openSecretBox("/nowhere", OTHER) });
   assertEquals(await triggers.countLocked(), { locked: 1, total: 2 });
   const stored = await contents(store);
-  const renew = { ...TOKEN, secrets: ["new"] };
+  const renew = { ...TOKEN, secrets: ["new-secret"] };
   const masked = { ...HMAC, secrets: [SECRET_MASK] };
   for (const first of [renew, { ...TOKEN, secrets: [SECRET_MASK] }]) {
     const error = await assertRejects(
@@ -485,7 +489,7 @@ Deno.test("new secrets unlock a trigger, masks of the lost ones do not", async (
   }
   await edit(triggers, id, { conditions: [renew, { ...HMAC, secrets: ["{env:NEW}"] }] });
   assertNotEquals((await refusalOf(await triggers.prepared(id)))?.condition, "secrets");
-  assertEquals(await preparedSecrets(triggers, id), ["new", "{env:NEW}"]);
+  assertEquals(await preparedSecrets(triggers, id), ["new-secret", "{env:NEW}"]);
   assertEquals(await triggers.countLocked(), { locked: 0, total: 2 });
 });
 
@@ -540,7 +544,7 @@ Deno.test("all triggers are looked at once for each set of keys, and each time w
   assertEquals(await count(key), { locked: 0, total: 1 });
   const renewed = await openRegistry(store, { secrets: other });
   assertEquals(await renewed.countLocked(), { locked: 1, total: 1 });
-  await edit(renewed, id, { conditions: [{ ...TOKEN, secrets: ["new"] }] });
+  await edit(renewed, id, { conditions: [{ ...TOKEN, secrets: ["new-secret"] }] });
   assertEquals(await count(key), { locked: 1, total: 1 });
 });
 
@@ -563,7 +567,7 @@ Deno.test("the secrets of more triggers than one page holds are looked at, and e
 
 Deno.test("secrets in variables that are not set are found at each look, with trigger, place and name", async () => {
   await using store = await storeInMemory();
-  const environment: Record<string, string> = { HERE: "x", EMPTY: "" };
+  const environment: Record<string, string> = { HERE: "a-secret-of-the-service", EMPTY: "" };
   const triggers = await openRegistry(store, { context: context({ env: environment }) });
   const until = "2040-01-01T00:00:00Z";
   const secrets = ["{env:HERE}", { secret: "{env:GONE}", until }];

@@ -4,6 +4,7 @@
  * @module
  */
 import type { JWK } from "@panva/jose";
+import type { SecretForm } from "../condition.ts";
 import { type KeySetting, readPublicKey } from "../keys.ts";
 
 /** The signature algorithms that a JWT condition can name (RFC 7518 section 3.1, RFC 8037, RFC 9864). */
@@ -39,6 +40,15 @@ const KEY_TYPES: Record<string, string> = { RS: "RSA", PS: "RSA", ES: "EC", Ed: 
 /** Tells whether an algorithm signs with a secret that both sides know. */
 export function isSymmetric(algorithm: JwtAlgorithm): boolean {
   return algorithm.startsWith("HS");
+}
+
+/**
+ * Returns the algorithm that needs the longest secret: at least as many bytes as its hash has (RFC 7518 section
+ * 3.2). Undefined where none signs with a secret.
+ */
+export function longestSecret(algorithms: readonly JwtAlgorithm[]): SecretForm["need"] {
+  const [longest] = algorithms.filter(isSymmetric).sort().reverse();
+  return longest && { bytes: Number(longest.slice(2)) / 8, by: longest };
 }
 
 /** Tells whether a public key can verify a signature of the algorithm, by its own parameters. */

@@ -6,12 +6,12 @@
 import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
+import type { Problem } from "../../platform/errors.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { removeTriggerLog } from "../../store/records/trigger_log.ts";
 import type { Listed } from "../../store/read/lists.ts";
 import { triggerIdByName } from "../../store/records/triggers.ts";
-import type { SaveOptions } from "../../triggers/registry.ts";
-import { settingsOf } from "../../triggers/revision.ts";
+import { type SaveOptions, settingsOf } from "../../triggers/revision.ts";
 import { responseSchema } from "../../triggers/response.ts";
 import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
@@ -113,11 +113,9 @@ export const triggerOperations = [
       201: { schema: trigger, headers: LOCATION },
     },
     async perform({ api, context, query: { dry_run: isDryRun }, body }) {
-      const created = await api.triggers.create(withoutReadOnly(body), {
-        isDryRun,
-        authorize: authorizer(context),
-      });
-      const answer = await saved(created, api, isDryRun);
+      const save = saveOf(context, isDryRun);
+      const created = await api.triggers.create(withoutReadOnly(body), save);
+      const answer = await saved(created, api, save);
       if (isDryRun) return context.json(answer);
       return context.json(answer, STATUS_CODE.Created, {
         location: `${api.baseUrl()}/api/v0/triggers/${created.id}/`,
@@ -147,16 +145,9 @@ export const triggerOperations = [
     answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
     async perform({ api, context, params: { id }, query: { dry_run: isDryRun }, body }) {
       const settings = withoutReadOnly(body);
-      const replaced = await api.triggers.update(id, () => settings, {
-        expected: expectedRevisions(context),
-        isDryRun,
-        authorize: authorizer(context),
-      });
-      return context.json(
-        await saved(replaced, api, isDryRun),
-        200,
-        revisionHeader(replaced),
-      );
+      const save = saveOf(context, isDryRun);
+      const replaced = await api.triggers.update(id, () => settings, save);
+      return context.json(await saved(replaced, api, save), 200, revisionHeader(replaced));
     },
   }),
   operation({
@@ -170,16 +161,13 @@ export const triggerOperations = [
     answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
     async perform({ api, context, params: { id }, query: { dry_run: isDryRun }, body }) {
       const patch = withoutReadOnly(body);
+      const save = saveOf(context, isDryRun);
       const patched = await api.triggers.update(
         id,
         (current) => patchSettings(settingsOf(current), patch),
-        { expected: expectedRevisions(context), isDryRun, authorize: authorizer(context) },
+        save,
       );
-      return context.json(
-        await saved(patched, api, isDryRun),
-        200,
-        revisionHeader(patched),
-      );
+      return context.json(await saved(patched, api, save), 200, revisionHeader(patched));
     },
   }),
   operation({
@@ -200,13 +188,27 @@ export const triggerOperations = [
   }),
 ];
 
-/** Makes the check that the token of a request may save a trigger. */
-function authorizer(context: Context): NonNullable<SaveOptions["authorize"]> {
+/** One change of a trigger. */
+interface Save extends SaveOptions {
+  isDryRun: boolean;
+  /** The warnings about its secrets. */
+  warnings: Problem[];
+}
+
+/** Makes the terms of a change: what the token of a request may save, and the revision that it expects. */
+function saveOf(context: Context, isDryRun: boolean): Save {
   // The caller has put it there.
   const { access }: Authenticated = context.env;
-  return (written, current) => {
-    requireProject(access, written.project, current?.project);
-    requireReferences(access, written, current);
+  const warnings: Problem[] = [];
+  return {
+    expected: expectedRevisions(context),
+    isDryRun,
+    authorize(written, current) {
+      requireProject(access, written.project, current?.project);
+      requireReferences(access, written, current);
+    },
+    onWarnings: (found) => warnings.push(...found),
+    warnings,
   };
 }
 
@@ -262,8 +264,12 @@ async function triggersNamed(
 export type ShownTrigger = ReturnType<typeof shown> & { activity?: Activity };
 
 /** Shows a trigger that was just saved, with all that can be known of it, and logs its warnings. */
-async function saved(trigger: Trigger, api: Operator, isDryRun: boolean): Promise<ShownTrigger> {
-  const warnings = await savedTriggerWarnings(trigger, api);
+async function saved(
+  trigger: Trigger,
+  api: Operator,
+  { isDryRun, warnings: ofSecrets }: Save,
+): Promise<ShownTrigger> {
+  const warnings = [...ofSecrets, ...await savedTriggerWarnings(trigger, api)];
   if (!isDryRun) logWarnings("trigger", trigger.name, warnings);
   return { ...shown(trigger, api), warnings };
 }

@@ -51,7 +51,7 @@ export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
   #body: RequestBody | undefined;
   readonly #readPart: IncomingFacts["readPart"];
   /** The parts of a long body that have been read. */
-  #parts: Map<string, ParsedBody> | undefined;
+  readonly #parts = new Map<string, ParsedBody>();
 
   constructor(request: Request, facts: IncomingFacts) {
     this.method = request.method;
@@ -100,11 +100,10 @@ export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
     const body = this.#readableBody();
     if (part === undefined || !body.isLong) return body.parsed();
     const key = JSON.stringify(part);
-    const parts = this.#parts ??= new Map();
-    const read = parts.get(key);
+    const read = this.#parts.get(key);
     if (read !== undefined) return read;
     throw new PartPending(
-      this.#readPart(this, part).then((parsed) => parts.set(key, parsed)),
+      this.#readPart(this, part).then((parsed) => this.#parts.set(key, parsed)),
     );
   }
 

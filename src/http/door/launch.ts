@@ -107,10 +107,10 @@ async function accept(
 ): Promise<Acceptance> {
   const { acceptor, databaseDeadline, triggerLog } = door;
   try {
-    return await databaseDeadline.accept(request, (isAbandoned) => {
-      launch.isAbandoned = isAbandoned;
-      return acceptor.accept(launch);
-    });
+    return await databaseDeadline.accept(
+      request,
+      (isAbandoned) => acceptor.accept({ ...launch, isAbandoned }),
+    );
   } catch (error) {
     // Under overload there are too many to log each.
     if (acceptor.fullness) {

@@ -122,10 +122,18 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       keep_refused: "24h",
       conditions: [
         { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
-        { type: "static_token", in: "header", name: "X-Token", secrets: ["{env:UNSET}", "a"] },
+        {
+          type: "static_token",
+          in: "header",
+          name: "X-Token",
+          secrets: ["{env:UNSET}", "a-secret-of-the-test"],
+        },
         {
           ...HMAC_CONDITION,
-          secrets: ["b", { secret: "literal", until: "2099-01-01T00:00:00Z" }],
+          secrets: ["b-secret-of-the-test", {
+            secret: "a-literal-of-the-test",
+            until: "2099-01-01T00:00:00Z",
+          }],
         },
         { type: "signature", preset: "discord", public_keys: ["0a".repeat(32)] },
         { type: "jwt", in: "query", name: "t", algorithms: ["HS256"], secrets: ["a".repeat(32)] },

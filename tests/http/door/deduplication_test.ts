@@ -120,7 +120,11 @@ Deno.test("a deduplication that does not know where the id is, is refused when i
   assertEquals((await service.api("POST", "triggers/", twice)).status, 422);
   const preset = {
     ...settings,
-    conditions: [{ type: "deduplication" }, { type: "hmac", preset: "github", secrets: ["x"] }],
+    conditions: [{ type: "deduplication" }, {
+      type: "hmac",
+      preset: "github",
+      secrets: ["a-secret-of-github"],
+    }],
   };
   assertEquals((await service.api("POST", "triggers/", preset)).status, 201);
 });

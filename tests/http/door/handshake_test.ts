@@ -99,7 +99,7 @@ Deno.test("a handshake that proves nothing is answered to the addresses that are
   await using service = await startService();
   const ask = async (settings: Record<string, unknown>) => {
     const conditions = [
-      { type: "static_token", preset: "microsoft_graph", secrets: ["s3cret"] },
+      { type: "static_token", preset: "microsoft_graph", secrets: ["a-s3cret"] },
       { type: "ip_allowlist", ranges: ["127.0.0.1"], ...settings },
     ];
     const trigger = await service.trigger({ conditions });

@@ -358,12 +358,12 @@ Deno.test("a change through the API takes effect on the next request", async () 
   const trigger = await service.trigger({ conditions: [HMAC_CONDITION] });
   const path = new URL(trigger.url).pathname;
   const old = { name: "old secret", path, body: "x", headers: signature("x") };
-  const fresh = { name: "new secret", path, body: "x", headers: signature("x", "another") };
+  const fresh = { name: "new secret", path, body: "x", headers: signature("x", "another-secret") };
   for (let turn = 0; turn < 5; turn++) {
     await play(service.url, { ...old, expectedStatus: 200 });
     await play(service.url, { ...fresh, expectedStatus: 400 });
     await service.api("PATCH", `triggers/${trigger.id}/`, {
-      conditions: [{ ...HMAC_CONDITION, secrets: ["another"] }],
+      conditions: [{ ...HMAC_CONDITION, secrets: ["another-secret"] }],
     });
     await play(service.url, { ...old, expectedStatus: 400 });
     await play(service.url, { ...fresh, expectedStatus: 200 });
@@ -376,7 +376,7 @@ Deno.test("a change through the API takes effect on the next request", async () 
 const changes: [change: string, method: string, body: object | undefined, status: number][] = [
   ["is disabled", "PATCH", { enabled: false }, 400],
   ["gets another secret", "PATCH", {
-    conditions: [{ ...HMAC_CONDITION, secrets: ["another"] }],
+    conditions: [{ ...HMAC_CONDITION, secrets: ["another-secret"] }],
   }, 400],
   ["gets a quota that is used up", "PATCH", {
     conditions: [{ type: "rate_limit", period: 3_600, quota: 1 }],
@@ -486,12 +486,12 @@ for (const [change, method, body, expected] of changesOnCheck) {
 }
 
 Deno.test("a secret from an environment variable that is not set refuses everything and says so", async () => {
-  await using service = await startService({ env: { EMPTY: "", HERE: "x" } });
+  await using service = await startService({ env: { EMPTY: "", HERE: "a-token-here" } });
   for (
     const [secret, headers, expectedStatus] of [
       ["{env:MISSING}", { "x-token": "" }, 400],
       ["{env:EMPTY}", { "x-token": "" }, 400],
-      ["{env:HERE}", { "x-token": "x" }, 200],
+      ["{env:HERE}", { "x-token": "a-token-here" }, 200],
     ] as const
   ) {
     const trigger = await service.trigger({

@@ -31,7 +31,12 @@ function runPath(trigger: { id: string }, query = ""): string {
 }
 
 const TEXT_RESPONSE = { response: { type: "text", text: "{run_id}" } };
-const TOKEN_CONDITION = { type: "static_token", in: "header", name: "X-Token", secrets: ["t0ken"] };
+const TOKEN_CONDITION = {
+  type: "static_token",
+  in: "header",
+  name: "X-Token",
+  secrets: ["a-t0ken-of-the-test"],
+};
 
 Deno.test("run info tells what the run's actions made, in their order, and nothing of errors", async () => {
   await using service = await startService();
@@ -166,7 +171,10 @@ Deno.test("run info checks authentication and time again, but neither filter nor
       { type: "rate_limit", period: 3600, quota: 1 },
     ],
   });
-  const headers = { "x-token": "t0ken", "x-timestamp": String(clock.time_ms / 1_000) };
+  const headers = {
+    "x-token": "a-t0ken-of-the-test",
+    "x-timestamp": String(clock.time_ms / 1_000),
+  };
   const runId = await launch(trigger.url, { headers, body: '{"go":true}' });
   const path = runPath(trigger, `?run_id=${runId}`);
   const ask = { name: "run info", method: "GET", path, headers };
