@@ -7,6 +7,7 @@
 import type { Command } from "commander";
 import type { SignedResult, TestResult, TestVerdict } from "../http/api/try_out.ts";
 import { InvalidInputError } from "../platform/errors.ts";
+import { addressOf } from "./api/address.ts";
 import { type ApiClient, unreachable } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
 import { readInput } from "./input/options.ts";
@@ -77,15 +78,17 @@ async function launch(
   serviceUrl: string,
 ): Promise<Response> {
   // The service may know itself by another address than the one in use here.
-  const url = `${serviceUrl.replace(/\/+$/, "")}/api/v0/launch/${id}/${new URL(signedUrl).search}`;
+  const address = addressOf(serviceUrl);
+  const url = `${address.base}/api/v0/launch/${id}/${new URL(signedUrl).search}`;
   return await fetch(url, {
+    ...address.init,
     method: "POST",
     headers,
     body: Uint8Array.fromBase64(body_base64),
     redirect: "error",
     signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch((error) => {
-    throw unreachable(url, error);
+    throw unreachable(address, error);
   });
 }
 

@@ -18,6 +18,7 @@ import { Hops } from "../http/hops.ts";
 import { RequestsUnderWay } from "../http/requests_under_way.ts";
 import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { isPlainHttp, peerOf } from "../http/peer.ts";
+import { SOCKET_ADDRESS, SOCKET_PEER, SocketServer } from "../http/socket_server.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
 import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
@@ -57,6 +58,7 @@ export class Service {
   readonly url: string;
   readonly #parts: Parts;
   readonly #listener: Listener;
+  readonly #socket: SocketServer | undefined;
   readonly #bodies: Bodies;
   readonly #leadership: Leadership;
   readonly #requests: RequestsUnderWay;
@@ -65,8 +67,7 @@ export class Service {
 
   private constructor(
     parts: Parts,
-    { listener, bodies, leadership, requests }: {
-      listener: Listener;
+    { listener, socket, bodies, leadership, requests }: Ports & {
       bodies: Bodies;
       leadership: Leadership;
       requests: RequestsUnderWay;
@@ -76,6 +77,7 @@ export class Service {
     this.#parts = parts;
     this.#leadership = leadership;
     this.#listener = listener;
+    this.#socket = socket;
     this.#bodies = bodies;
     this.#requests = requests;
     this.url = url;
@@ -95,7 +97,7 @@ export class Service {
     checkSettings(settings);
     refuseAutomaticSpans();
     const parts = await openParts(settings, surroundings);
-    let listener: Listener | undefined;
+    let ports: Ports | undefined;
     try {
       const leadership = new Leadership(parts, prepare);
       const { shared } = parts.store;
@@ -110,7 +112,8 @@ export class Service {
         jobs: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
       const requests = new RequestsUnderWay(parts.clock);
-      listener = listen(settings, parts, { bodies, leadership, requests });
+      ports = listen(settings, parts, { bodies, leadership, requests });
+      const { listener } = ports;
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
       // A kept request is checked against the URL that it was sent to.
@@ -122,9 +125,9 @@ export class Service {
       }
       // Last: nobody would be shown the token of a start that fails.
       if (leadership.isHere) parts.newToken = await firstToken(parts);
-      return new Service(parts, { listener, bodies, leadership, requests }, url);
+      return new Service(parts, { ...ports, bodies, leadership, requests }, url);
     } catch (error) {
-      await listener?.shutdown();
+      await Promise.all([ports?.listener.shutdown(), ports?.socket?.close()]);
       await closeParts(parts, 0);
       throw error;
     }
@@ -194,7 +197,8 @@ export class Service {
     await this.#endCleanup(left_ms());
     // The next process may open the data folder as soon as it is free, and then needs the port.
     await closeParts(this.#parts, left_ms(), async () => {
-      await deadline(this.#listener.shutdown(), LAST_ANSWERS_MS).catch(ignoreTimeout);
+      const closed = Promise.all([this.#listener.shutdown(), this.#socket?.close()]);
+      await deadline(closed, LAST_ANSWERS_MS).catch(ignoreTimeout);
     });
   }
 
@@ -227,6 +231,12 @@ function listenToQueue({ store, space, worker, metrics }: Parts): void {
   });
 }
 
+/** Where the service is reached: at its port, and by the socket in its data folder. */
+interface Ports {
+  listener: Listener;
+  socket: SocketServer | undefined;
+}
+
 /** Readers of request bodies. Each has its own memory limit, so that senders cannot exhaust that of others. */
 type Bodies = Record<"senders" | "operators" | "jobs", BodyReader>;
 
@@ -238,7 +248,7 @@ function listen(
     leadership: Leadership;
     requests: RequestsUnderWay;
   },
-): Listener {
+): Ports {
   const { closing, exposure, metrics, clock } = parts;
   const hops = parts.store.shared && new Hops(settings.secretKey ?? "", clock);
   const app = createApp({
@@ -246,9 +256,11 @@ function listen(
       ...parts,
       bodies: bodies.senders,
       values: new ParsedValueBudget(),
-      peerOf: (context: Context<{ Bindings: HandlerInfo }>) =>
-        hops?.senderOf(context.req.raw) ??
-          peerOf(context.req.raw.headers, context.env.remoteAddr.hostname, exposure),
+      peerOf: ({ env: { remoteAddr }, req: { raw } }: Context<{ Bindings: HandlerInfo }>) =>
+        hops?.senderOf(raw) ??
+          (remoteAddr === SOCKET_ADDRESS
+            ? SOCKET_PEER
+            : peerOf(raw.headers, remoteAddr.hostname, exposure)),
       baseUrl: () => parts.baseUrl,
       closing: closing.signal,
       retryAfterStop_s: () => requests.retryAfter_s,
@@ -289,7 +301,7 @@ function listen(
   );
   const serve: Serve = (port, tls) => Deno.serve({ ...options, ...tls, port }, handler);
   const listener = openListener(serve, settings);
-  return listener;
+  return { listener, socket: SocketServer.open(settings.data, handler) };
 }
 
 function openListener(serve: Serve, settings: ServiceSettings): Listener {

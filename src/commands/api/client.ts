@@ -9,6 +9,7 @@ import {
   messageOf,
   type Problem,
 } from "../../platform/errors.ts";
+import { addressOf, type ServiceAddress } from "./address.ts";
 
 const TIMEOUT_MS = 30_000;
 const PAGE_MAX = 200;
@@ -58,12 +59,12 @@ export function isPassing(error: unknown): boolean {
 }
 
 /** Makes the error of a request that failed, from the cause of what `fetch` throws. */
-export function unreachable(url: string, error: unknown): ApiError {
+export function unreachable({ shown }: ServiceAddress, error: unknown): ApiError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   // Its first words are the URL and the step that failed.
   const why = reasonOf(cause).replace(/^error sending request .*?: client error \(\w+\): /, "");
   const [, advice = ""] = ADVICE.find(([reason]) => why.includes(reason)) ?? [];
-  return new ApiError(`Cannot reach the service at ${new URL(url).origin}: ${why}${advice}`);
+  return new ApiError(`Cannot reach the service at ${shown}: ${why}${advice}`);
 }
 
 function reasonOf(error: unknown): string {
@@ -88,11 +89,13 @@ export interface ListOptions {
 
 /** A client of the operators' API. */
 export class ApiClient {
+  readonly #address: ServiceAddress;
   readonly #base: string;
   readonly #token: string;
 
   constructor({ url, token }: ApiAccess) {
-    this.#base = `${url.replace(/\/+$/, "")}/api/v0/`;
+    this.#address = addressOf(url);
+    this.#base = `${this.#address.base}/api/v0/`;
     this.#token = token;
   }
 
@@ -196,8 +199,9 @@ export class ApiClient {
       ...(body === undefined ? {} : { body }),
       redirect: "error",
       signal,
+      ...this.#address.init,
     }).catch((error) => {
-      throw unreachable(url.href, error);
+      throw unreachable(this.#address, error);
     });
     if (answer.ok) return answer;
     throw failure(answer.status, await answer.text().catch(() => ""));

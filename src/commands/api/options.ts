@@ -4,9 +4,11 @@
  * @module
  */
 import { type Command, InvalidArgumentError } from "commander";
+import { socketOfUrl } from "../../platform/network/own_socket.ts";
 import { hidePassword, isBaseUrl } from "../../platform/network/urls.ts";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { ApiClient } from "./client.ts";
+import { ownServiceUrl } from "./address.ts";
 import { environment, option } from "../input/options.ts";
 
 /** The options of most commands that use a service. */
@@ -19,13 +21,18 @@ export interface ApiOptions {
 export function apiOptions(command: Command): Command {
   return command.addOption(
     option("--url <url>", "the address of the service").argParser(serviceUrl).default(
-      "http://127.0.0.1:8000",
+      ownServiceUrl(),
+      "this machine's",
     ),
-  ).addHelpText("after", "\nThe variable HOOKLAUNCH_ADMIN_TOKEN holds the operator's token.");
+  ).addHelpText(
+    "after",
+    "\nThe variable HOOKLAUNCH_ADMIN_TOKEN holds the operator's token. This machine's service is\n" +
+      "that of the data folder HOOKLAUNCH_DATA or ./data, else http://127.0.0.1:8000.",
+  );
 }
 
 function serviceUrl(text: string): string {
-  if (isBaseUrl(text)) return text;
+  if (isBaseUrl(text) || socketOfUrl(text)) return text;
   const expected = "Expected a URL such as https://hooks.example.com";
   const shown = hidePassword(text);
   if (shown === text) throw new InvalidArgumentError(`${expected}, found "${text}".`);
