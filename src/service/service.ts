@@ -231,7 +231,7 @@ function listenToQueue({ store, space, worker, metrics }: Parts): void {
   });
 }
 
-/** Where the service is reached: at its port, and by the socket in its data folder. */
+/** The port of the service, and the socket in its data folder. */
 interface Ports {
   listener: Listener;
   socket: SocketServer | undefined;

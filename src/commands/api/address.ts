@@ -18,9 +18,9 @@ const NO_PROXY = ["NO_PROXY", "no_proxy"];
 export interface ServiceAddress {
   /** Without a slash at the end. */
   base: string;
-  /** How it is named in messages. */
+  /** The name of the service in messages. */
   shown: string;
-  /** What `fetch` needs beside a URL. */
+  /** Options of `fetch`. */
   init: { client?: Deno.HttpClient };
 }
 
