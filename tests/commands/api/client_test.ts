@@ -1,5 +1,6 @@
 /** What the command line says when there is no answer, or one that more can be said of. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { addressOf } from "../../../src/commands/api/address.ts";
 import { ApiClient, ApiError, unreachable } from "../../../src/commands/api/client.ts";
 import { ADMIN_TOKEN, startService } from "../../data.ts";
 import { run } from "../process.ts";
@@ -153,9 +154,12 @@ Deno.test("a token that no header can hold is refused, and not shown", async () 
 });
 
 Deno.test("a certificate that is an authority's own: told how to make another", () => {
-  const url = "https://localhost:8443/api/v0/triggers/";
+  const url = "https://localhost:8443";
   const cause = new Error("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))");
-  const { message } = unreachable(url, new TypeError("error sending request", { cause }));
+  const { message } = unreachable(
+    addressOf(url),
+    new TypeError("error sending request", { cause }),
+  );
   assertMatch(message, /^Cannot reach the service at https:\/\/localhost:8443: .*CA:FALSE$/);
 });
 
