@@ -24,6 +24,9 @@ export function writeAllSync(
   }
 }
 
+/** Size of the buffer at first: most programs print little of what they may. */
+const FIRST_BYTES_MAX = 16 * 1024;
+
 /** Options of {@linkcode readFirstBytes}. */
 interface FirstBytesOptions {
   /** Ends the reading when it aborts: another program may hold the stream open. */
@@ -38,7 +41,7 @@ export async function readFirstBytes(
   bytesMax: number,
   { signal, onCut = () => {} }: FirstBytesOptions = {},
 ): Promise<{ bytes: Uint8Array; isCut: boolean }> {
-  const bytes = new Uint8Array(bytesMax);
+  let bytes = new Uint8Array(Math.min(bytesMax, FIRST_BYTES_MAX));
   let length = 0;
   const reader = stream.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
@@ -47,7 +50,9 @@ export async function readFirstBytes(
     for (;;) {
       const { value, done } = await reader.read();
       if (done) break;
-      bytes.set(value.subarray(0, Math.max(0, bytesMax - length)), Math.min(length, bytesMax));
+      const kept = value.subarray(0, Math.max(0, bytesMax - length));
+      bytes = withRoomFor(length + kept.length, bytes, bytesMax);
+      bytes.set(kept, Math.min(length, bytesMax));
       length += value.length;
       if (length > bytesMax) onCut();
     }
@@ -55,4 +60,16 @@ export async function readFirstBytes(
     signal?.removeEventListener("abort", cancel);
   }
   return { bytes: bytes.subarray(0, Math.min(length, bytesMax)), isCut: length > bytesMax };
+}
+
+/** Returns a buffer that holds so many bytes, with those of the one before: at least twice its size. */
+function withRoomFor(
+  size: number,
+  bytes: Uint8Array<ArrayBuffer>,
+  bytesMax: number,
+): Uint8Array<ArrayBuffer> {
+  if (size <= bytes.length || bytes.length === bytesMax) return bytes;
+  const larger = new Uint8Array(Math.min(bytesMax, Math.max(size, 2 * bytes.length)));
+  larger.set(bytes);
+  return larger;
 }
