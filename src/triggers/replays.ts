@@ -10,6 +10,7 @@ import type { Clock } from "../platform/clock.ts";
 import { ConflictError, messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { pause } from "../platform/waiting/timers.ts";
+import { asUnavailable } from "../store/commit/committer.ts";
 import { getExecution } from "../store/records/executions.ts";
 import { getPipeline } from "../store/records/pipelines.ts";
 import {
@@ -50,7 +51,7 @@ type ReplaySettings = Pick<
 export class Replays {
   readonly #parts: ReplayParts & { clock: Clock };
   readonly #running = new Map<string, { abort: AbortController; end: Promise<void> }>();
-  #isClosing = false;
+  readonly #closing = new AbortController();
 
   constructor(parts: ReplayParts & { clock: Clock }) {
     this.#parts = parts;
@@ -102,24 +103,38 @@ export class Replays {
 
   /** Ends the work on all replays, which go on at the next start. */
   async close(): Promise<void> {
-    this.#isClosing = true;
+    this.#closing.abort();
     for (const { abort } of this.#running.values()) abort.abort();
     await Promise.all(Array.from(this.#running.values(), ({ end }) => end));
   }
 
   #run(begun: Replay): void {
     const abort = new AbortController();
-    const end = this.#launchAll(begun, abort.signal)
-      .catch((error) => log.error("Replay {id} failed: {error}", { id: begun.id, error }))
+    const end = this.#untilEnd({ ...begun }, abort.signal)
       .finally(() => this.#running.delete(begun.id));
     this.#running.set(begun.id, { abort, end });
   }
 
-  async #launchAll(begun: Replay, signal: AbortSignal): Promise<void> {
+  /** Launches all deliveries of a replay. What fails on the way is tried again, from where it has come. */
+  async #untilEnd(progress: Replay, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#launchAll(progress, signal);
+      } catch (error) {
+        const { id } = progress;
+        if (this.#closing.signal.aborted) {
+          return log.error("Cannot store how far replay {id} is: {error}", { id, error });
+        }
+        log.error("Replay {id} is interrupted, trying again: {error}", { id, error });
+      }
+      await pause(this.#parts.clock, RETRY_MS, this.#closing.signal);
+    }
+  }
+
+  async #launchAll(progress: Replay, signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#parts;
-    const progress = { ...begun };
     let stored_ms = clock.steady();
-    for await (const id of replayedDeliveries(store, begun)) {
+    for await (const id of replayedDeliveries(store, { ...progress })) {
       if (signal.aborted) break;
       const started_ms = clock.steady();
       const outcome = await this.#launch(progress, id, signal);
@@ -130,23 +145,24 @@ export class Replays {
         stored_ms = clock.steady();
         await store.committer.write([replayWrite(progress)]);
       }
-      const rest_ms = 1_000 / begun.rate - (clock.steady() - started_ms);
+      const rest_ms = 1_000 / progress.rate - (clock.steady() - started_ms);
       if (outcome === "launched" && rest_ms > 0) {
         await pause(clock, rest_ms, signal);
       }
     }
-    if (!this.#isClosing) {
+    if (!this.#closing.signal.aborted) {
       progress.state = progress.done < progress.count && signal.aborted ? "stopped" : "completed";
       progress.ended_at = new Date(clock.now()).toISOString();
-      const { id, launched, skipped, failed } = progress;
-      log.info("Replay {id} ended: {launched} launched, {skipped} skipped, {failed} failed", {
-        id,
-        launched,
-        skipped,
-        failed,
-      });
     }
     await store.committer.write([replayWrite(progress)]);
+    const { id, state, launched, skipped, failed } = progress;
+    if (state === "running") return;
+    log.info("Replay {id} ended: {launched} launched, {skipped} skipped, {failed} failed", {
+      id,
+      launched,
+      skipped,
+      failed,
+    });
   }
 
   /** Launches one delivery again. Returns undefined when the signal aborted first. */
@@ -165,7 +181,9 @@ export class Replays {
         if ("run" in replayed) return "launched";
         if ("repeatOf" in replayed) {
           // Launched before a restart, or accepted from its sender meanwhile.
-          const run = await getRun(store, replayed.repeatOf);
+          const run = await getRun(store, replayed.repeatOf).catch((error) => {
+            throw asUnavailable(error);
+          });
           return run?.replay_id === progress.id ? "launched" : "skipped";
         }
         // The quota comes back; an operator who does not want to wait stops the replay.

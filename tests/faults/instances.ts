@@ -48,9 +48,15 @@ export interface InstancesSize {
   gap_ms: number;
 }
 
+/** A launch that was answered 200. */
+interface Answered extends KeptLaunch {
+  /** Which instance has answered, and when. */
+  by: string;
+}
+
 /** What senders have been told. */
 interface Told {
-  kept: KeptLaunch[];
+  kept: Answered[];
   unavailable: number;
   unanswered: number;
   /** The longest time without an accepted launch since it was set to 0. */
@@ -87,6 +93,7 @@ export async function instances(
     await Promise.all(serving.map((each) => each.end()));
   });
   for (let index = 1; index < INSTANCES; index++) serving.push(await start(index));
+  const ended: Served[] = [];
   const told: Told = { kept: [], unavailable: 0, unanswered: 0, gap_ms: 0 };
   let goesOn = true;
   const sending = Array.from(
@@ -97,7 +104,7 @@ export async function instances(
     await pause(SETTLE_MS);
     told.gap_ms = 0;
     const index = random.int(INSTANCES);
-    await suffer(fault, { index, serving, start, server, way: ways[index] });
+    await suffer(fault, { index, serving, ended, start, server, way: ways[index] });
     await pause(SETTLE_MS);
     findings.say(`${fault} ${index}: at most ${Math.round(told.gap_ms)} ms without a launch`);
     const isOfInstance = !fault.startsWith("database");
@@ -112,11 +119,17 @@ export async function instances(
   for (const [id, count] of marks) {
     findings.check(count === 1, `The command of ${id} ran ${count} times`);
   }
+  if (findings.violations.length === 0) return;
+  for (const { url, printed } of [...ended, ...serving]) {
+    findings.say(`The instance at ${url} has logged:\n${printed()}`);
+  }
 }
 
 interface Stage {
   index: number;
   serving: Served[];
+  /** Those that were killed or stopped. */
+  ended: Served[];
   start(index: number): Promise<Served>;
   server: Awaited<ReturnType<typeof denokv>>;
   way: FaultyWay | undefined;
@@ -124,7 +137,7 @@ interface Stage {
 
 async function suffer(
   fault: InstanceFault,
-  { index, serving, start, server, way }: Stage,
+  { index, serving, ended, start, server, way }: Stage,
 ): Promise<void> {
   const served = serving[index];
   if (served === undefined || way === undefined) return;
@@ -150,6 +163,7 @@ async function suffer(
     served.signal("SIGCONT");
   } else served.signal(fault === "kill" ? "SIGKILL" : "SIGTERM");
   await served.end();
+  ended.push(served);
   serving[index] = await start(index);
 }
 
@@ -181,7 +195,9 @@ async function send(
       if (answer === undefined) told.unanswered++;
       else if (answer.status === 503) told.unavailable++;
       else if (answer.status === 200) {
-        told.kept.push({ ...launch, runId: answer.text, sent_ms, answered_ms });
+        const took_ms = Math.round(answered_ms - sent_ms);
+        const by = `${instance.url} at ${new Date().toISOString()} after ${took_ms} ms`;
+        told.kept.push({ ...launch, runId: answer.text, sent_ms, answered_ms, by });
         lastTaken_ms = Math.max(lastTaken_ms, last_ms);
         told.gap_ms = Math.max(told.gap_ms, answered_ms - lastTaken_ms);
         lastTaken_ms = last_ms = answered_ms;
@@ -216,7 +232,7 @@ async function ask(
 
 async function check(
   findings: Findings,
-  { served, kept }: { served: Served | undefined; kept: readonly KeptLaunch[] },
+  { served, kept }: { served: Served | undefined; kept: readonly Answered[] },
 ): Promise<void> {
   if (served === undefined) return findings.check(false, "No instance runs any more");
   const runs = new Map<string, Run>();
@@ -225,12 +241,17 @@ async function check(
     for (const run of found) runs.set(run.id, run);
     return found.every(({ status }) => status !== "pending") ? true : undefined;
   }, { what: "the end of all runs", within_ms: ENDS_WITHIN_MS });
-  for (const { runId, sha256, trigger } of kept) {
+  for (const { runId, sha256, trigger, delivery, by } of kept) {
     // A run that ends between the two reads of a list is not on it.
     const run = runs.get(runId) ?? await served.api(`runs/${runId}/`);
     if (run.id === runId) runs.set(runId, run);
-    findings.check(run?.trigger_id === trigger, `Run ${runId} was promised and is not there`);
-    findings.check(run?.payload.sha256 === sha256, `Run ${runId} has another payload`);
+    const of = delivery === undefined ? "" : `, delivery ${delivery}`;
+    findings.check(
+      run?.trigger_id === trigger,
+      `Run ${runId} of trigger ${trigger}${of} is not there, and was promised by ${by}: ` +
+        `found ${JSON.stringify(run)}`,
+    );
+    findings.check(run?.payload?.sha256 === sha256, `Run ${runId} has another payload`);
   }
   const bodies = Map.groupBy(runs.values(), ({ payload }) => payload.sha256);
   for (const [sha256, of] of bodies) {

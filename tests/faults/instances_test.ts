@@ -8,11 +8,13 @@ Deno.test({
   ignore: !has("denokv"),
   async fn() {
     const seed = Math.floor(Math.random() * 1e9);
-    const findings = new Findings();
+    const said: string[] = [];
+    const findings = new Findings((line) => said.push(line));
     findings.say(`seed ${seed}`);
     // A machine that runs all tests at once is slow.
     const size = { faults: ["kill", "connections"], gap_ms: 10_000 } as const;
     await instances(findings, new Random(seed), size);
+    if (findings.violations.length > 0) console.log(said.join("\n"));
     findings.assertNone();
   },
 });

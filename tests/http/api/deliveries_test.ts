@@ -171,7 +171,10 @@ Deno.test("one delivery has its request, the verdict on each condition, and its 
   const { first, runId } = await withDeliveries(service);
 
   await t.step("accepted", async () => {
-    const found = await details(service, "?trigger=first&outcome=accepted");
+    const query = "?trigger=first&outcome=accepted";
+    // Its record is read twice for an answer: it must not change in between.
+    await endOfExecution(service, (await details(service, query)).executions[0].id);
+    const found = await details(service, query);
     assertEquals([found.id, found.run.id, found.run.executions], [
       runId,
       runId,

@@ -1,5 +1,6 @@
 /** Bulk replays: what is launched again, once each, and what is not. */
 import { assert, assertEquals } from "@std/assert";
+import { UnavailableError } from "../../../src/platform/errors.ts";
 import { Service } from "../../../src/service/service.ts";
 import { eventually, startService } from "../../data.ts";
 
@@ -149,6 +150,26 @@ Deno.test("a replay goes on after a restart, and launches nothing twice", async 
     await again.close(10_000);
   }
 });
+
+Deno.test("a replay goes on when the database does not store how far it is", async () => {
+  const { service, id } = await withRuns(["good", "good"]);
+  await using _ = service;
+  const { committer } = service.service.parts.store;
+  const write = committer.write.bind(committer);
+  let failures = 0;
+  committer.write = (writes) => {
+    const isOfReplay = writes.some(({ key, value }) => key[0] === "replay" && isEnded(value));
+    if (!isOfReplay || failures++ > 0) return write(writes);
+    return Promise.reject(new UnavailableError("Cannot store: the connection broke", 1));
+  };
+  const made = await service.api("POST", "replays/", { filter: { trigger: id } });
+  const { state, launched } = await ended(service, made.body.id);
+  assertEquals([state, launched, failures], ["completed", 2, 2]);
+});
+
+function isEnded(value: unknown): boolean {
+  return Object(value).state !== "running";
+}
 
 Deno.test("a replay that cannot be is refused", async () => {
   await using service = await startService();
