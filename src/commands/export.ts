@@ -7,6 +7,7 @@ import type { Command } from "commander";
 import { stringify } from "yaml";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import { type Project, projectSettings } from "../store/records/projects.ts";
+import { withoutReadOnly } from "../triggers/read_only.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { printJson } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
@@ -30,15 +31,9 @@ export function defineExport(command: Command): void {
 async function exportAll({ url, json = false }: ApiOptions): Promise<void> {
   const api = clientOf(url);
   const projects = (await api.list<Project>("projects/")).map(projectSettings);
-  const triggers = (await api.list<ShownTrigger>("triggers/")).map(settingsOf);
+  const triggers = (await api.list<ShownTrigger>("triggers/")).map(withoutReadOnly);
   if (json) return printJson({ projects, triggers });
   const isMasked = JSON.stringify(triggers).includes('"********"');
   const text = stringify({ projects, triggers }, { lineWidth: 100, aliasDuplicateObjects: false });
   await writeLines(Deno.stdout, ((isMasked ? LITERALS : "") + text).trimEnd().split("\n"));
-}
-
-function settingsOf(trigger: ShownTrigger): object {
-  const { created_at: _created, updated_at: _updated, revision: _revision, ...rest } = trigger;
-  const { url: _url, warnings: _warnings, ...settings } = rest;
-  return settings;
 }

@@ -13,7 +13,8 @@ import { parseInput } from "../platform/schema/nulls.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import type { Project } from "../store/records/projects.ts";
 import { reviewTrigger } from "../triggers/review.ts";
-import { triggerSchema, type TriggerSettings, withoutReadOnly } from "../triggers/trigger.ts";
+import { withoutReadOnly } from "../triggers/read_only.ts";
+import { triggerSchema, type TriggerSettings } from "../triggers/trigger.ts";
 import { parseYaml, type YamlSource } from "../platform/yaml/parse.ts";
 
 const FOUND_LIST =

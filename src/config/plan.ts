@@ -6,6 +6,7 @@
 import { InvalidInputError, type Problem } from "../platform/errors.ts";
 import { differencesOf } from "../platform/schema/differences.ts";
 import { type Project, projectSettings } from "../store/records/projects.ts";
+import { withoutReadOnly } from "../triggers/read_only.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
 import { findTrigger } from "./apply.ts";
 import type { ConfigDocument } from "./document.ts";
@@ -115,6 +116,5 @@ async function triggerChange(
 
 /** Returns the fields that its owner writes. */
 function written(trigger: object): Record<string, unknown> {
-  const own = ["created_at", "updated_at", "revision", "url", "warnings"];
-  return Object.fromEntries(Object.entries(trigger).filter(([name]) => !own.includes(name)));
+  return Object(withoutReadOnly(trigger));
 }

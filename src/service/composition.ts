@@ -315,9 +315,10 @@ function logEnd({ id, run_id, pipeline_id, project, step, status, exit_code }: E
 /** Writes why actions of a run failed into its trigger's log. */
 function logFailures(triggerLog: TriggerLog, run: Run): void {
   const { id: run_id, project } = run;
+  const owner = { id: run.trigger_id, project };
   for (const [action_index, { action, error }] of run.actions.entries()) {
     if (error === undefined) continue;
     log.warn("Run {run_id}: {action} failed: {error}", { run_id, project, action, error });
-    triggerLog.add(run.trigger_id, { kind: "action_failed", run_id, action, action_index, error });
+    triggerLog.add(owner, { kind: "action_failed", run_id, action, action_index, error });
   }
 }

@@ -51,6 +51,8 @@ export const keys = {
   projectFailure: (name: string, what: string): Deno.KvKey => ["project_failure", name, what],
   /** `StoredTrigger`. */
   trigger: (id: string): Deno.KvKey => ["trigger", id],
+  /** `FormerTrigger`: a trigger that was deleted. It stays for good: no other trigger gets its id. */
+  formerTrigger: (id: string): Deno.KvKey => ["former_trigger", id],
   /** The trigger's id, by its name. */
   triggerName: (name: string): Deno.KvKey => ["trigger_name", name],
   /** `RateWindow` of one period, in seconds. */

@@ -5,7 +5,11 @@
  * @module
  */
 import type { LaunchRequest } from "../conditions/request.ts";
-import { type DeliveryOutcome, searchDeliveries } from "../store/records/deliveries.ts";
+import {
+  type DeliveryOutcome,
+  type FoundDelivery,
+  searchDeliveries,
+} from "../store/records/deliveries.ts";
 import type { DeliveryEntry } from "../store/records/trigger_log_entries.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -13,7 +17,7 @@ import type { KeptRequests } from "./kept_requests.ts";
 import { requestOfKept, requestOfRun } from "./replay.ts";
 
 /** A stored request. */
-interface RecentRequest {
+export interface RecentRequest {
   id: string;
   time: string;
   outcome: DeliveryOutcome;
@@ -31,6 +35,8 @@ interface RecentRequestsParts {
   baseUrl(): string;
   /** The ids of the trigger's pending runs. */
   pending: readonly string[];
+  /** Tells whether a delivery may be read. */
+  isVisible(found: FoundDelivery): Promise<boolean>;
 }
 
 /** Lists the newest stored requests of a trigger, newest first. A replay is none: its request is there already. */
@@ -45,6 +51,7 @@ export async function recentRequests(
     const filter = { trigger_id: triggerId, outcome };
     const { records } = await searchDeliveries(store, { filter, limit, pending });
     for (const record of records) {
+      if (!await parts.isVisible(record)) continue;
       const request = "run" in record
         ? ofRun(parts, record.run)
         : ofEntry(parts, triggerId, record.entry);

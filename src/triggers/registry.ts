@@ -23,23 +23,18 @@ import {
   putNoneLockedWith,
   putStoredTrigger,
   type StoredTrigger,
+  wasTriggerId,
 } from "../store/records/triggers.ts";
+import { countMissing, type MissingSecrets } from "./count_missing.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import { type Opened, openWhatOpens, sealSecrets, type SecretBox } from "./secrets.ts";
 import { expectRevision, isSame, type SaveOptions, settingsOf } from "./revision.ts";
-import { type Mark, maskSecrets, normalSecrets, unmaskSecrets } from "./secret_masks.ts";
+import { type Mark, maskSecrets, unmaskSecrets } from "./secret_masks.ts";
+import { type Labels, labelsOf, timesOf, triggerOf } from "./stored_trigger.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
-import { missingVariables } from "./variables.ts";
 
 /** The prepared triggers that are kept in memory; the least recently used goes first. */
 const PREPARED_MAX = 20_000;
-/**
- * The triggers that are checked for missing secrets. To read 500 takes 10 MiB of an idle service, and to
- * read 10,000 takes 35 MiB and half a second.
- */
-const LOOKED_AT_MAX = 100;
-/** The missing secrets that are named one by one. */
-const PLACES_MAX = 20;
 
 /** The parts of the service that a registry uses. */
 export interface RegistryParts {
@@ -48,16 +43,6 @@ export interface RegistryParts {
   context: ConditionEnvironment;
   /** The longest payload that the service takes, in bytes; without it, no payload is too long. */
   payloadBytesMax?: number;
-}
-
-/** A count of triggers with secrets in environment variables that are not set, or empty. */
-interface MissingSecrets {
-  /** The triggers with such secrets. */
-  missing: number;
-  /** The triggers that were checked. */
-  total: number;
-  /** The trigger, the pointer and the variable of some of them. */
-  places: string[];
 }
 
 /** Options of the check of a new version. */
@@ -100,17 +85,17 @@ export class TriggerRegistry {
     return known;
   }
 
-  /** Returns true when a trigger is ready for launches in memory. */
-  isPrepared(id: string): boolean {
-    return this.#prepared.has(id);
+  /** Returns a trigger that is ready for launches in memory; undefined when it is not. */
+  inMemory(id: string): Trigger | undefined {
+    return this.#prepared.get(id)?.trigger;
   }
 
   /** Returns the name and the project of a trigger; undefined when there is none of this id. */
-  async labelsOf(id: string): Promise<{ name: string; project: string } | undefined> {
-    const { trigger } = this.#prepared.get(id) ?? {};
-    if (trigger !== undefined) return { name: trigger.name, project: trigger.project };
+  async labelsOf(id: string): Promise<Labels | undefined> {
+    const known = this.inMemory(id);
+    if (known !== undefined) return labelsOf(known);
     const stored = await getStoredTrigger(this.#parts.store, id);
-    return stored && { name: stored.name, project: triggerOf(stored).project };
+    return stored && labelsOf(triggerOf(stored));
   }
 
   /** Returns true when a trigger is still as it was prepared; false also when that is no longer known. */
@@ -152,9 +137,7 @@ export class TriggerRegistry {
       const settings = await this.#check(value, undefined, options);
       const now_ms = this.#parts.context.clock.now();
       const id = settings.id ?? newId(now_ms);
-      if (await getStoredTrigger(this.#parts.store, id)) {
-        throw new ConflictError(`Cannot save the trigger: another one has the id ${id}`);
-      }
+      await this.#expectNewId(id);
       const now = new Date(now_ms).toISOString();
       const trigger = { ...settings, id, created_at: now, updated_at: now, revision: 1 };
       return isDryRun ? this.#masked(trigger) : await this.#put(trigger);
@@ -190,7 +173,10 @@ export class TriggerRegistry {
       if (isSame(settings, current)) return shown;
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const revision = shown.revision + 1;
-      const trigger = { ...settings, id, created_at: stored.created_at, updated_at, revision };
+      const moved_at = settings.project === current.project ? stored.moved_at : updated_at;
+      const { created_at } = stored;
+      const times = timesOf({ created_at, updated_at, moved_at });
+      const trigger = { ...settings, id, ...times, revision };
       if (isDryRun) return this.#masked(trigger);
       const sealed = kept.map((name) => [name, childOf(stored.settings, name)] as const);
       const unread = opened.locked.filter((at) => kept.includes(nameAt(at)));
@@ -208,7 +194,13 @@ export class TriggerRegistry {
     return this.#change(async () => {
       const stored = await this.#stored(id);
       await expectRevision(triggerOf(stored), expected);
-      await deleteStoredTrigger(this.#parts.store, stored).finally(() => this.#forget(id));
+      const { project } = triggerOf(stored);
+      const former = {
+        project,
+        deleted_at: new Date(this.#parts.context.clock.now()).toISOString(),
+      };
+      await deleteStoredTrigger(this.#parts.store, stored, former)
+        .finally(() => this.#forget(id));
     });
   }
 
@@ -237,26 +229,9 @@ export class TriggerRegistry {
     return { locked, total };
   }
 
-  /**
-   * Counts the triggers with secrets in environment variables that are not set, or empty, among the oldest
-   * ones. Pauses after each page: launches come first.
-   */
-  async countMissing(): Promise<MissingSecrets> {
-    const { store, context: { env, signal } } = this.#parts;
-    const counted: MissingSecrets = { missing: 0, total: 0, places: [] };
-    for await (const { name, settings } of allStoredTriggers(store, { rests: true })) {
-      if (signal.aborted || counted.total >= LOOKED_AT_MAX) break;
-      const found = missingVariables(settings, env);
-      counted.total++;
-      if (found.length === 0) continue;
-      counted.missing++;
-      for (const { pointer, variable } of found) {
-        if (counted.places.length < PLACES_MAX) {
-          counted.places.push(`${name} ${pointer} ${variable}`);
-        }
-      }
-    }
-    return counted;
+  /** Counts the triggers with secrets that the service does not have. */
+  countMissing(): Promise<MissingSecrets> {
+    return countMissing(this.#parts.store, this.#parts.context);
   }
 
   async #prepare(id: string): Promise<PreparedTrigger | undefined> {
@@ -336,9 +311,9 @@ export class TriggerRegistry {
     locked: readonly string[] = [],
   ): Promise<Trigger> {
     const { store, secrets } = this.#parts;
-    const { id, name, created_at, updated_at, revision } = trigger;
+    const { id, name, moved_at, revision } = trigger;
     const settings = { ...sealSecrets(settingsOf(trigger), secrets, id), ...sealed };
-    const record = { id, name, created_at, updated_at, revision, settings };
+    const record = { id, name, ...timesOf({ moved_at, ...trigger }), revision, settings };
     const bytes = recordBytes(record);
     if (bytes > RECORD_BYTES_MAX) {
       throw new InvalidInputError(
@@ -364,6 +339,18 @@ export class TriggerRegistry {
     return (secret) => this.#parts.secrets.mark(secret, id);
   }
 
+  /**
+   * Records belong to a trigger by its id: another one of the same id would inherit them.
+   *
+   * @throws {ConflictError} when a trigger has the id, or had it
+   */
+  async #expectNewId(id: string): Promise<void> {
+    if (!await wasTriggerId(this.#parts.store, id)) return;
+    throw new ConflictError(
+      `Cannot save the trigger: the id ${id} is or was that of another one. Leave it out, or choose another`,
+    );
+  }
+
   async #stored(id: string): Promise<StoredTrigger> {
     const stored = await getStoredTrigger(this.#parts.store, id);
     if (stored === undefined) throw new NotFoundError(`There is no trigger of the id ${id}`);
@@ -380,10 +367,4 @@ export class TriggerRegistry {
 /** Returns the name of the field of a trigger that a pointer leads into. */
 function nameAt(at: string): string {
   return at.split("/")[1] ?? "";
-}
-
-function triggerOf(stored: StoredTrigger): Trigger {
-  const { id, created_at, updated_at, revision = 1, settings } = stored;
-  // The stored settings have passed the schema.
-  return { ...normalSecrets(settings as TriggerSettings), id, created_at, updated_at, revision };
 }

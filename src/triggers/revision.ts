@@ -24,7 +24,8 @@ export interface SaveOptions {
 
 /** Returns the part of a trigger that its owner writes. */
 export function settingsOf(trigger: Trigger): TriggerSettings {
-  const { created_at: _created, updated_at: _updated, revision: _revision, ...settings } = trigger;
+  const { created_at: _created, updated_at: _updated, moved_at: _moved, ...rest } = trigger;
+  const { revision: _revision, ...settings } = rest;
   return settings;
 }
 

@@ -16,7 +16,6 @@ import { responseSchema } from "./response.ts";
 
 const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;
-const READ_ONLY = ["url", "warnings", "created_at", "updated_at", "revision"];
 
 /** The schema of the time for which requests that are refused or filtered are kept. */
 const keepRefusedSchema = z.string().refine(isKeepTime, {
@@ -66,12 +65,8 @@ export interface Trigger extends TriggerSettings {
   id: string;
   created_at: string;
   updated_at: string;
+  /** The time at which it came into its project; absent when it was made there. */
+  moved_at?: string;
   /** The number of times that it was saved. */
   revision: number;
-}
-
-/** Removes the fields that the service adds, so that a trigger can be written as it was read. */
-export function withoutReadOnly(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));
 }

@@ -333,12 +333,12 @@ Deno.test("log entries go when their retention is over", async () => {
   const ids = await makeTriggers(store, clock, 20);
   const triggerLog = new TriggerLog(store, clock);
   const addToAll = () => {
-    for (const id of ids) triggerLog.add(id, FAILURE);
+    for (const id of ids) triggerLog.add({ id, project: "digits" }, FAILURE);
     return triggerLog.flush();
   };
   // More of one trigger than are read at a time.
   for (let entry = 0; entry < 100; entry++) {
-    triggerLog.add(ids[0] ?? "", FAILURE);
+    triggerLog.add({ id: ids[0] ?? "", project: "digits" }, FAILURE);
     clock.time_ms += 2_000;
   }
   await addToAll();
@@ -368,7 +368,7 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
     for (let index = 0; index < 60; index++) {
       const delivery = { id: String(index), window_s: 86_400 };
       await acceptor.accept(launchOf({ triggerId, quotas, delivery }));
-      triggerLog.add(triggerId, FAILURE);
+      triggerLog.add({ id: triggerId, project: "digits" }, FAILURE);
     }
   }
   await triggerLog.flush();
@@ -378,7 +378,7 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
 
   for (const id of [goes, ...others]) {
     const trigger = await getStoredTrigger(store, id);
-    if (trigger) await deleteStoredTrigger(store, trigger);
+    if (trigger) await deleteStoredTrigger(store, trigger, { project: "digits", deleted_at: "" });
   }
   steps.length = 0;
   assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, leftovers: 122 });
@@ -408,7 +408,7 @@ Deno.test("a trigger that is made again while its leftovers are removed keeps wh
   const [id = ""] = await makeTriggers(store, clock, 1);
   for (let index = 0; index < 400; index++) await accept(String(index));
   trigger = await getStoredTrigger(store, id);
-  if (trigger) await deleteStoredTrigger(store, trigger);
+  if (trigger) await deleteStoredTrigger(store, trigger, { project: "digits", deleted_at: "" });
   await cleanUpAt(store, clock);
   const made = await again;
   assert(made && "run" in made);
@@ -498,7 +498,7 @@ Deno.test("a cleanup that begins when the service stops removes nothing", async 
   await makeRun(store, clock);
   await store.committer.commit(saveExecution(executionAt(clock.time_ms, "complete")));
   const triggerLog = new TriggerLog(store, clock);
-  triggerLog.add(TRIGGER_ID, FAILURE);
+  triggerLog.add({ id: TRIGGER_ID, project: "digits" }, FAILURE);
   await triggerLog.flush();
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
   const { report } = await cleanUpAt(store, clock, { signal: AbortSignal.abort() });

@@ -361,8 +361,11 @@ Deno.test("what launches see is the trigger as it was last changed", async () =>
   }
   await triggers.delete(ID);
   assertEquals(await triggers.prepared(ID), undefined);
-  await triggers.create(written({ id: ID, conditions: [HMAC] }));
-  assertEquals((await triggers.prepared(ID))?.answersGet, false);
+  await assertRejects(
+    () => triggers.create(written({ id: ID, conditions: [HMAC] })),
+    ConflictError,
+  );
+  assertEquals(await triggers.prepared(ID), undefined);
 });
 
 /** Makes what is read next come late: it was read, and is not given before it is let. */

@@ -5,10 +5,12 @@
  */
 import { z } from "zod";
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../../store/records/deliveries.ts";
+import type { DeliveryHour } from "../../store/records/delivery_counts.ts";
 import { answer, count, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import type { Records } from "./records.ts";
 
 /** The deliveries of a trigger in one hour, and the work that failed in it. */
 export interface ActiveHour {
@@ -60,26 +62,39 @@ export const activityOperations = [
     summary: "Count a trigger's deliveries in the last 24 hours, by hour and outcome",
     description: "The counts are for overviews: a crash of the service loses those of seconds.",
     answers: { 200: { schema: activity } },
-    async perform({ api, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
       await found("trigger", id, api.triggers.labelsOf(id));
-      return context.json(await activityOf(api, id));
+      return context.json(await activityOf(api, records, id));
     },
   }),
 ];
 
-/** Reads the deliveries of a trigger in the last 24 hours. */
+/**
+ * Reads the deliveries of a trigger in the last 24 hours. Hours in which it was in another project are empty for
+ * tokens that are limited to projects.
+ */
 export async function activityOf(
   { deliveryCounts }: Pick<Operator, "deliveryCounts">,
+  records: Pick<Records, "countedSince_ms">,
   triggerId: string,
 ): Promise<Activity> {
-  const { hours, last_ms } = await deliveryCounts.read(triggerId);
+  const since_ms = await records.countedSince_ms(triggerId);
+  const { hours, last_ms = -Infinity } = await deliveryCounts.read(triggerId);
   return {
-    hours: hours.map(({ from_ms, counts: { execution_error, run_error, ...deliveries } }) => ({
+    hours: hours.map(({ from_ms, counts }) => ({
       from: new Date(from_ms).toISOString(),
-      deliveries,
-      ...(execution_error === undefined ? {} : { failed_executions: execution_error }),
-      ...(run_error === undefined ? {} : { failed_runs: run_error }),
+      ...from_ms < since_ms ? { deliveries: {} } : shown(counts),
     })),
-    ...(last_ms === undefined ? {} : { last_delivery_at: new Date(last_ms).toISOString() }),
+    ...(last_ms > since_ms && { last_delivery_at: new Date(last_ms).toISOString() }),
+  };
+}
+
+function shown(
+  { execution_error, run_error, ...deliveries }: DeliveryHour["counts"],
+): Omit<ActiveHour, "from"> {
+  return {
+    deliveries,
+    ...(execution_error === undefined ? {} : { failed_executions: execution_error }),
+    ...(run_error === undefined ? {} : { failed_runs: run_error }),
   };
 }

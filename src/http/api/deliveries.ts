@@ -7,11 +7,7 @@ import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { ConflictError } from "../../platform/errors.ts";
 import { lowestId } from "../../platform/ids.ts";
-import {
-  DELIVERY_OUTCOMES,
-  type DeliveryFilter,
-  readDelivery,
-} from "../../store/records/deliveries.ts";
+import { DELIVERY_OUTCOMES, type DeliveryFilter } from "../../store/records/deliveries.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { replay, replayKept } from "../../triggers/replay.ts";
@@ -19,7 +15,7 @@ import { outcomeDifferences } from "./outcomes.ts";
 import { answerReplay } from "./replay_answer.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import { type DeliveryEntry, NO_RUN_OUTCOMES } from "../../store/records/trigger_log_entries.ts";
-import { isLimited, visible } from "./access.ts";
+import { isLimited } from "./access.ts";
 import { answer, count, input, pageFields, text, time } from "./answer.ts";
 import { type DeliveryDetails, deliveryDetails } from "./delivery_details.ts";
 import { DeliverySource } from "./delivery_stream.ts";
@@ -27,6 +23,7 @@ import type { Authenticated } from "./auth.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import type { Api } from "./api.ts";
 import { ChangeSource } from "./delivery_changes.ts";
+import type { Records } from "./records.ts";
 import { found } from "./finder.ts";
 import { leftOut, run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
@@ -42,7 +39,9 @@ const fields = {
   time,
   trigger_id: text,
   trigger: text.exactOptional().describe("The trigger's name; absent when it was deleted"),
-  project: text.exactOptional().describe("That of the run, or else of the trigger"),
+  project: text.exactOptional().describe(
+    "That of the trigger when it came; absent where that is not known",
+  ),
   outcome: z.enum(DELIVERY_OUTCOMES),
   status: z.int().describe("The status that the sender got"),
   condition: text.exactOptional().describe("What refused it: a condition, or another cause"),
@@ -154,11 +153,13 @@ export const deliveryOperations = [
     query: deliveryQuery,
     headers: { "Last-Event-ID": lastIdSchema },
     answers: { 200: { schema: deliveryPage, media: { "text/event-stream": text } } },
-    async perform({ api, context, query }) {
+    async perform({ api, records, context, query }) {
       const { limit, cursor, follow, only_changes, trigger, from, to, ...rest } = query;
       const trigger_id = await triggerIdOf(api.store, trigger);
       const filter = { ...rest, trigger_id, from_ms: from, to_ms: to };
-      if (follow) return followDeliveries(api, context, { filter, limit, only_changes });
+      if (follow) {
+        return followDeliveries(api, context, { filter, limit, only_changes, records });
+      }
       const read = () => listDeliveries(api, { limit, cursor, filter });
       // The caller has put it there.
       const { access, isRefresh = false }: Authenticated = context.env;
@@ -177,8 +178,8 @@ export const deliveryOperations = [
     path: "/deliveries/{id}/",
     summary: "Read a delivery: the request, the verdict on each condition, the run",
     answers: { 200: { schema: details } },
-    async perform({ api, context, params: { id } }) {
-      return context.json(await found("delivery", id, deliveryDetails(api, id)));
+    async perform({ api, records, context, params: { id } }) {
+      return context.json(await found("delivery", id, deliveryDetails(api, records, id)));
     },
   }),
   operation({
@@ -197,9 +198,8 @@ export const deliveryOperations = [
       commit: childOf(sent, "commit") ?? undefined,
       has_body: typeof childOf(sent, "body") === "string",
     }),
-    async perform({ api, context, params: { id }, body: sent }) {
-      await api.triggerLog.flush().catch(() => {});
-      const delivery = await found("delivery", id, readDelivery(api.store, id));
+    async perform({ api, records, context, params: { id }, body: sent }) {
+      const delivery = await found("delivery", id, records.delivery(id));
       if (!("run" in delivery)) expectNoRepeat("replay", delivery.entry);
       const { body, ...rest } = parseInput(replayInput, sent ?? {}, "the replay");
       const changes = { ...rest, ...(body !== undefined && { body: Uint8Array.fromBase64(body) }) };
@@ -226,7 +226,12 @@ export function expectNoRepeat(what: "replay" | "diagnose", entry: DeliveryEntry
 function followDeliveries(
   api: Api,
   context: Context,
-  { filter, limit, only_changes }: { filter: DeliveryFilter; limit: number; only_changes: boolean },
+  { filter, limit, only_changes, records }: {
+    filter: DeliveryFilter;
+    limit: number;
+    only_changes: boolean;
+    records: Records;
+  },
 ): Response {
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
   const after = context.req.header("last-event-id") || lowestId(api.clock.now());
@@ -241,7 +246,7 @@ function followDeliveries(
     filter,
     after,
     isAllowed,
-    visible: (records) => visible(access, { kind: "deliveries", records }, api),
+    visible: (deliveries) => records.visible("deliveries", deliveries),
   }, context.req.query("limit") === undefined ? api.streams.linesMax : limit);
   return context.body(api.streams.follow(source), 200, STREAM_HEADERS);
 }

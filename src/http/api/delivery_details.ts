@@ -4,19 +4,15 @@
  * @module
  */
 import { readPayload } from "../../store/records/payloads.ts";
-import { type FoundDelivery, readDelivery } from "../../store/records/deliveries.ts";
-import { listReplaysOf } from "../../store/records/run_lists.ts";
-import { getRun, type Run } from "../../store/records/runs.ts";
+import type { FoundDelivery } from "../../store/records/deliveries.ts";
+import type { Run } from "../../store/records/runs.ts";
 import type { DeliveryEntry, KnownVerdict } from "../../store/records/trigger_log_entries.ts";
 import { NO_CONDITION } from "../../triggers/order.ts";
 import { knownVerdicts } from "../../triggers/verdicts.ts";
-import {
-  type DeliveryParts,
-  type ShownDelivery,
-  shownDelivery,
-  TriggerLabels,
-} from "./delivery_views.ts";
+import { type DeliveryParts, type ShownDelivery, shownDelivery } from "./delivery_views.ts";
 import type { Operator } from "./operator.ts";
+import type { Records } from "./records.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
 import { type OutcomeDifference, outcomeDifferencesOf } from "./outcomes.ts";
 import type { ShownRun } from "./runs.ts";
 import { withStates, type WorkStates } from "./work_states.ts";
@@ -61,14 +57,16 @@ export interface ShownReplayOf extends ShownDelivery {
 /** Reads a delivery with all that is known of it; undefined when there is none of this id. */
 export async function deliveryDetails(
   parts: DeliveryParts & Pick<Operator, "keptRequests">,
+  records: Records,
   id: string,
 ): Promise<DeliveryDetails | undefined> {
-  await parts.triggerLog.flush().catch(() => {});
-  const delivery = await readDelivery(parts.store, id);
+  const delivery = await records.delivery(id);
   if (delivery === undefined) return undefined;
-  const shown = await shownDelivery(parts.store, delivery, new TriggerLabels(parts));
-  const run = await runOf(parts, delivery);
-  const replays = await replaysOf(parts, delivery);
+  const shown = await records.withoutForeignName(
+    await shownDelivery(parts.store, delivery, new TriggerLabels(parts)),
+  );
+  const run = await runOf(records, delivery);
+  const replays = await replaysOf(parts, records, delivery);
   return {
     executions: [],
     pipelines: [],
@@ -81,22 +79,23 @@ export async function deliveryDetails(
   };
 }
 
-async function runOf(
-  { store }: DeliveryParts,
-  delivery: FoundDelivery,
-): Promise<Run | undefined> {
+async function runOf(records: Records, delivery: FoundDelivery): Promise<Run | undefined> {
   if ("run" in delivery) return delivery.run;
   const { entry } = delivery;
-  return entry.kind === "repeat" ? await getRun(store, entry.run_id) : undefined;
+  return entry.kind === "repeat" ? await records.run(entry.run_id) : undefined;
 }
 
-async function replaysOf(parts: DeliveryParts, found: FoundDelivery): Promise<ShownReplayOf[]> {
+async function replaysOf(
+  parts: DeliveryParts,
+  records: Records,
+  found: FoundDelivery,
+): Promise<ShownReplayOf[]> {
   const { store } = parts;
   const { id } = "run" in found ? found.run : found.entry;
-  const runs = await listReplaysOf(store, id, { limit: REPLAYS_MAX });
+  const runs = await records.replaysOf(id, REPLAYS_MAX);
   const labels = new TriggerLabels(parts);
   return await Promise.all(runs.map(async (run) => ({
-    ...await shownDelivery(store, { run }, labels),
+    ...await records.withoutForeignName(await shownDelivery(store, { run }, labels)),
     differences: await outcomeDifferencesOf(store, found, run),
   })));
 }

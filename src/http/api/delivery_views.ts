@@ -11,7 +11,6 @@ import {
   type DeliveryOutcome,
   type FoundDelivery,
   type OmittedDeliveries,
-  readDelivery,
   searchDeliveries,
 } from "../../store/records/deliveries.ts";
 import type { Run, RunStatus } from "../../store/records/runs.ts";
@@ -21,6 +20,7 @@ import {
   outcomeOf,
 } from "../../store/records/trigger_log_entries.ts";
 import type { Operator } from "./operator.ts";
+import { TriggerLabels, type TriggerRecord } from "./trigger_labels.ts";
 import { statesOf, type WorkStates } from "./work_states.ts";
 
 /** A delivery as a list shows it. */
@@ -30,7 +30,7 @@ export interface ShownDelivery extends Partial<WorkStates> {
   trigger_id: string;
   /** The trigger's name; absent when the trigger was deleted. */
   trigger?: string;
-  /** The project of the run, or of the trigger. */
+  /** The project of its trigger when it came; absent where that is not known. */
   project?: string;
   outcome: DeliveryOutcome;
   /** The status that the sender got. */
@@ -100,43 +100,6 @@ export async function listDeliveries(
   };
 }
 
-/** Reads the delivery of an id; undefined when there is none. */
-export async function findDelivery(
-  parts: DeliveryParts,
-  id: string,
-): Promise<ShownDelivery | undefined> {
-  await parts.triggerLog.flush().catch(() => {});
-  const delivery = await readDelivery(parts.store, id);
-  return delivery && await shownDelivery(parts.store, delivery, new TriggerLabels(parts));
-}
-
-/** The fields that name the trigger of a delivery; none when it was deleted. */
-interface Labels {
-  trigger?: string;
-  project?: string;
-}
-
-/** Reads the names and projects of triggers, each once. */
-export class TriggerLabels {
-  readonly #triggers: DeliveryParts["triggers"];
-  readonly #labels = new Map<string, Promise<Labels>>();
-
-  constructor({ triggers }: Pick<DeliveryParts, "triggers">) {
-    this.#triggers = triggers;
-  }
-
-  of(id: string): Promise<Labels> {
-    let labels = this.#labels.get(id);
-    if (labels === undefined) this.#labels.set(id, labels = this.#read(id));
-    return labels;
-  }
-
-  async #read(id: string): Promise<Labels> {
-    const found = await this.#triggers.labelsOf(id);
-    return found ? { trigger: found.name, project: found.project } : {};
-  }
-}
-
 /** Returns a delivery as a list shows it. */
 export async function shownDelivery(
   store: DeliveryParts["store"],
@@ -146,13 +109,29 @@ export async function shownDelivery(
   if ("run" in delivery) {
     const { run } = delivery;
     const [ofTrigger, states] = await Promise.all([
-      labels.of(run.trigger_id),
+      fieldsOf(labels, run.trigger_id, run),
       statesOf(store, run),
     ]);
-    return { ...ofRun(run), ...ofTrigger, project: run.project, ...states };
+    return { ...ofRun(run), ...ofTrigger, ...states };
   }
   const { trigger_id, entry } = delivery;
-  return { ...ofEntry(trigger_id, entry), ...await labels.of(trigger_id) };
+  return { ...ofEntry(trigger_id, entry), ...await fieldsOf(labels, trigger_id, entry) };
+}
+
+/** Returns the fields that name the trigger and the project of a record, as far as they are known. */
+async function fieldsOf(
+  labels: TriggerLabels,
+  triggerId: string,
+  record: TriggerRecord,
+): Promise<Pick<ShownDelivery, "trigger" | "project">> {
+  const [trigger, project] = await Promise.all([
+    labels.ofRecord(record, triggerId),
+    labels.projectOf(record, triggerId),
+  ]);
+  return {
+    ...(trigger !== undefined && { trigger: trigger.name }),
+    ...(project !== undefined && { project }),
+  };
 }
 
 function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run): ShownDelivery {
@@ -199,9 +178,9 @@ function statusOf(entry: DeliveryEntry): number {
 }
 
 async function shownOmission(
-  { id, trigger_id, deliveries }: OmittedDeliveries,
+  { id, trigger_id, project, deliveries }: OmittedDeliveries,
   labels: TriggerLabels,
 ): Promise<ShownOmission> {
   const time = new Date(idTime(id)).toISOString();
-  return { time, trigger_id, ...await labels.of(trigger_id), deliveries };
+  return { time, trigger_id, ...await fieldsOf(labels, trigger_id, { id, project }), deliveries };
 }

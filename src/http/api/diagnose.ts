@@ -9,7 +9,6 @@ import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { isBaseUrl } from "../../platform/network/urls.ts";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
-import { readDelivery } from "../../store/records/deliveries.ts";
 import type { KeptRequest } from "../../triggers/kept_requests.ts";
 import { requestOfKept, requestOfRun } from "../../triggers/replay.ts";
 import { idSchema } from "./queries.ts";
@@ -23,6 +22,7 @@ import { expectNoRepeat } from "./deliveries.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Api } from "./api.ts";
+import type { Records } from "./records.ts";
 import { sentHeadersSchema } from "./try_out.ts";
 
 const MIB = 1024 * 1024;
@@ -99,7 +99,7 @@ export const diagnosisOperations = [
       },
     },
     answers: { 200: { schema: diagnosis } },
-    async perform({ api, context, params: { id }, body }) {
+    async perform({ api, records, context, params: { id }, body }) {
       const prepared = await found("trigger", id, api.triggers.prepared(id));
       const sent = readRequest(body);
       // The caller has put it there.
@@ -107,7 +107,7 @@ export const diagnosisOperations = [
       const turn = api.diagnoses.begin(access.id ?? access.name, id);
       if ("wait_s" in turn) return tooMany(turn.wait_s);
       using _turn = turn;
-      return context.json({ findings: await findingsOn(api, prepared, { sent, access }) });
+      return context.json({ findings: await findingsOn(api, prepared, { sent, access, records }) });
     },
   }),
 ];
@@ -122,6 +122,7 @@ type PastedRequest = z.output<typeof pastedRequest>;
 interface Asked {
   sent: PastedRequest | z.output<typeof storedRequest>;
   access: Access;
+  records: Records;
 }
 
 /** Reads what is sent by one of both forms: a problem then has its place in that one. */
@@ -137,7 +138,7 @@ function readRequest(body: unknown): Asked["sent"] {
 async function findingsOn(
   api: Api,
   prepared: PreparedTrigger,
-  { sent, access }: Asked,
+  { sent, access, records }: Asked,
 ): Promise<Finding[]> {
   const { diagnose, diagnoseAccepted } = await import("../../triggers/diagnose.ts");
   const parts = {
@@ -154,7 +155,7 @@ async function findingsOn(
       isReceiptKnown: sent.received_at !== undefined,
     });
   }
-  const delivery = await deliveryOf(api, prepared, sent.delivery_id);
+  const delivery = await deliveryOf(api, prepared, { id: sent.delivery_id, records });
   if ("accepted" in delivery) return await diagnoseAccepted(prepared, delivery.accepted);
   return await diagnose(prepared, requestOfKept(delivery.kept, api.baseUrl()), {
     ...parts,
@@ -170,12 +171,11 @@ async function findingsOn(
  * @throws {ConflictError} when its request is not kept
  */
 async function deliveryOf(
-  { store, triggerLog, keptRequests, baseUrl }: Api,
+  { store, keptRequests, baseUrl }: Api,
   { trigger }: PreparedTrigger,
-  id: string,
+  { id, records }: { id: string; records: Records },
 ): Promise<{ kept: KeptRequest } | { accepted: LaunchRequest }> {
-  await triggerLog.flush().catch(() => {});
-  const found = await readDelivery(store, id);
+  const found = await records.delivery(id);
   const triggerId = found && ("run" in found ? found.run.trigger_id : found.trigger_id);
   if (found === undefined || triggerId !== trigger.id) {
     const detail = `Expected the id of a delivery of trigger "${trigger.name}", found "${id}"`;

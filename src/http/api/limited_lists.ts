@@ -5,8 +5,10 @@
  * @module
  */
 import { InvalidInputError } from "../../platform/errors.ts";
-import { type Access, refused, type TargetParts, visible } from "./access.ts";
+import { type Access, refused } from "./access.ts";
 import type { Api } from "./api.ts";
+import type { Declaration } from "./declaration.ts";
+import { kindOf, type RecordKind, type Records } from "./records.ts";
 
 /** Time for which one request reads on, past records that the token may not see. */
 const READ_ON_MS = 200;
@@ -14,8 +16,31 @@ const READ_ON_MS = 200;
 /** A list that a limited token asks for. */
 interface LimitedList {
   access: Access;
+  records: Pick<Records, "visible" | "visibleOfTrigger">;
   /** The path of the operation. */
   path: string;
+  /** The kind of its records. */
+  kind: RecordKind;
+  /** The trigger whose records it lists; undefined when they name theirs. */
+  triggerId?: string | undefined;
+}
+
+/**
+ * Returns the list that an operation reads: of records of a kind, or of one trigger. Undefined for what is no list
+ * of records, such as a log, which belongs to its execution.
+ */
+export function limitedList(
+  { method, path, query }: Pick<Declaration, "method" | "path" | "query">,
+  { access, records, params }: Pick<LimitedList, "access" | "records"> & {
+    params: Readonly<Record<string, string>>;
+  },
+): LimitedList | undefined {
+  const kind = kindOf(path);
+  if (method !== "get" || kind === undefined) return undefined;
+  if (!path.includes("{")) return { access, records, path, kind };
+  const isBelowTrigger = kind === "triggers" && Object.hasOwn(query?.shape ?? {}, "cursor");
+  if (!isBelowTrigger) return undefined;
+  return { access, records, path, kind: "runs", triggerId: params.id };
 }
 
 /** A page of all records, and the reader of what follows. */
@@ -33,12 +58,15 @@ interface UnlimitedPages {
  * @throws {ForbiddenError} when the answer is no list of records that could be checked
  */
 export async function visiblePage(
-  { access, path }: LimitedList,
+  list: LimitedList,
   { first, limit, read }: UnlimitedPages,
-  parts: TargetParts & Pick<Api, "clock" | "cursors">,
+  parts: Pick<Api, "clock" | "cursors">,
 ): Promise<Response> {
-  const [, kind = ""] = path.split("/");
-  const see = (records: readonly object[]) => visible(access, { kind, records }, parts);
+  const { access, records, kind, triggerId } = list;
+  const see = (found: readonly object[]) =>
+    triggerId === undefined
+      ? records.visible(kind, found)
+      : records.visibleOfTrigger(triggerId, found);
   const until_ms = parts.clock.steady() + READ_ON_MS;
   const results: object[] = [];
   const omitted: object[] = [];
@@ -54,7 +82,7 @@ export async function visiblePage(
       answer = await read({ cursor, limit: limit - results.length });
       continue;
     }
-    next?.searchParams.set("cursor", parts.cursors.seal(cursor, ownerOf({ access, path })));
+    next?.searchParams.set("cursor", parts.cursors.seal(cursor, ownerOf(list)));
     return Response.json({
       ...page,
       results,
@@ -81,6 +109,6 @@ export function openCursor(
   throw new InvalidInputError("the query", [{ pointer: "/cursor", detail }]);
 }
 
-function ownerOf({ access: { id, name }, path }: LimitedList): string {
-  return `${id ?? name} ${path}`;
+function ownerOf({ access: { id, name }, path, triggerId = "" }: LimitedList): string {
+  return `${id ?? name} ${path} ${triggerId}`;
 }

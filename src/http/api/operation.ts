@@ -6,14 +6,15 @@
  */
 import { type Context, Hono } from "@hono/hono";
 import { z } from "zod";
-import { isLimited, requireFilters, requireScope, requireTarget } from "./access.ts";
+import { isLimited, requireScope } from "./access.ts";
 import { audited } from "./audit_trail.ts";
 import type { Authenticated } from "./auth.ts";
 import type { Declaration } from "./declaration.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import { readJson, readOptionalJson } from "./input.ts";
-import { openCursor, visiblePage } from "./limited_lists.ts";
+import { limitedList, openCursor, visiblePage } from "./limited_lists.ts";
 import type { Api } from "./api.ts";
+import { Records } from "./records.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
 import { readQuery } from "./queries.ts";
 
@@ -24,6 +25,8 @@ type Parameter<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Na
 /** A request for an operation. */
 interface Call<Path extends string, Query> {
   api: Api;
+  /** The records that the operator may see. */
+  records: Records;
   context: Context;
   /** The parameters of the path. */
   params: Record<Parameter<Path>, string>;
@@ -64,17 +67,17 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       const params: Record<string, string> = context.req.param();
       const { access } = authenticated;
       requireScope(access, each);
-      await requireTarget(access, each, params, api);
+      const records = new Records(api, access);
+      await records.requireTarget(each, params);
       const name = params.id ?? params.name;
-      const isLimitedList = each.method === "get" && name === undefined && isLimited(access);
-      const list = isLimitedList ? { access, path: each.path } : undefined;
+      const list = isLimited(access) ? limitedList(each, { access, records, params }) : undefined;
       const opened = list && openCursor(context.req.query("cursor"), list, api);
       const query = readQuery(context, each.query ?? noQuery, list && { cursor: opened });
-      if (list) await requireFilters(access, query, api);
+      if (list) await records.requireFilters(query);
       checkHeaders(each, context);
       const body = await bodyOf(each, context, api);
       const perform = async (page = {}) =>
-        await each.perform({ api, context, params, query: { ...query, ...page }, body });
+        await each.perform({ api, records, context, params, query: { ...query, ...page }, body });
       const isTrial = each.isTrial || [query, body].some((sent) => Object(sent).dry_run === true);
       if (each.method !== "get" && !isTrial) {
         // Hono has removed the slash from its end.

@@ -6,12 +6,8 @@
 import { readDelivery } from "../../store/records/deliveries.ts";
 import { type Replay, replayedDeliveries } from "../../store/records/replays.ts";
 import { listReplaysOf } from "../../store/records/run_lists.ts";
-import {
-  type DeliveryParts,
-  type ShownDelivery,
-  shownDelivery,
-  TriggerLabels,
-} from "./delivery_views.ts";
+import { type DeliveryParts, type ShownDelivery, shownDelivery } from "./delivery_views.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
 import { type OutcomeDifference, outcomeDifferencesOf } from "./outcomes.ts";
 
 /** Replays of one delivery among which the one that is asked for is looked for. */

@@ -22,7 +22,7 @@ import { search } from "./search.ts";
 
 /** An entry as the log shows it: about a refused request, a handshake or a failed action, or a count of these. */
 export type LogEntry =
-  & { id: string; time: string }
+  & { id: string; time: string; project?: string }
   & (
     | Omit<
       RefusedEvent,
@@ -33,7 +33,13 @@ export type LogEntry =
     | Pick<OmittedEvent, "kind" | "count">
   );
 
-const logged = { id: text, time };
+const logged = {
+  id: text,
+  time,
+  project: text.exactOptional().describe(
+    "That of the trigger when it was written; absent in entries of earlier versions",
+  ),
+};
 const request = z.object({
   method: text,
   remote_ip: text,

@@ -15,8 +15,9 @@ import { type SaveOptions, settingsOf } from "../../triggers/revision.ts";
 import { responseSchema } from "../../triggers/response.ts";
 import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
-import { type Trigger, triggerSchema, withoutReadOnly } from "../../triggers/trigger.ts";
-import { requireProject, requireReferences } from "./access.ts";
+import { withoutReadOnly } from "../../triggers/read_only.ts";
+import { type Trigger, triggerSchema } from "../../triggers/trigger.ts";
+import { requireNoId, requireProject, requireReferences } from "./access.ts";
 import { type Activity, activity, activityOf } from "./activity.ts";
 import { answer, count, input, page, problem, text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
@@ -46,6 +47,9 @@ const trigger = answer<ShownTrigger>()(
     id: text,
     created_at: time,
     updated_at: time,
+    moved_at: time.exactOptional().describe(
+      "The time at which it came into its project; absent when it was made there",
+    ),
     revision: count.describe("The number of times that it was saved"),
     url: text.describe("The launch URL"),
     warnings: z.array(problem).describe(
@@ -89,13 +93,14 @@ export const triggerOperations = [
     summary: "List the triggers",
     query: triggerQuery,
     answers: { 200: { schema: page(trigger) } },
-    async perform({ api, context, query: { limit, cursor, name, activity: isCounted } }) {
+    async perform({ api, records: seen, context, query }) {
+      const { limit, cursor, name, activity: isCounted } = query;
       const { records, next } = name === undefined
         ? await api.triggers.list({ after: cursor, limit })
         : await triggersNamed(name, api);
       const results = await Promise.all(records.map(async (each): Promise<ShownTrigger> => ({
         ...shown(each, api),
-        ...(isCounted && { activity: await activityOf(api, each.id) }),
+        ...(isCounted && { activity: await activityOf(api, seen, each.id) }),
       })));
       return pageAnswer(context, api.baseUrl(), results, next);
     },
@@ -205,6 +210,7 @@ function saveOf(context: Context, isDryRun: boolean): Save {
     isDryRun,
     authorize(written, current) {
       requireProject(access, written.project, current?.project);
+      if (current === undefined) requireNoId(access, written);
       requireReferences(access, written, current);
     },
     onWarnings: (found) => warnings.push(...found),

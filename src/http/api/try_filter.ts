@@ -9,7 +9,6 @@ import { factsOf } from "../../conditions/facts.ts";
 import { payloadFilter, type PayloadFilterSettings } from "../../conditions/payload_filter.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../../store/records/deliveries.ts";
-import { recentRequests } from "../../triggers/recent_requests.ts";
 import {
   type FilterVerdict,
   type TriedRequest,
@@ -20,6 +19,7 @@ import { answer, count, input, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import type { Records } from "./records.ts";
 import { requestOf, requestSchema } from "./try_out.ts";
 
 const REQUESTS_MAX = 10;
@@ -92,13 +92,13 @@ export const tryFilterOperations = [
       examples: { "A filter for pushes to main": { filter: candidate } },
     },
     answers: { 200: { schema: results } },
-    async perform({ api, context, params: { id }, body }) {
+    async perform({ api, records, context, params: { id }, body }) {
       const { trigger, credentials } = await found("trigger", id, api.triggers.prepared(id));
       const { filter, requests } = parseInput(ofTrigger, body, "the filter to try");
       const parts = { heavyWork: api.heavyWork, credentials };
       return context.json(
         requests === undefined
-          ? await tryOnDeliveries(filter, api, { triggerId: trigger.id, parts })
+          ? await tryOnDeliveries(filter, records, { triggerId: trigger.id, parts })
           : await tryOn(filter, sentRequests(requests, api, trigger.id), parts),
       );
     },
@@ -139,13 +139,10 @@ export interface TriedFilter {
 
 async function tryOnDeliveries(
   filter: PayloadFilterSettings,
-  { store, keptRequests, baseUrl, worker, triggerLog }: Operator,
+  records: Records,
   { triggerId, parts }: { triggerId: string; parts: TryFilterParts },
 ): Promise<TriedFilter> {
-  await triggerLog.flush().catch(() => {});
-  const pending = worker.pendingOf(triggerId);
-  const read = { store, keptRequests, baseUrl, pending };
-  const recent = await recentRequests(read, triggerId, REQUESTS_MAX);
+  const recent = await records.recentRequests(triggerId, REQUESTS_MAX);
   const verdicts = await tryFilter(filter, recent, parts);
   return {
     results: verdicts.flatMap((verdict, index) => {

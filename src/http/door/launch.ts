@@ -114,7 +114,7 @@ async function accept(
   } catch (error) {
     // Under overload there are too many to log each.
     if (acceptor.fullness) {
-      triggerLog.omit(prepared.trigger.id, "unavailable");
+      triggerLog.omit(prepared.trigger, "unavailable");
       countDelivery(door, prepared.trigger.id, "unavailable");
     } else if (error instanceof UnavailableError) {
       noteUnavailable(door, prepared, request, { error, end: "commit" });

@@ -140,9 +140,9 @@ function addRefusal(
 ): void {
   const { refused, end = refused, outcome, status } = turned;
   const { triggerLog } = door;
-  const { id } = prepared.trigger;
-  if (request.isDelivery) countDelivery(door, id, outcome);
-  if (!triggerLog.hasRoom(id, outcome)) return;
+  const { trigger } = prepared;
+  if (request.isDelivery) countDelivery(door, trigger.id, outcome);
+  if (!triggerLog.hasRoom(trigger, outcome)) return;
   const { index, isBeforeBody: _isBeforeBody, cause: _cause, ...rest } = refused;
   const entry = {
     kind: "refused",
@@ -160,7 +160,7 @@ function addRefusal(
   const keep = keeper(door, prepared, request, turned);
   withHash(requestFacts(request, prepared), request, (facts) => {
     const kept = keep && { kept_until: new Date(keep.until_ms).toISOString() };
-    const entryId = triggerLog.add(id, { ...entry, request: facts, ...kept });
+    const entryId = triggerLog.add(trigger, { ...entry, request: facts, ...kept });
     keep?.store(entryId, facts.sha256);
   });
 }
@@ -204,10 +204,10 @@ export function noteHandshake(
   request: IncomingRequest,
   { answer: { status }, handshake }: HandshakeReply,
 ): void {
-  const { id } = prepared.trigger;
-  if (!triggerLog.hasRoom(id, "handshake")) return;
+  const { trigger } = prepared;
+  if (!triggerLog.hasRoom(trigger, "handshake")) return;
   withHash(requestFacts(request, prepared), request, (facts) => {
-    triggerLog.add(id, { kind: "handshake", handshake, status, request: facts });
+    triggerLog.add(trigger, { kind: "handshake", handshake, status, request: facts });
   });
 }
 
@@ -218,8 +218,8 @@ export function noteRepeat(
   request: IncomingRequest,
   { run_id, deliveryId, status }: { run_id: string; deliveryId: string; status: number },
 ): void {
-  const { id } = prepared.trigger;
-  if (!triggerLog.hasRoom(id, "repeat")) return;
+  const { trigger } = prepared;
+  if (!triggerLog.hasRoom(trigger, "repeat")) return;
   const entry = {
     kind: "repeat",
     run_id,
@@ -228,7 +228,7 @@ export function noteRepeat(
     verdicts: knownVerdicts(prepared.launch, "repeat"),
   } as const;
   withHash(requestFacts(request, prepared), request, (facts) => {
-    triggerLog.add(id, { ...entry, request: facts });
+    triggerLog.add(trigger, { ...entry, request: facts });
   });
 }
 

@@ -15,6 +15,7 @@ import type { Span } from "../../telemetry/spans.ts";
 import { KEPT_BODY_BYTES_MAX } from "../../store/records/kept_requests.ts";
 import { inspectHead, type Order, type Refused, tooLarge } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import type { Trigger } from "../../triggers/trigger.ts";
 import type { BodyFailure, HeldBody } from "../body.ts";
 import { endAfter } from "../http2.ts";
 import {
@@ -113,14 +114,15 @@ class Intake {
   /** Answers a request that there is no room for. It is counted where that takes no read. */
   async turnAway(context: SendersContext, full: UnavailableError): Promise<Response> {
     const id = context.req.param("trigger_id") ?? "";
-    if (this.#door.triggers.isPrepared(id)) this.#countTurnedAway(id);
+    const trigger = this.#door.triggers.inMemory(id);
+    if (trigger !== undefined) this.#countTurnedAway(trigger);
     return await this.answerUnread(context.req.raw, problemOfError(full));
   }
 
-  #countTurnedAway(triggerId: string): void {
+  #countTurnedAway(trigger: Trigger): void {
     if (!this.#endpoint.isDelivery) return;
-    this.#door.triggerLog.omit(triggerId, "unavailable");
-    countDelivery(this.#door, triggerId, "unavailable");
+    this.#door.triggerLog.omit(trigger, "unavailable");
+    countDelivery(this.#door, trigger.id, "unavailable");
   }
 
   async handle(context: SendersContext, span?: Span): Promise<Response> {
@@ -194,7 +196,9 @@ class Intake {
    */
   #known(id: string): PreparedTrigger | undefined | Promise<PreparedTrigger | undefined> {
     const { triggers, databaseDeadline, store: { shared } } = this.#door;
-    if (shared && (this.#endpoint.readsOnly || !triggers.isPrepared(id))) return this.#current(id);
+    if (shared && (this.#endpoint.readsOnly || triggers.inMemory(id) === undefined)) {
+      return this.#current(id);
+    }
     const prepared = triggers.prepared(id);
     return prepared instanceof Promise ? databaseDeadline.read(prepared) : prepared;
   }
@@ -223,7 +227,7 @@ class Intake {
     const answer = bodyFailure(failure, door);
     if (failure === "too_many_parts") {
       noteRefusal(door, found, head, { refused: TOO_MANY_PARTS, status: answer.status });
-    } else if (failure === "no_memory") this.#countTurnedAway(found.trigger.id);
+    } else if (failure === "no_memory") this.#countTurnedAway(found.trigger);
     return await endAfter(rest, answer);
   }
 
@@ -239,7 +243,7 @@ class Intake {
     // Others may have taken the last place meanwhile.
     const { fullness } = this;
     if (fullness) {
-      this.#countTurnedAway(prepared.trigger.id);
+      this.#countTurnedAway(prepared.trigger);
       return problemOfError(fullness);
     }
     this.#underWay++;

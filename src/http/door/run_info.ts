@@ -12,7 +12,9 @@ import { describeBody, describeUnreadable, type LaunchRequest } from "../../cond
 import { childOf } from "../../platform/schema/pointer.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
 import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instances.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import type { Trigger } from "../../triggers/trigger.ts";
 import { inspectLogged, refuse } from "./refusal.ts";
 import { intakeHandler, type SendersContext } from "./request_intake.ts";
 import type { Door } from "./door.ts";
@@ -90,7 +92,7 @@ async function answer(
     ? door.worker.pendingRun(runId) ??
       await door.databaseDeadline.read(getRun(door.store, runId))
     : undefined;
-  if (run?.trigger_id !== trigger.id) return problem(STATUS_CODE.NotFound);
+  if (run === undefined || !isOf(door, run, trigger)) return problem(STATUS_CODE.NotFound);
   if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
     request[Symbol.dispose]();
     using place = longPolls.take(1, [trigger.id]);
@@ -109,6 +111,22 @@ async function answer(
   return refused ?? new Response(JSON.stringify(infoOf(run)), {
     headers: request.method === "GET" ? GET_HEADERS : HEADERS,
   });
+}
+
+/**
+ * Tells whether a run is a trigger's own. An earlier version gave an id to several triggers, one after the other: a run
+ * from before the trigger was created is not.
+ */
+function isOf(
+  { store }: Door,
+  { trigger_id, created_at }: Run,
+  { id, ...trigger }: Trigger,
+): boolean {
+  if (trigger_id !== id) return false;
+  if (created_at >= trigger.created_at) return true;
+  // The clocks of several instances differ.
+  const age_ms = Date.parse(trigger.created_at) - Date.parse(created_at);
+  return store.shared !== undefined && age_ms <= CLOCK_SPREAD_MAX_MS;
 }
 
 async function waitForEnd(

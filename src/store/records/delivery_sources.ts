@@ -51,6 +51,8 @@ export type FoundDelivery = { run: Run } | { trigger_id: string; entry: Delivery
 export interface OmittedDeliveries {
   id: string;
   trigger_id: string;
+  /** Absent in counts of earlier versions. */
+  project?: string;
   deliveries: Partial<Record<NoRunOutcome, number>>;
 }
 
@@ -251,12 +253,14 @@ function ofSummary(store: Store, found: FoundEntry): Candidate | undefined {
 
 function candidateOf(
   id: string,
-  { trigger_id, outcome, deliveries = {}, ...rest }: EntrySummary,
+  { trigger_id, project, outcome, deliveries = {}, ...rest }: EntrySummary,
   load: CandidateDelivery["load"],
 ): Candidate {
-  return outcome === undefined
-    ? { id, omitted: { id, trigger_id, deliveries } }
-    : { id, trigger_id, outcome, ...rest, load };
+  if (outcome !== undefined) return { id, trigger_id, outcome, ...rest, load };
+  return {
+    id,
+    omitted: { id, trigger_id, ...(project !== undefined && { project }), deliveries },
+  };
 }
 
 function isSummary(value: unknown): value is EntrySummary {

@@ -45,11 +45,18 @@ type Happening = Exclude<TriggerLogEvent, OmittedEvent>;
  */
 type EntryKind = NoRunOutcome | "action_failed" | "handshake";
 
+/** The trigger that an entry is about, and the project that it belongs to now. */
+export interface LogOwner {
+  id: string;
+  project: string;
+}
+
 /** Numbers of entries of each kind; 0 where absent. */
 type Counts = Partial<Record<EntryKind, number>>;
 
-/** The entries of one trigger in one minute. */
+/** The entries of one trigger, in one project, in one minute. */
 interface Budget {
+  owner: LogOwner;
   written: Counts;
   omitted: Counts;
 }
@@ -77,17 +84,17 @@ export class TriggerLog {
    * Returns true when there is room for another entry of this kind and trigger. Otherwise the entry is
    * counted as omitted. Ask before gathering the facts of an entry.
    */
-  hasRoom(triggerId: string, kind: EntryKind): boolean {
-    const { written } = this.#budgetOf(triggerId);
+  hasRoom(owner: LogOwner, kind: EntryKind): boolean {
+    const { written } = this.#budgetOf(owner);
     const room = (written[kind] ?? 0) < ENTRIES_PER_TRIGGER_MINUTE &&
       (this.#written[kind] ?? 0) < ENTRIES_PER_MINUTE;
-    if (!room) this.omit(triggerId, kind);
+    if (!room) this.omit(owner, kind);
     return room;
   }
 
   /** Counts an entry of this kind and trigger as omitted. */
-  omit(triggerId: string, kind: EntryKind): void {
-    count(this.#budgetOf(triggerId).omitted, kind);
+  omit(owner: LogOwner, kind: EntryKind): void {
+    count(this.#budgetOf(owner).omitted, kind);
   }
 
   /**
@@ -95,14 +102,14 @@ export class TriggerLog {
    *
    * @returns its id; undefined when there is no room
    */
-  add(triggerId: string, event: Happening): string | undefined {
+  add(owner: LogOwner, event: Happening): string | undefined {
     const kind = event.kind === "refused" || event.kind === "repeat"
       ? outcomeOf(event)
       : event.kind;
-    if (!this.hasRoom(triggerId, kind)) return undefined;
-    count(this.#budgetOf(triggerId).written, kind);
+    if (!this.hasRoom(owner, kind)) return undefined;
+    count(this.#budgetOf(owner).written, kind);
     count(this.#written, kind);
-    return this.#write(triggerId, event);
+    return this.#write(owner, event);
   }
 
   /**
@@ -142,18 +149,21 @@ export class TriggerLog {
     return await listNewest(this.#store, ["trigger_log", triggerId], page);
   }
 
-  #budgetOf(triggerId: string): Budget {
+  #budgetOf({ id, project }: LogOwner): Budget {
     this.turn();
-    let budget = this.#budgets.get(triggerId);
-    if (budget === undefined) this.#budgets.set(triggerId, budget = { written: {}, omitted: {} });
+    const name = `${id} ${project}`;
+    let budget = this.#budgets.get(name);
+    if (budget === undefined) {
+      this.#budgets.set(name, budget = { owner: { id, project }, written: {}, omitted: {} });
+    }
     return budget;
   }
 
-  #write(triggerId: string, event: TriggerLogEvent): string {
+  #write({ id, project }: LogOwner, event: TriggerLogEvent): string {
     const now_ms = this.#clock.now();
-    const entry = { id: newId(now_ms), time: new Date(now_ms).toISOString(), ...event };
+    const entry = { id: newId(now_ms), time: new Date(now_ms).toISOString(), project, ...event };
     if (this.#isClosed) return entry.id;
-    this.#unwritten.push(entryWrites(triggerId, entry));
+    this.#unwritten.push(entryWrites(id, entry));
     this.#cancelFlush ??= this.#clock.after(FLUSH_INTERVAL_MS, () => {
       this.flush().catch(() => {
         // The committer's failure is counted where it happens; a lost log entry must not end the service.
@@ -167,10 +177,10 @@ export class TriggerLog {
     const budgets = [...this.#budgets];
     this.#budgets.clear();
     let written = 0;
-    for (const [triggerId, { omitted }] of budgets) {
+    for (const [name, { owner, omitted }] of budgets) {
       if (Object.keys(omitted).length === 0) continue;
-      if (written++ < counts_max) this.#write(triggerId, omittedEvent(omitted));
-      else this.#budgets.set(triggerId, { written: {}, omitted });
+      if (written++ < counts_max) this.#write(owner, omittedEvent(omitted));
+      else this.#budgets.set(name, { owner, written: {}, omitted });
     }
     this.#written.refused = (this.#written.refused ?? 0) + Math.min(written, counts_max);
   }

@@ -110,15 +110,25 @@ export type TriggerLogEvent =
   | ActionFailedEvent
   | OmittedEvent;
 
+/** The fields that each entry has. */
+interface Logged {
+  id: string;
+  time: string;
+  /** That of the trigger when the entry was made; absent in entries of earlier versions. */
+  project?: string;
+}
+
 /** One entry of a trigger's log. */
-export type TriggerLogEntry = { id: string; time: string } & TriggerLogEvent;
+export type TriggerLogEntry = Logged & TriggerLogEvent;
 
 /** An entry about a delivery. */
-export type DeliveryEntry = { id: string; time: string } & (RefusedEvent | RepeatEvent);
+export type DeliveryEntry = Logged & (RefusedEvent | RepeatEvent);
 
 /** The fields of an entry in the list over all triggers. */
 export interface EntrySummary {
   trigger_id: string;
+  /** Absent in entries of earlier versions. */
+  project?: string;
   /** Of a delivery. */
   outcome?: NoRunOutcome;
   condition?: string;
@@ -149,15 +159,16 @@ export function outcomeOf(event: RefusedEvent | RepeatEvent): NoRunOutcome {
 
 /** Returns what the list over all triggers holds of an entry; undefined when it does not hold it. */
 export function summaryOf(trigger_id: string, entry: TriggerLogEntry): EntrySummary | undefined {
+  const owner = { trigger_id, ...(entry.project !== undefined && { project: entry.project }) };
   if (entry.kind === "omitted") {
-    return { trigger_id, deliveries: entry.deliveries ?? { refused: entry.count } };
+    return { ...owner, deliveries: entry.deliveries ?? { refused: entry.count } };
   }
   if (!isDelivery(entry)) return undefined;
   const { delivery_id } = entry;
   const { size } = entry.request;
   const isKept = entry.kind === "refused" && entry.kept_until !== undefined && size !== undefined;
   return {
-    trigger_id,
+    ...owner,
     outcome: outcomeOf(entry),
     ...(entry.kind === "refused" ? { condition: entry.condition } : {}),
     ...(isKept ? { kept_size: size } : {}),

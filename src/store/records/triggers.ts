@@ -9,7 +9,8 @@ import { keys } from "../keys.ts";
 import { triggerChangeWrite } from "../commit/trigger_version.ts";
 import { withPause } from "../commit/chunked.ts";
 import { type Listed, recordOf } from "../read/lists.ts";
-import { behind, readValue, scan } from "../read/scan.ts";
+import { behind, isStored, readValue, scan } from "../read/scan.ts";
+import { recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 import type { WrittenKeys } from "../commit/written_keys.ts";
 import { removeEntryWrites } from "./trigger_log_entries.ts";
@@ -23,10 +24,22 @@ export interface StoredTrigger {
   name: string;
   created_at: string;
   updated_at: string;
+  /** The time at which it came into its project; absent when it was made there. */
+  moved_at?: string;
   /** The number of times that it was saved; absent in records of earlier versions, which is 1. */
   revision?: number;
   /** The settings, by the schema in `trigger/trigger.ts`. */
   settings: unknown;
+}
+
+/** A trigger that was deleted. Times are RFC 3339. */
+interface FormerTrigger {
+  id: string;
+  name: string;
+  /** The project that it was in at last. */
+  project: string;
+  created_at: string;
+  deleted_at: string;
 }
 
 /** Reads a trigger; undefined when there is none of this id. */
@@ -68,13 +81,34 @@ export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Pr
  * Removes a trigger. Its runs stay until their retention ends; what else it leaves behind is found by
  * {@linkcode triggersWithLeftovers}.
  */
-export async function deleteStoredTrigger(store: Store, trigger: StoredTrigger): Promise<void> {
-  const change = await triggerChangeWrite(store.kv, trigger.id);
+export async function deleteStoredTrigger(
+  store: Store,
+  { id, name, created_at }: StoredTrigger,
+  end: Pick<FormerTrigger, "project" | "deleted_at">,
+): Promise<void> {
+  const change = await triggerChangeWrite(store.kv, id);
+  const former: FormerTrigger = { id, name, created_at, ...end };
   await store.committer.write([
     change,
-    { key: keys.triggerName(trigger.name) },
-    { key: keys.trigger(trigger.id) },
+    recordWrite(keys.formerTrigger(id), former),
+    { key: keys.triggerName(name) },
+    { key: keys.trigger(id) },
   ]);
+}
+
+/**
+ * Returns true for an id that a trigger has, or has had. Of triggers that an earlier version has deleted only
+ * what they have left behind is known.
+ */
+export async function wasTriggerId(store: Store, id: string): Promise<boolean> {
+  for (const key of [keys.trigger(id), keys.formerTrigger(id)]) {
+    if (await isStored(store.kv, key)) return true;
+  }
+  for (const kind of ["trigger_run", "kept", ...LEFTOVERS]) {
+    const left = store.kv.list({ prefix: [kind, id] }, { limit: 1 });
+    if ((await Array.fromAsync(left)).length > 0) return true;
+  }
+  return false;
 }
 
 /**

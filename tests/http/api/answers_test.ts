@@ -159,7 +159,8 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const at = { id };
     await ask("/triggers/{id}/", { at });
     await ask("/triggers/{id}/", { method: "PUT", at, body });
-    await ask("/triggers/{id}/", { method: "PATCH", at, body: { enabled: false } });
+    const moved = { enabled: false, project: "ssh" };
+    await ask("/triggers/{id}/", { method: "PATCH", at, body: moved });
     await ask("/triggers/", { query: "?activity" });
     await ask("/triggers/{id}/quotas/", { at });
     const tried = { body: '{"a":2}', headers: { "X-Id": "1" } };

@@ -430,7 +430,11 @@ Deno.test("a flood of refusals is counted beyond 60, and the log of the trigger 
   const { id: _id, time: _time, ...count } = log.results.find((each: Json) =>
     each.kind === "omitted"
   );
-  assertEquals(count, { kind: "omitted", count: omitted[0].deliveries.refused });
+  assertEquals(count, {
+    kind: "omitted",
+    project: "files",
+    count: omitted[0].deliveries.refused,
+  });
   const refused = log.results.find((each: Json) => each.kind === "refused");
   assertEquals(Object.keys(refused).sort(), [
     "condition",
@@ -438,6 +442,7 @@ Deno.test("a flood of refusals is counted beyond 60, and the log of the trigger 
     "expected",
     "id",
     "kind",
+    "project",
     "reason",
     "request",
     "time",

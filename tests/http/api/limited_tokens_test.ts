@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { openCursor, visiblePage } from "../../../src/http/api/limited_lists.ts";
 import { operations } from "../../../src/http/api/mod.ts";
+import { Records } from "../../../src/http/api/records.ts";
 import { SealedCursors } from "../../../src/http/api/sealed_cursors.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { newId } from "../../../src/platform/ids.ts";
@@ -303,13 +304,13 @@ Deno.test("a limited token goes on with the cursors that it has got, and with no
 
 Deno.test("a list in which nothing is visible ends early, and goes on", async () => {
   const access = { id: "1", name: "p", scope: "read" as const, projects: ["mine"] };
-  const list = { access, path: "/projects/" };
-  const cursors = new SealedCursors();
   await using service = await startService();
-  const { store, triggers } = service.service.parts;
+  const records = new Records({ ...service.service.parts, baseUrl: () => service.url }, access);
+  const list = { access, records, path: "/projects/", kind: "projects" as const };
+  const cursors = new SealedCursors();
   let now_ms = 0;
   const clock = { ...systemClock, steady: () => now_ms += 60 };
-  const parts = { store, triggers, cursors, clock };
+  const parts = { cursors, clock };
   const asked: unknown[] = [];
   const page = (name: string) =>
     Response.json({ results: [{ name }], next: `http://h/projects/?limit=1&cursor=${name}` });

@@ -149,9 +149,9 @@ Deno.test("a trigger that was read can be written back by each method, with what
     assertEquals([status, body], [200, read], method);
   }
   await service.api("DELETE", `triggers/${id}/`);
-  const conditions = [TOKEN];
-  const { status, body } = await service.api("POST", "triggers/", { ...read, conditions });
-  assertEquals([status, body.id], [201, id]);
+  const other = { ...read, id: crypto.randomUUID(), conditions: [TOKEN] };
+  const { status, body } = await service.api("POST", "triggers/", other);
+  assertEquals([status, body.id], [201, other.id]);
 });
 
 Deno.test("a time that is none is one problem", async () => {

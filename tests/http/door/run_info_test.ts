@@ -294,7 +294,13 @@ Deno.test("who waits for the ends of one trigger's runs leaves as many places to
   let waiting = 0;
   // Each trigger has a run with its own id, which does not end.
   const worker = standIn(service.service.parts.worker, {
-    pendingRun: (id: string) => ({ id, trigger_id: id, status: "pending", actions: [] }),
+    pendingRun: (id: string) => ({
+      id,
+      trigger_id: id,
+      created_at: new Date().toISOString(),
+      status: "pending",
+      actions: [],
+    }),
     ended: () => {
       waiting++;
       return gate.promise;

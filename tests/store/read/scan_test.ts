@@ -153,7 +153,11 @@ Deno.test("a project, a token or a log entry that is damaged hides no other, and
   const log = new TriggerLog(store, systemClock);
   for (const run_id of ["1", "2", "3"]) {
     const failed = { kind: "action_failed", run_id, action: "run_execution" } as const;
-    log.add(TRIGGER_ID, { ...failed, action_index: 0, error: "no such step" });
+    log.add({ id: TRIGGER_ID, project: "digits" }, {
+      ...failed,
+      action_index: 0,
+      error: "no such step",
+    });
   }
   await log.flush();
   const entries = (await log.list(TRIGGER_ID, { limit: 10 })).records;

@@ -10,6 +10,7 @@ import {
   COUNTS_PER_MINUTE,
   ENTRIES_PER_MINUTE,
   ENTRIES_PER_TRIGGER_MINUTE,
+  type LogOwner,
   oldEntries,
   removeTriggerLog,
   TriggerLog,
@@ -34,6 +35,11 @@ function refusal(reason: string) {
 function failure(run_id: string) {
   const kind = "action_failed" as const;
   return { kind, run_id, action: "run_execution", action_index: 0, error: "no such step" };
+}
+
+/** A trigger whose entries are logged. */
+function owner(id: string): LogOwner {
+  return { id, project: "digits" };
 }
 
 /** A log whose end is the end of its scope. */
@@ -64,13 +70,14 @@ Deno.test("an entry says when it happened and all that was told of it", async ()
   await using store = await storeInMemory();
   const clock = new TestClock(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   await using log = openLog(store, clock);
-  log.add("a", refusal("first"));
+  log.add(owner("a"), refusal("first"));
   clock.time_ms += 10;
-  log.add("a", failure("r"));
+  log.add(owner("a"), failure("r"));
   const [failed, refused] = await entriesOf(log, "a");
   assertEquals(refused, {
     id: refused?.id ?? "",
     time: "2026-01-02T03:04:05.678Z",
+    project: "digits",
     ...refusal("first"),
   });
   assertEquals(failed?.kind === "action_failed" && failed.error, "no such step");
@@ -80,7 +87,7 @@ Deno.test("an entry says when it happened and all that was told of it", async ()
 Deno.test("what is added is written shortly after, without being asked for", async () => {
   await using store = await storeInMemory();
   await using log = openLog(store, new TestClock());
-  log.add("a", refusal("first"));
+  log.add(owner("a"), refusal("first"));
   const stored = await eventually(async () => {
     const found = await storedUnder(store, "trigger_log");
     return found.length > 0 ? found : undefined;
@@ -95,7 +102,7 @@ Deno.test("a page holds what is just being written", async () => {
     return await store();
   });
   await using log = openLog(store, new TestClock());
-  log.add("a", refusal("first"));
+  log.add(owner("a"), refusal("first"));
   const writing = log.flush();
   const page = entriesOf(log, "a");
   gate.resolve();
@@ -107,8 +114,8 @@ Deno.test("of one trigger and minute so many entries are kept, and the others ar
   await using store = await storeInMemory();
   const clock = new TestClock();
   await using log = openLog(store, clock);
-  for (let index = 0; index < 100; index++) log.add("flooded", refusal(String(index)));
-  log.add("other", refusal("other"));
+  for (let index = 0; index < 100; index++) log.add(owner("flooded"), refusal(String(index)));
+  log.add(owner("other"), refusal("other"));
   const kept = await entriesOf(log, "flooded");
   assertEquals(
     kept.map(reasonOf),
@@ -123,30 +130,30 @@ Deno.test("of one trigger and minute so many entries are kept, and the others ar
   assertEquals(before.length, 60);
   assertEquals((await entriesOf(log, "other")).length, 1, "nothing was left out here");
 
-  log.add("flooded", refusal("next minute"));
+  log.add(owner("flooded"), refusal("next minute"));
   assertEquals(reasonOf((await entriesOf(log, "flooded"))[0]), "next minute");
 });
 
 Deno.test("a flood of refusals hides no failure, nor one of failures a refusal", async () => {
   await using store = await storeInMemory();
   await using log = openLog(store, new TestClock());
-  for (let index = 0; index < 70; index++) log.add("refused", refusal(String(index)));
-  for (let index = 0; index < 65; index++) log.add("refused", failure(String(index)));
+  for (let index = 0; index < 70; index++) log.add(owner("refused"), refusal(String(index)));
+  for (let index = 0; index < 65; index++) log.add(owner("refused"), failure(String(index)));
   const kinds = Map.groupBy(await entriesOf(log, "refused"), ({ kind }) => kind);
   assertEquals(kinds.get("refused")?.length, ENTRIES_PER_TRIGGER_MINUTE);
   assertEquals(kinds.get("action_failed")?.length, ENTRIES_PER_TRIGGER_MINUTE);
 
   for (let index = 0; index < ENTRIES_PER_MINUTE; index++) {
-    log.add(`trigger-${index % 40}`, refusal(""));
+    log.add(owner(`trigger-${index % 40}`), refusal(""));
   }
-  log.add("other", refusal("no room"));
-  log.add("other", failure("r"));
+  log.add(owner("other"), refusal("no room"));
+  log.add(owner("other"), failure("r"));
   assertEquals((await entriesOf(log, "other")).map(({ kind }) => kind), ["action_failed"]);
 
   for (let index = 0; index < ENTRIES_PER_MINUTE; index++) {
-    log.add(`trigger-${index % 40}`, failure("r"));
+    log.add(owner(`trigger-${index % 40}`), failure("r"));
   }
-  log.add("last", failure("no room"));
+  log.add(owner("last"), failure("no room"));
   assertEquals(await entriesOf(log, "last"), []);
 });
 
@@ -154,9 +161,9 @@ Deno.test("the next entry of a new minute brings the count of what was left out 
   await using store = await storeInMemory();
   const clock = new TestClock();
   await using log = openLog(store, clock);
-  for (let index = 0; index < 61; index++) log.add("a", refusal(String(index)));
+  for (let index = 0; index < 61; index++) log.add(owner("a"), refusal(String(index)));
   clock.time_ms += MINUTE_MS;
-  log.add("a", refusal("next minute"));
+  log.add(owner("a"), refusal("next minute"));
   const [next, omitted] = await entriesOf(log, "a");
   assertEquals(reasonOf(next), "next minute");
   assertEquals(omitted?.kind === "omitted" && omitted.count, 1);
@@ -166,7 +173,7 @@ Deno.test("who asks for room first is counted once", async () => {
   await using store = await storeInMemory();
   const log = new TriggerLog(store, new TestClock());
   for (let index = 0; index < 75; index++) {
-    if (log.hasRoom("a", "refused")) log.add("a", refusal(String(index)));
+    if (log.hasRoom(owner("a"), "refused")) log.add(owner("a"), refusal(String(index)));
   }
   await log.close();
   assertEquals(tally(await entriesOf(log, "a")), { kept: 60, omitted: 15 });
@@ -178,7 +185,7 @@ Deno.test("of all triggers together so many entries of one minute are kept", asy
   await using log = openLog(store, clock);
   const names = Array.from({ length: 40 }, (_, index) => `trigger-${index}`);
   for (const name of names) {
-    for (let index = 0; index < 50; index++) log.add(name, refusal(String(index)));
+    for (let index = 0; index < 50; index++) log.add(owner(name), refusal(String(index)));
   }
   clock.time_ms += MINUTE_MS;
   log.turn();
@@ -194,9 +201,9 @@ Deno.test("counts of what was left out are entries like others: the rest of many
   await using log = openLog(store, clock);
   const names = Array.from({ length: 2 * COUNTS_PER_MINUTE + 50 }, (_, index) => `t-${index}`);
   for (let index = 0; index < ENTRIES_PER_MINUTE; index++) {
-    log.add(`first-${index % 20}`, refusal(""));
+    log.add(owner(`first-${index % 20}`), refusal(""));
   }
-  for (const name of names) log.add(name, refusal("left out"));
+  for (const name of names) log.add(owner(name), refusal("left out"));
   /** What is stored of this minute: counts of what was left out, and other entries. */
   const written = async () => {
     await log.flush();
@@ -221,12 +228,12 @@ Deno.test("counts of what was left out are entries like others: the rest of many
   }
 
   for (let index = 0; index < 2 * ENTRIES_PER_MINUTE; index++) {
-    log.add(`second-${index % 40}`, refusal(""));
+    log.add(owner(`second-${index % 40}`), refusal(""));
   }
   clock.time_ms += MINUTE_MS;
   log.turn();
   for (let index = 0; index < 2 * ENTRIES_PER_MINUTE; index++) {
-    log.add(`third-${index % 40}`, refusal(""));
+    log.add(owner(`third-${index % 40}`), refusal(""));
   }
   assertEquals(await written(), { counts: 40, others: ENTRIES_PER_MINUTE - 40 });
 });
@@ -246,7 +253,9 @@ Deno.test("every entry is either kept or counted, whenever it comes", async () =
       const clock = new TestClock();
       const log = new TriggerLog(store, clock);
       for (const { trigger, entries, pause_ms } of floods) {
-        for (let index = 0; index < entries; index++) log.add(trigger, refusal(String(index)));
+        for (let index = 0; index < entries; index++) {
+          log.add(owner(trigger), refusal(String(index)));
+        }
         clock.time_ms += pause_ms;
       }
       await log.close();
@@ -270,7 +279,7 @@ Deno.test("close writes what was added and what was left out", async () => {
   await using store = await storeInMemory();
   const clock = new TestClock();
   const log = new TriggerLog(store, clock);
-  for (let index = 0; index < 62; index++) log.add("a", refusal(String(index)));
+  for (let index = 0; index < 62; index++) log.add(owner("a"), refusal(String(index)));
   await log.close();
   await using later = openLog(store, clock);
   assertEquals(tally(await entriesOf(later, "a")), { kept: 60, omitted: 2 });
@@ -281,8 +290,8 @@ Deno.test("pages go from the newest entry to the oldest, each entry once", async
   const clock = new TestClock();
   await using log = openLog(store, clock);
   for (let index = 0; index < 25; index++) {
-    log.add("a", refusal(String(index)));
-    log.add("b", refusal("of another trigger"));
+    log.add(owner("a"), refusal(String(index)));
+    log.add(owner("b"), refusal("of another trigger"));
     if (index % 3 === 0) clock.time_ms += 1;
   }
   const reasons: (string | undefined)[] = [];
@@ -308,11 +317,11 @@ Deno.test("a database that fails loses entries, and nothing else", async () => {
     return Promise.reject(new TypeError("disk is full"));
   });
   await using log = openLog(store, new TestClock());
-  log.add("a", refusal("lost"));
+  log.add(owner("a"), refusal("lost"));
   // The flush that comes of itself has nobody to tell.
   await failed.promise;
   broken = false;
-  log.add("a", refusal("kept"));
+  log.add(owner("a"), refusal("kept"));
   assertEquals((await entriesOf(log, "a")).map(reasonOf), ["kept"]);
 });
 
@@ -322,10 +331,10 @@ Deno.test("what is stored can be read while nothing can be stored", async () => 
     isFull ? Promise.reject(new TypeError("disk is full")) : store()
   );
   const log = new TriggerLog(store, new TestClock());
-  log.add("t", refusal("first"));
+  log.add(owner("t"), refusal("first"));
   await log.flush();
   isFull = true;
-  log.add("t", refusal("second"));
+  log.add(owner("t"), refusal("second"));
   assertEquals((await entriesOf(log, "t")).map(reasonOf), ["first"]);
 });
 
@@ -336,7 +345,7 @@ Deno.test("large entries are stored together, as many as fit", async () => {
     return store();
   });
   await using log = openLog(store, new TestClock());
-  for (let index = 0; index < 60; index++) log.add("a", refusal("x".repeat(50_000)));
+  for (let index = 0; index < 60; index++) log.add(owner("a"), refusal("x".repeat(50_000)));
   assertEquals((await entriesOf(log, "a")).length, 60);
   assertLessOrEqual(commits, 5);
 });
@@ -344,9 +353,9 @@ Deno.test("large entries are stored together, as many as fit", async () => {
 Deno.test("an entry that is too large to store takes no other with it", async () => {
   await using store = await storeInMemory();
   await using log = openLog(store, new TestClock());
-  log.add("a", refusal("small"));
-  log.add("a", refusal("x".repeat(70_000)));
-  log.add("a", refusal("small too"));
+  log.add(owner("a"), refusal("small"));
+  log.add(owner("a"), refusal("x".repeat(70_000)));
+  log.add(owner("a"), refusal("small too"));
   await log.flush().catch(() => {});
   assertEquals((await entriesOf(log, "a")).map(reasonOf), ["small too", "small"]);
 });
@@ -368,8 +377,8 @@ Deno.test("entries past a time are removed, those of this trigger alone", async 
   const start_ms = clock.time_ms;
   for (let minute = 0; minute < 5; minute++) {
     clock.time_ms = start_ms + minute * MINUTE_MS;
-    for (let index = 0; index < 30; index++) log.add("a", refusal(String(minute)));
-    log.add("b", refusal(String(minute)));
+    for (let index = 0; index < 30; index++) log.add(owner("a"), refusal(String(minute)));
+    log.add(owner("b"), refusal(String(minute)));
   }
   await log.flush();
   assertEquals(await removeEntriesBefore(store, "a", start_ms + 3 * MINUTE_MS), 90);
@@ -386,7 +395,7 @@ Deno.test("an entry is removed by its own time, to the millisecond", async () =>
   await using store = await storeInMemory();
   const clock = new TestClock();
   await using log = openLog(store, clock);
-  log.add("a", refusal("a"));
+  log.add(owner("a"), refusal("a"));
   const [entry] = await entriesOf(log, "a");
   assert(entry !== undefined && entry.id.slice(0, 13) === newId(clock.time_ms).slice(0, 13));
   assertEquals(await removeEntriesBefore(store, "a", clock.time_ms), 0);

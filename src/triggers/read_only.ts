@@ -1,0 +1,13 @@
+/**
+ * The fields of a trigger that the service adds.
+ *
+ * @module
+ */
+
+const READ_ONLY = ["url", "warnings", "created_at", "updated_at", "moved_at", "revision"];
+
+/** Removes the fields that the service adds, so that a trigger can be written as it was read. */
+export function withoutReadOnly(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));
+}
