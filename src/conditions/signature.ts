@@ -12,6 +12,8 @@ import type { CheckedKind, ConditionContext, TriggerFacts } from "./condition.ts
 import type { Field } from "./field.ts";
 import { publicKeySchema, settingsObject } from "./settings.ts";
 import { type Maker, signatureMaker, signatureMatcher } from "./signing/algorithms.ts";
+import { Certificates } from "./signing/certificates.ts";
+import { prepareCertified } from "./signing/certified.ts";
 import { CannotSignError, type SigningContext, type SigningStep } from "./signing/draft.ts";
 import { readSigningKey, readVerificationKey } from "./signing/keys.ts";
 import type { Preset } from "./signing/preset.ts";
@@ -44,14 +46,19 @@ const schema = settingsObject({
     "The form of a signature by ecdsa_p256: ASN.1 DER, or 32 bytes of r and 32 of s",
   ),
   ...schemeShape,
-  public_keys: z.array(publicKeySchema).min(1).max(KEYS_MAX).describe(
-    "Public keys of which any one may match: as the provider shows them, PEM or JWK",
+  public_keys: z.array(publicKeySchema).min(1).max(KEYS_MAX).optional().describe(
+    "Public keys of which any one may match: as the provider shows them, PEM or JWK; needed, but with " +
+      "a preset whose requests name a certificate of the provider",
+  ),
+  identity: z.string().min(1).max(256).optional().describe(
+    "With such a preset, the provider's name for what sends, such as the ARN of a topic of SNS",
   ),
 }).superRefine((settings, context) => {
   checkScheme(settings, context, signaturePresets, SIGNATURE_ALGORITHMS);
   const scheme = schemeOf(settings, signaturePresets);
   if (scheme.algorithm === undefined) return;
-  settings.public_keys.forEach((setting, index) => {
+  checkKeySource(settings, scheme, context);
+  settings.public_keys?.forEach((setting, index) => {
     const key = readVerificationKey(setting, scheme);
     if (typeof key !== "string") return;
     refuseField(context, ["public_keys", index], key);
@@ -95,9 +102,38 @@ export function signatureScheme(
   return { ...scheme, algorithm };
 }
 
+/** Demands keys, or the identity where the requests name a certificate. */
+function checkKeySource(
+  { preset, public_keys, identity }: Pick<SignatureSettings, "preset" | "public_keys" | "identity">,
+  { certificate }: Scheme,
+  context: z.RefinementCtx,
+): void {
+  const refuse = (name: string, message: string) => refuseField(context, [name], message);
+  if (certificate === undefined) {
+    if (public_keys === undefined) refuse("public_keys", "Expected at least one public key");
+    if (identity !== undefined) {
+      refuse("identity", "Must only stand beside a preset that names a certificate");
+    }
+    return;
+  }
+  const title = signaturePresets[preset ?? ""]?.title;
+  if (public_keys !== undefined) {
+    refuse("public_keys", `Must not stand beside this preset: ${title} names its certificate`);
+  }
+  if (identity === undefined) {
+    refuse("identity", `Expected the name that ${title} has for what sends, such as a topic's ARN`);
+  }
+}
+
 function prepare(settings: SignatureSettings, context: ConditionContext): Check {
   const scheme = signatureScheme(settings);
-  const keys = settings.public_keys.map((setting) => readVerificationKey(setting, scheme))
+  if (scheme.certificate) {
+    return prepareCertified(scheme, scheme.certificate, new Certificates(context), {
+      timeField: context.times[0],
+      runSerially: context.runSerially,
+    });
+  }
+  const keys = (settings.public_keys ?? []).map((setting) => readVerificationKey(setting, scheme))
     .filter((key): key is KeyObject => typeof key !== "string");
   // Only settings that were stored without a review can have such a problem.
   const [problem] = reviewTimestamp(scheme, context.times);

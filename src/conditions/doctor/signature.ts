@@ -22,7 +22,7 @@ export async function diagnoseSignature(
 ): Promise<Clue[]> {
   const own = signatureScheme(settings);
   const { algorithm } = own;
-  const keys = settings.public_keys.flatMap((setting): PublicKey[] => {
+  const keys = (settings.public_keys ?? []).flatMap((setting): PublicKey[] => {
     const key = readVerificationKey(setting, own);
     return typeof key === "string" ? [] : [{ key }];
   });

@@ -102,7 +102,7 @@ export function isWellFormed(bytes: Uint8Array, scheme: Scheme): boolean {
 /** Returns the bytes of a signature as it is sent; undefined where their number varies. */
 export function signatureLength(scheme: Scheme): number | undefined {
   if (isMac(scheme.algorithm)) return MAC_BYTES[scheme.algorithm];
-  return isDer(scheme) || scheme.algorithm === "rsa_sha256" ? undefined : RAW_SIGNATURE_BYTES;
+  return isDer(scheme) || scheme.algorithm.startsWith("rsa_") ? undefined : RAW_SIGNATURE_BYTES;
 }
 
 function isDer({ algorithm, signature_format }: Scheme): boolean {
@@ -111,7 +111,8 @@ function isDer({ algorithm, signature_format }: Scheme): boolean {
 
 /** Ed25519 hashes by itself. */
 function hashOf({ algorithm }: Scheme): string | null {
-  return algorithm === "ed25519" ? null : "sha256";
+  if (algorithm === "ed25519") return null;
+  return algorithm === "rsa_sha1" ? "sha1" : "sha256";
 }
 
 /** The form of r and s; other algorithms ignore it. */

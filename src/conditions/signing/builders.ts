@@ -16,7 +16,11 @@ const CONTENTFUL_SIGNED_HEADERS = "x-contentful-signed-headers";
 const CONTENTFUL_TIMESTAMP = "x-contentful-timestamp";
 
 /** Makes a part of the signed content, as text. */
-type Build = (request: LaunchRequest, url: string) => string | Refusal;
+type Build = (
+  request: LaunchRequest,
+  url: string,
+  identity?: string,
+) => string | Refusal;
 
 /** The function of each part. */
 export const BUILDERS: Readonly<Record<Builder, Build>> = {
@@ -24,6 +28,7 @@ export const BUILDERS: Readonly<Record<Builder, Build>> = {
   "contentful:headers": contentfulHeaders,
   "contentful:path": (_request, url) => contentfulPath(url),
   "hubspot:url": (_request, url) => hubspotUrl(url),
+  "sns:message": (request, _url, topic) => snsMessage(request, topic),
   "twilio:parameters": twilioParameters,
   "twilio:url_with_port": (_request, url) => withPort(url, (port) => `:${port}`),
   "twilio:url_without_port": (_request, url) => withPort(url, () => ""),
@@ -74,6 +79,57 @@ function adyenItem(request: LaunchRequest): string | Refusal {
   }
   const item = ADYEN_ITEM.reduce(childOf, body.value);
   return ADYEN_FIELDS.map((path) => String(path.reduce(childOf, item) ?? "")).join(":");
+}
+
+/** The signed fields of a message of SNS by its type, in order. */
+const SNS_CONFIRMATION = [
+  "Message",
+  "MessageId",
+  "SubscribeURL",
+  "Timestamp",
+  "Token",
+  "TopicArn",
+  "Type",
+];
+const SNS_SIGNED: Readonly<Record<string, readonly string[]>> = {
+  Notification: ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"],
+  SubscriptionConfirmation: SNS_CONFIRMATION,
+  UnsubscribeConfirmation: SNS_CONFIRMATION,
+};
+/** Fields that SNS does not sign. Any other one is none of SNS. */
+const SNS_UNSIGNED = [
+  "MessageAttributes",
+  "Signature",
+  "SignatureVersion",
+  "SigningCertURL",
+  "UnsubscribeURL",
+];
+
+/** Writes the signed fields of a message of SNS, each name and value on a line of its own. */
+function snsMessage(request: LaunchRequest, topic: string | undefined): string | Refusal {
+  const body = request.parsedBody();
+  const value = body.kind === "json" ? body.value : undefined;
+  const fieldOf = (name: string) => childOf(value, name);
+  const signed = SNS_SIGNED[String(fieldOf("Type"))];
+  if (signed === undefined) return { reason: "The body is no message of SNS" };
+  // SNS signs for every account of AWS.
+  if (fieldOf("TopicArn") !== topic) {
+    return { reason: "Body field TopicArn is not the identity of the condition" };
+  }
+  const known = [...signed, ...SNS_UNSIGNED];
+  const other = Object.keys(Object(value)).find((name) => !known.includes(name));
+  if (other !== undefined) {
+    return { reason: "The body holds a field that SNS does not send", found: other.slice(0, 64) };
+  }
+  let text = "";
+  for (const name of signed) {
+    const field = fieldOf(name);
+    if (typeof field === "string") text += `${name}\n${field}\n`;
+    else if (name !== "Subject" || (field ?? null) !== null) {
+      return { reason: `Body field ${name} is missing` };
+    }
+  }
+  return text;
 }
 
 /**

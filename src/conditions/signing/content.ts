@@ -17,6 +17,8 @@ export interface ContentFacts {
   timestamp: Uint8Array;
   /** The id's bytes as they were sent. */
   id: Uint8Array;
+  /** The provider's name for what sends. */
+  identity?: string | undefined;
   /** Makes the public URL, which few schemes sign. */
   url(): string;
   /** The parts that a function has made. One may hash the body: each is made once for all templates. */
@@ -69,7 +71,8 @@ function pieceOf(
       return readBytes(request, part);
     case "built": {
       const { builder } = part;
-      const text = facts.built.get(builder) ?? BUILDERS[builder](request, facts.url());
+      const text = facts.built.get(builder) ??
+        BUILDERS[builder](request, facts.url(), facts.identity);
       facts.built.set(builder, text);
       return typeof text === "string" ? Buffer.from(text) : text;
     }

@@ -19,6 +19,7 @@ const KEY_TYPES: Readonly<Record<string, string>> = {
   ed25519: "ed25519",
   ecdsa_p256: "ec",
   rsa_sha256: "rsa",
+  rsa_sha1: "rsa",
 };
 
 /** The parts of a scheme that say how a key is written. */

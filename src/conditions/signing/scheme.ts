@@ -20,8 +20,11 @@ export type MacAlgorithm = keyof typeof MAC_BYTES;
 /** The algorithms that sign with a private key: RFC 8032, FIPS 186-5 with SHA-256, RFC 8017. */
 export const SIGNATURE_ALGORITHMS = ["ed25519", "ecdsa_p256", "rsa_sha256"] as const;
 
+/** The algorithms of rows: SHA-1 is the older one of a provider, and no setting of an owner. */
+type RowAlgorithm = typeof SIGNATURE_ALGORITHMS[number] | "rsa_sha1";
+
 /** An algorithm that signs with a private key. */
-export type SignatureAlgorithm = typeof SIGNATURE_ALGORITHMS[number];
+export type SignatureAlgorithm = RowAlgorithm;
 
 /** The place and the format of the time of signing. */
 export interface TimestampSource {
@@ -30,6 +33,18 @@ export interface TimestampSource {
   name: string;
   other_name?: string;
   format: TimestampFormat;
+}
+
+/** The place of the URL of the certificate whose key has signed a request. */
+export interface CertificateSource extends Field {
+  /** The URLs of the provider's certificates, whole. */
+  readonly url: RegExp;
+  /** Another algorithm, which a value of the request stands for. */
+  readonly other?: {
+    readonly where: Field;
+    readonly equals: string;
+    readonly algorithm: SignatureAlgorithm;
+  };
 }
 
 /** The scheme of a provider. Its fields have the names of the settings, which can override each. */
@@ -64,6 +79,10 @@ export interface Scheme {
   delivery_id?: Field | undefined;
   /** The public URL that the provider calls, where the request's own differs. */
   url?: string | undefined;
+  /** A row alone: no key is set, since requests name a certificate of the provider. */
+  certificate?: CertificateSource | undefined;
+  /** The provider's name for what sends, such as a topic's ARN, where its key signs for everyone. */
+  identity?: string | undefined;
 }
 
 /** The defaults of a scheme. */
@@ -177,5 +196,6 @@ export function signedContents(
 }
 
 function isSchemeField(name: string): boolean {
-  return name === "algorithm" || name === "signature_format" || name in schemeShape;
+  return name === "algorithm" || name === "signature_format" || name === "identity" ||
+    name in schemeShape;
 }

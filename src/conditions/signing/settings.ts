@@ -97,7 +97,7 @@ function checkContent(
     if (own && scheme.body_field === undefined && !parts.some(coversBody)) {
       refuse("signed_content", "Must contain {body}: anyone can change what is not signed");
     }
-    if (scheme.body_field !== undefined && parts.some(coversBody)) {
+    if (scheme.body_field !== undefined && parts.some((part) => isPlain(part, "body"))) {
       refuse("signed_content", "Must not contain {body}: the signature is a part of it");
     }
     if (scheme.id === undefined && parts.some((part) => isPlain(part, "id"))) {

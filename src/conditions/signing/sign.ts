@@ -112,6 +112,7 @@ function addSignatures(
     timestamp: bytesOf(field ?? { in: "header", name: "" }, time),
     id: bytesOf(scheme.id ?? { in: "header", name: "" }, id),
     url: () => publicUrl(scheme, request),
+    identity: scheme.identity,
     built: new Map(),
   });
   if (!Array.isArray(content)) throw new CannotSignError(`Cannot sign: ${content.reason}`);

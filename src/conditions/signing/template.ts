@@ -25,6 +25,7 @@ const BUILT = [
   "contentful:headers",
   "contentful:path",
   "hubspot:url",
+  "sns:message",
   "twilio:parameters",
   "twilio:url_with_port",
   "twilio:url_without_port",
@@ -80,9 +81,10 @@ export function checkTemplate(template: string, context: z.RefinementCtx): void 
   context.addIssue({ code: "custom", message });
 }
 
-/** Tells whether a part covers every byte of the body, or every parameter of a form. */
+/** Tells whether a part covers every byte of the body, every parameter of a form, or every field of a message. */
 export function coversBody(part: TemplatePart): boolean {
-  return isPlain(part, "body") || isBuilt(part, "twilio:parameters");
+  return isPlain(part, "body") || isBuilt(part, "twilio:parameters") ||
+    isBuilt(part, "sns:message");
 }
 
 /** Tells whether a part covers the query. */

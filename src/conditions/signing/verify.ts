@@ -106,7 +106,8 @@ function signedReader(
     const end = endsOfId.find((end) => end.isIn(id));
     if (end) return ambiguousId(scheme, end);
     const url = () => publicUrl(scheme, request);
-    const facts: ContentFacts = { timestamp, id, url, built: new Map() };
+    const { identity } = scheme;
+    const facts: ContentFacts = { timestamp, id, url, identity, built: new Map() };
     const filled = templates.map((template) => contentOf(template, request, facts));
     const refusals = filled.filter((content) => "reason" in content);
     return {

@@ -16,6 +16,7 @@ const ALGORITHMS = {
   ed25519: { name: "Ed25519" },
   ecdsa_p256: { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" },
   rsa_sha256: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+  rsa_sha1: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-1" },
 } as const satisfies Record<SignatureAlgorithm, object>;
 
 /** The bytes of r, and of s. */

@@ -22,6 +22,8 @@ const SECRET = "a shared secret of ours";
 const BODY = '{"id":"evt_1","text":"Grüße"}';
 const JSON_TYPE = { "content-type": "application/json" };
 
+/** Presets whose recipes need a certificate: sns_test.ts. */
+const BY_CERTIFICATE = ["signature/sns"];
 /** Presets whose provider's library runs in libraries_test.ts. */
 const BY_LIBRARY = ["hmac/stripe", "hmac/linear", "signature/discord"];
 
@@ -88,6 +90,7 @@ Deno.test("presets: each has a vector, or says that none is published and has a 
   note(BY_LIBRARY, "vector");
   note(Object.keys(macRecipes).map((name) => `hmac/${name}`), "recipe");
   note(Object.keys(keyRecipes).map((name) => `signature/${name}`), "recipe");
+  note(BY_CERTIFICATE, "recipe");
   const rows = [
     ...Object.entries(hmacPresets).map(([name, row]) => [`hmac/${name}`, row] as const),
     ...Object.entries(signaturePresets).map(([name, row]) => [`signature/${name}`, row] as const),

@@ -72,7 +72,9 @@ const BODIES: Record<string, (value: string) => unknown> = {
 /** A sender of every preset that signs. */
 export const senders: Sender[] = [
   ...Object.keys(hmacPresets).map(macSender),
-  ...Object.keys(signaturePresets).map(keySender),
+  // The key of a certificate is the provider's own.
+  ...Object.keys(signaturePresets)
+    .filter((name) => signaturePresets[name]?.scheme.certificate === undefined).map(keySender),
 ];
 
 /** One sender of each way to sign: the others have other names of headers and fields, and sign alike. */
