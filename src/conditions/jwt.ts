@@ -4,10 +4,11 @@
  * @module
  */
 import { z } from "zod";
+import type { Problem } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import { withoutPrefix } from "./authorization.ts";
 import type { Check, HeadCheck, Refusal } from "./check.ts";
-import type { CheckedKind, ConditionContext, SecretForm } from "./condition.ts";
+import type { CheckedKind, ConditionContext, SecretForm, TriggerFacts } from "./condition.ts";
 import {
   type CredentialField,
   describeField,
@@ -16,11 +17,13 @@ import {
   readHeadField,
   readText,
 } from "./field.ts";
+import { checkBodyClaim, claimsIn, keepClaims } from "./jwt/claims.ts";
 import { hasPublicHost, isJwksUrl } from "./jwt/jwks.ts";
 import { keyFinder, readTokenHeader } from "./jwt/key_finder.ts";
 import { putJwt } from "./jwt/sign.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";
 import { fits, isSymmetric, JWT_ALGORITHMS, longestSecret, readJwk } from "./jwt/algorithms.ts";
+import type { LaunchRequest } from "./request.ts";
 import { describeMissing, resolveSecrets } from "./secret.ts";
 import {
   checkField,
@@ -30,6 +33,7 @@ import {
   secretsSchema,
   settingsObject,
 } from "./settings.ts";
+import { signsBody } from "./signing/coverage.ts";
 import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/draft.ts";
 
 const textOrTextsSchema = z.union([
@@ -68,6 +72,12 @@ const fields = settingsObject({
   claims: z.record(z.string().min(1).max(256), z.json()).optional().describe(
     "Claims that the token must have, each with exactly this value, or with any value where it is null",
   ),
+  body_hash: z.string().min(1).max(256).optional().describe(
+    "The claim with the SHA-256 of the body, such as request_body_sha256 of Plaid",
+  ),
+  max_age: z.int().min(1).max(86_400).optional().describe(
+    "The greatest age of the token by its 'iat', in seconds; then it need not have 'exp'",
+  ),
   leeway: z.int().min(0).max(300).default(30).describe(
     "The tolerated error of the sender's clock for 'exp' and 'nbf', in seconds",
   ),
@@ -91,10 +101,16 @@ export const jwt = {
     return need === undefined ? {} : { need };
   },
   credentials: (settings: JwtSettings): CredentialField[] => [settings],
+  warnings,
   prepare,
   beforeBody,
   sign: (settings: JwtSettings, context: SigningContext): SigningStep[] => [
-    { order: STEP_ORDER.beforeSigning, run: () => putJwt(settings, context) },
+    {
+      order: settings.body_hash === undefined
+        ? STEP_ORDER.beforeSigning
+        : STEP_ORDER.signatureOverBody,
+      run: () => putJwt(settings, context),
+    },
   ],
 } satisfies CheckedKind<JwtSettings>;
 
@@ -157,12 +173,35 @@ function prepare(settings: JwtSettings, context: ConditionContext): Check {
     const refusals = await Promise.all(
       keys.map((key) => verifyToken(read, key, settings, request.receivedAt_ms)),
     );
-    if (refusals.includes(undefined)) return undefined;
+    if (refusals.includes(undefined)) return checkVerified(read, request, settings);
     // The refusal by a key that verified the signature says more than the others.
     const refusal = refusals.find((refusal) => refusal !== WRONG_SIGNATURE);
     return refusal ??
       { reason: `${WRONG_SIGNATURE.reason}${describeMissing(secrets)}`, expected };
   };
+}
+
+/** Checks what a verified token says of the body, and keeps its claims for filters. */
+function checkVerified(
+  token: string,
+  request: LaunchRequest,
+  { body_hash }: JwtSettings,
+): Refusal | undefined {
+  const claims = claimsIn(token);
+  const refusal = body_hash === undefined
+    ? undefined
+    : checkBodyClaim(claims, body_hash, request.body);
+  if (refusal === undefined) keepClaims(request, claims);
+  return refusal;
+}
+
+/** A token says who sends. Without the hash of the body in it, it goes with any body. */
+function warnings({ body_hash }: JwtSettings, { schemes }: TriggerFacts): Problem[] {
+  if (body_hash !== undefined || schemes.some(signsBody)) return [];
+  const detail =
+    "The token does not sign the body: whoever has seen one can send another body with it until it expires. " +
+    "Where the issuer puts the hash of the body into a claim, name that in body_hash";
+  return [{ pointer: "", detail }];
 }
 
 function beforeBody(settings: JwtSettings): HeadCheck | undefined {

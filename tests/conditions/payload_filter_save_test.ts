@@ -92,7 +92,7 @@ const notSaved: { name: string; expression: string; problem: string | RegExp }[]
     name: "an unknown variable",
     expression: "bdoy.action == 'x'",
     problem: "Unknown variable 'bdoy': there are body, raw, headers, query, content_type, " +
-      "remote_ip, now (line 1, column 1)",
+      "remote_ip, now, jwt (line 1, column 1)",
   },
   {
     name: "a name of JavaScript",

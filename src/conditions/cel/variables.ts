@@ -8,6 +8,7 @@ import { headerText } from "../../platform/network/header_text.ts";
 import type { VariableType } from "./check.ts";
 import { type Bindings, conversion } from "./expression.ts";
 import { fieldMap, fromJson, textMap } from "./json.ts";
+import { claimsOf } from "../jwt/claims.ts";
 import { type LaunchRequest, valuesByName } from "../request.ts";
 
 const toTimestamp = conversion("timestamp");
@@ -21,6 +22,7 @@ export const filterVariables = {
   content_type: "string",
   remote_ip: "string",
   now: "timestamp",
+  jwt: "map",
 } satisfies Record<string, VariableType>;
 
 type Reader = (request: LaunchRequest) => CelInput;
@@ -34,6 +36,7 @@ const readers: Record<keyof typeof filterVariables, Reader> = {
   content_type: ({ headers }) => headerText(headers.get("content-type") ?? ""),
   remote_ip: ({ remoteIp }) => remoteIp,
   now: ({ receivedAt_ms }) => toTimestamp(new Date(receivedAt_ms).toISOString()),
+  jwt: (request) => textMap(new Map([["claims", fromJson(claimsOf(request))]])),
 };
 
 /** Returns the values of the variables that an expression reads. */

@@ -33,6 +33,8 @@ export interface Judgement {
   position?: Position;
 }
 
+/** The claims of a token are no larger. */
+const TOKEN: InputSize = { values: 4_096, text: 16_384 };
 /** No request with a short body is larger. */
 const LARGEST: InputSize = { values: SHORT_BYTES_MAX, text: SHORT_BYTES_MAX };
 
@@ -114,6 +116,10 @@ export function isShort({ variables, cost }: Expression, request: LaunchRequest)
   for (const [name, value] of variables.has("query") ? request.query : []) {
     values++;
     text = Math.max(text, name.length, value.length);
+  }
+  if (variables.has("jwt")) {
+    values += TOKEN.values;
+    text = Math.max(text, TOKEN.text);
   }
   return isShortWork(cost, { values, text });
 }

@@ -8,6 +8,7 @@ import type { JobInput } from "../../platform/heavy_work/job.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 import type { Expression } from "../cel/expression.ts";
 import type { CredentialField } from "../field.ts";
+import { keepClaims } from "../jwt/claims.ts";
 import { launchRequest } from "../request.ts";
 import { compileFilter, type FilterSettings, type Judgement, judgeRequest } from "./filter.ts";
 
@@ -21,6 +22,8 @@ interface FilterInput extends JobInput {
   query: string;
   remoteIp: string;
   receivedAt_ms: number;
+  /** Of its token. */
+  claims: unknown;
 }
 
 /** Heavy work that evaluates filters. */
@@ -31,7 +34,7 @@ const kept = new Map<string, Expression>();
 
 /** Evaluates a filter over a request; returns undefined when the request passes. */
 export function filterJob(
-  { filter, credentials, bytes, headers, query, ...facts }: FilterInput,
+  { filter, credentials, bytes, headers, query, claims, ...facts }: FilterInput,
 ): Judgement | undefined {
   const key = JSON.stringify(filter);
   const expression = kept.get(key) ?? compileFilter(filter);
@@ -47,5 +50,6 @@ export function filterJob(
     query: new URLSearchParams(query),
     body: bytes,
   });
+  keepClaims(request, claims);
   return judgeRequest(expression, request, credentials);
 }

@@ -9,6 +9,7 @@ import { JobFailedError, JobTimeoutError, WorkerLostError } from "../../platform
 import { truncate } from "../../platform/text/display.ts";
 import type { Expression } from "../cel/expression.ts";
 import type { CredentialField } from "../field.ts";
+import { claimsOf } from "../jwt/claims.ts";
 import type { LaunchRequest } from "../request.ts";
 import {
   compileFilter,
@@ -74,6 +75,7 @@ function judgeInWorker(
       query: query.toString(),
       remoteIp,
       receivedAt_ms,
+      claims: claimsOf(request),
     },
     { key: owner, timeout_ms: FILTER_MS_MAX, ...(signal && { signal }) },
   );

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { hash } from "node:crypto";
 import { importJWK, importPKCS8, SignJWT } from "@panva/jose";
 import { describeField, type Field } from "../field.ts";
 import { resolveSecrets, type SecretSetting } from "../secret.ts";
@@ -19,6 +20,7 @@ interface TokenSettings extends Field {
   audience?: string | string[] | undefined;
   claims?: Record<string, unknown> | undefined;
   secrets?: readonly SecretSetting[] | undefined;
+  body_hash?: string | undefined;
 }
 
 /**
@@ -28,11 +30,12 @@ interface TokenSettings extends Field {
  * @throws {CannotSignError} when no key can sign it
  */
 export async function putJwt(settings: TokenSettings, context: SigningContext): Promise<string> {
-  const { algorithms, prefix = "", issuer, audience, claims = {} } = settings;
+  const { algorithms, prefix = "", issuer, audience, claims = {}, body_hash } = settings;
   const { draft } = context;
   const [algorithm = "HS256"] = algorithms;
   const key = await signingKey(settings, algorithm, context);
   const payload = Object.entries(claims).map(([name, value]) => [name, value ?? "hooklaunch"]);
+  if (body_hash !== undefined) payload.push([body_hash, hash("sha256", draft.body)]);
   const now_s = Math.floor(draft.now_ms / 1000);
   const token = new SignJWT(Object.fromEntries(payload))
     .setProtectedHeader({ alg: algorithm, typ: "JWT" })

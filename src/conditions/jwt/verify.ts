@@ -19,6 +19,8 @@ interface Expectations {
   audience?: string | string[] | undefined;
   /** The values of claims; null where any value will do. */
   claims?: Record<string, unknown> | undefined;
+  /** The greatest age of the token, in seconds; `exp` is needed without it. */
+  max_age?: number | undefined;
   /** The tolerated error of the sender's clock, in seconds. */
   leeway: number;
 }
@@ -27,8 +29,8 @@ interface Expectations {
 export const WRONG_SIGNATURE: Refusal = { reason: "The signature of the token is wrong" };
 
 /**
- * Verifies the signature of a token in compact form, then its claims: `exp`, which it must have, `nbf`, and
- * `iss`, `aud` and others where they are expected.
+ * Verifies the signature of a token in compact form, then its claims: `exp`, which it must have where no age is
+ * expected, `nbf`, and `iss`, `aud` and others where they are expected.
  *
  * @param now_ms the current time, in milliseconds since the epoch
  * @returns undefined when the token is valid
@@ -39,10 +41,11 @@ export async function verifyToken(
   expectations: Expectations,
   now_ms: number,
 ): Promise<Refusal | undefined> {
-  const { algorithms, issuer, audience, leeway, claims = {} } = expectations;
+  const { algorithms, issuer, audience, leeway, max_age, claims = {} } = expectations;
   const options: JWTVerifyOptions = {
     algorithms: [...algorithms],
-    requiredClaims: ["exp"],
+    requiredClaims: [max_age === undefined ? "exp" : "iat"],
+    ...(max_age !== undefined && { maxTokenAge: max_age }),
     clockTolerance: leeway,
     currentDate: new Date(now_ms),
     ...(issuer !== undefined && { issuer }),
@@ -96,6 +99,8 @@ function expectedOf(claim: string, options: JWTVerifyOptions): string {
       return shown(options.audience);
     case "exp":
       return `a number after ${now_s}, ${leeway}`;
+    case "iat":
+      return `a number from ${now_s - Number(options.maxTokenAge)} to ${now_s}, ${leeway}`;
     case "nbf":
       return `a number not after ${now_s}, ${leeway}`;
     default:
