@@ -10,6 +10,7 @@ import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Check, HeadCheck, Refusal, RunSerially } from "./check.ts";
 import type { CredentialField, Field } from "./field.ts";
 import type { FilterWork } from "./filter/job.ts";
+import type { ValuesWork } from "./values/evaluate.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import type { LaunchRequest } from "./request.ts";
 import type { Preset } from "./signing/preset.ts";
@@ -29,8 +30,8 @@ export interface ConditionEnvironment {
   env(name: string): string | undefined;
   /** Aborted when the service stops: ends what a condition does in the background. */
   signal: AbortSignal;
-  /** Evaluates payload filters in the Worker. */
-  heavyWork: FilterWork;
+  /** Evaluates payload filters, and the values of responses, in the Worker. */
+  heavyWork: FilterWork & ValuesWork;
 }
 
 /** The facts that the conditions of one trigger tell each other. */

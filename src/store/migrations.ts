@@ -45,7 +45,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { from: 2, says: "small payloads are in the records of runs", run: () => Promise.resolve(0) },
   { from: 3, says: "pending runs name their triggers, and only ended ones are listed", run: to4 },
   { from: 4, says: "refused requests are listed over all triggers", run: listRefusals },
-  { from: 5, says: "braces in parameters of actions stay text", run: keepBraces },
+  { from: 5, says: "braces in parameters of actions and in responses stay text", run: keepBraces },
 ];
 
 /** Which database is brought up to date. */
@@ -140,47 +140,58 @@ async function listRefusals({ kv, committer }: Database): Promise<number> {
   return listed;
 }
 
-/** A record with actions: a trigger, or a pending run. */
-interface HasActions {
+/** A record with actions, or a response: a trigger, or a pending run. */
+interface HasTexts {
   actions?: unknown;
+  response?: unknown;
 }
 
 /**
- * Format 5 had no expressions in the parameters of actions: each brace was text. Done twice it would double them
+ * Format 5 had no expressions in the parameters of actions and in responses: each brace was text. Done twice it would double them
  * twice, so a record that is changed gets a mark with the same commit.
  */
 async function keepBraces({ kv, committer }: Database): Promise<number> {
   let changed = 0;
   for (const [prefix, ids] of [["trigger", 1], ["pending", 2]] as const) {
     for await (const { key, value } of scan(kv, [prefix], { ids, batchSize: RECORDS_HELD })) {
-      const record: HasActions = Object(value);
-      const actions = withTextBraces(record.actions);
-      if (JSON.stringify(actions) === JSON.stringify(record.actions)) continue;
+      const record: HasTexts = Object(value);
+      const written = { ...record, ...withTextBraces(record) };
+      if (JSON.stringify(written) === JSON.stringify(record)) continue;
       const mark = keys.textBraces(String(key[1]));
       if (await readValue(kv, mark) !== null) continue;
-      await committer.write([recordWrite(key, { ...record, actions }), { key: mark, value: true }]);
+      await committer.write([recordWrite(key, written), { key: mark, value: true }]);
       changed++;
     }
   }
   return changed;
 }
 
-function withTextBraces(actions: unknown): unknown {
-  if (!Array.isArray(actions)) return actions;
-  return actions.map((action) => {
-    const { parameters } = Object(action);
-    return parameters === undefined ? action : { ...action, parameters: textBraces(parameters) };
-  });
+function withTextBraces({ actions, response }: HasTexts): HasTexts {
+  return {
+    ...(Array.isArray(actions) && { actions: actions.map(actionWithTextBraces) }),
+    ...(response !== undefined && { response: textBraces(response, RESPONSE_BRACES) }),
+  };
 }
 
-/** Doubles each brace that would begin an expression, or that would be one of two. */
-function textBraces(value: unknown): unknown {
-  if (typeof value === "string") return value.replaceAll(/\{(?=[A-Za-z_{])/g, "{{");
-  if (Array.isArray(value)) return value.map(textBraces);
+function actionWithTextBraces(action: unknown): unknown {
+  const { parameters } = Object(action);
+  return parameters === undefined
+    ? action
+    : { ...Object(action), parameters: textBraces(parameters) };
+}
+
+/** Braces that begin an expression, or that are two. */
+const BRACES = /\{(?=[A-Za-z_{])/g;
+/** In a response the run's id was a placeholder before. */
+const RESPONSE_BRACES = /\{(?=[A-Za-z_{])(?!run_id\})/g;
+
+/** Doubles braces that were text. */
+function textBraces(value: unknown, braces = BRACES): unknown {
+  if (typeof value === "string") return value.replaceAll(braces, "{{");
+  if (Array.isArray(value)) return value.map((inner) => textBraces(inner, braces));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [name, textBraces(inner)]),
-  );
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([name, inner]) => [name, textBraces(inner, braces)]));
 }
 
 /** Looks only at what the step to format 4 needs. */

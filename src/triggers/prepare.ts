@@ -75,7 +75,10 @@ export async function prepareTrigger(
     secretFiles,
     quotas: smallestByPeriod(limits),
     answersGet: conditions.signedBy === undefined,
-    respond: prepareResponse(trigger.response),
+    respond: prepareResponse(trigger.response, {
+      heavyWork: environment.heavyWork,
+      trigger: trigger.name,
+    }),
     launch: launchOrder(parts),
     runInfo: runInfoOrder(parts),
     handshake: handshakeOrder(parts),

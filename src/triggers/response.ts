@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { getLogger } from "@logtape/logtape";
 import { z } from "zod";
 import { type Answer, contentTypeOf } from "../conditions/answer.ts";
 import {
@@ -12,11 +13,18 @@ import {
   answerStatusSchema,
   contentTypeSchema,
 } from "../conditions/answer_schema.ts";
+import type { LaunchRequest } from "../conditions/request.ts";
+import type { ValuesWork } from "../conditions/values/evaluate.ts";
+import type { JsonOrProblem } from "../conditions/values/json.ts";
+import { messageOf } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 
 const PLACEHOLDER = "{run_id}";
-/** A text that looks like a placeholder. */
-const PLACEHOLDERS = /\{\s*[a-z][\w.:-]*\s*\}/gi;
+
+const log = getLogger(["hooklaunch", "triggers"]);
+
+/** A text that would be one but for its spaces. */
+const SPACED = /\{\s+[a-z][\w.:-]*\s*\}/i;
 
 const common = {
   status: answerStatusSchema,
@@ -30,49 +38,54 @@ export const responseSchema = z.discriminatedUnion("type", [
     type: z.enum(["text", "xml"]),
     text: z.string().max(ANSWER_BYTES_MAX),
     ...common,
-  }).superRefine(({ text, headers }, context) => {
-    checkPlaceholders(text, ["text"], context);
-    checkPlaceholders(headers, ["headers"], context);
-  }),
+  }).superRefine(({ text }, context) => checkSpaces(text, ["text"], context)),
   z.strictObject({ type: z.literal("json"), json: answerJsonSchema, ...common })
-    .superRefine(({ json, headers }, context) => {
-      checkPlaceholders(json, ["json"], context);
-      checkPlaceholders(headers, ["headers"], context);
-    }),
+    .superRefine(({ json }, context) => checkSpaces(json, ["json"], context)),
 ]);
 
-/** Refuses placeholders other than `{run_id}` in texts at any depth: they would be sent as they are. */
-function checkPlaceholders(value: unknown, path: PropertyKey[], context: z.RefinementCtx): void {
-  if (Array.isArray(value)) {
-    for (const [index, inner] of value.entries()) {
-      checkPlaceholders(inner, [...path, index], context);
-    }
-  } else if (typeof value === "object" && value !== null) {
+/** Refuses placeholders with spaces in texts at any depth: they would be sent as they are. */
+function checkSpaces(value: unknown, path: PropertyKey[], context: z.RefinementCtx): void {
+  if (typeof value === "object" && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
-      checkPlaceholders(inner, [...path, key], context);
+      checkSpaces(inner, [...path, Array.isArray(value) ? Number(key) : key], context);
     }
   } else if (typeof value === "string") {
-    const other = value.match(PLACEHOLDERS)?.find((text) => text !== PLACEHOLDER);
-    if (other !== undefined) {
-      refuseField(context, path, `Expected no placeholder but ${PLACEHOLDER}, found ${other}`);
-    }
+    const [found] = SPACED.exec(value) ?? [];
+    if (found === undefined) return;
+    refuseField(context, path, `Expected a placeholder without spaces, found ${found}`);
   }
 }
 
 /** The settings of a trigger's response. */
 type ResponseSettings = z.infer<typeof responseSchema>;
 
-/** Makes the answer for a run. */
-export type Responder = (runId: string) => Answer;
+/** Makes the answer for a run, and the request that launched it. */
+export type Responder = (runId: string, request: LaunchRequest) => Answer | Promise<Answer>;
+
+/** The parts of a service that values in answers need. */
+interface ResponseContext {
+  heavyWork: ValuesWork;
+  /** The name of the trigger. */
+  trigger: string;
+}
 
 /** The answer of a trigger that does not set one. */
 const DEFAULT_RESPONSE: ResponseSettings = { type: "json", json: { status: "accepted" } };
 
-/**
- * Prepares a trigger's response. `{run_id}` is replaced in a text, and in JSON inside string values
- * at any depth; keys are left alone.
- */
-export function prepareResponse(settings: ResponseSettings = DEFAULT_RESPONSE): Responder {
+/** Returns the parts of a response whose texts hold values. Keys are left alone. */
+export function responseTexts({ headers, ...settings }: ResponseSettings): Record<string, unknown> {
+  const body = settings.type === "json" ? { json: settings.json } : { text: settings.text };
+  return { ...body, ...(headers && { headers }) };
+}
+
+/** Prepares a trigger's response: one with the run's id alone is put together at once. */
+export function prepareResponse(
+  settings: ResponseSettings = DEFAULT_RESPONSE,
+  context: ResponseContext,
+): Responder {
+  const texts = JSON.stringify(responseTexts(settings)).replaceAll(PLACEHOLDER, "");
+  // A brace that no letter follows is text, and two are one.
+  if (/\{[A-Za-z_{]/.test(texts)) return withValues(settings, context);
   const { status = 200, headers = {} } = settings;
   const answer = { status, contentType: settings.content_type ?? contentTypeOf(settings.type) };
   const parts = settings.type === "json"
@@ -86,6 +99,62 @@ export function prepareResponse(settings: ResponseSettings = DEFAULT_RESPONSE): 
       Object.entries(headers).map(([name, value]) => [name, value.replaceAll(PLACEHOLDER, runId)]),
     ),
   });
+}
+
+/** Makes answers with values of requests. The launch is stored already: a value that is missing is left empty. */
+function withValues(
+  settings: ResponseSettings,
+  { heavyWork, trigger }: ResponseContext,
+): Responder {
+  const { status = 200 } = settings;
+  const contentType = settings.content_type ?? contentTypeOf(settings.type);
+  const templates = responseTexts(settings);
+  return async (run_id, request) => {
+    const [{ sourcesIn }, { evaluateValues }, { fill }] = await Promise.all([
+      import("../conditions/values/compile.ts"),
+      import("../conditions/values/evaluate.ts"),
+      import("../conditions/values/fill.ts"),
+    ]);
+    const sources = sourcesIn(templates);
+    const values = await evaluateValues(request, { run_id, trigger }, { sources }, heavyWork).then(
+      (found) => found.values,
+      (error) => sources.map(() => ({ problem: messageOf(error) })),
+    );
+    const known = values.map((value) => "problem" in value ? missing(value, trigger) : value);
+    const written = settings.type === "xml" ? known.map(escapedForXml) : known;
+    const { json, text, headers = {} } = Object(fill(templates, written).value);
+    return {
+      status,
+      contentType,
+      body: settings.type === "json" ? JSON.stringify(json) : textOf(text),
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, headerText(value)]),
+      ),
+    };
+  };
+}
+
+function missing({ problem }: { problem: string }, trigger: string): { json: unknown } {
+  log.warn("A value of the response of trigger {trigger} is missing: {error}", {
+    trigger,
+    error: problem,
+  });
+  return { json: "" };
+}
+
+function escapedForXml(value: JsonOrProblem): JsonOrProblem {
+  if ("problem" in value || typeof value.json !== "string") return value;
+  const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  return { json: value.json.replaceAll(/[&<>"]/g, (sign) => escapes[sign] ?? sign) };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value) ?? "";
+}
+
+/** Returns a value without what a header cannot hold. */
+function headerText(value: unknown): string {
+  return textOf(value).replaceAll(/[^\x20-\x7e]/g, "");
 }
 
 /** Returns the text of a JSON value, cut at the placeholders in its string values. */

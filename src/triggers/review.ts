@@ -11,6 +11,7 @@ import { type AnswerSettings, needsWarnings } from "./needs.ts";
 import { refusalStatus } from "./refusal_status.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { checkSecrets, secretWarnings } from "./secret_strength.ts";
+import { responseTexts } from "./response.ts";
 import type { TriggerSettings } from "./trigger.ts";
 
 /**
@@ -24,6 +25,7 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
     ...reviewFiltered(settings),
     ...reviewHandshakes(settings),
     ...settings.actions.flatMap((action, index) => prefixed(`/actions/${index}`, review(action))),
+    ...prefixed("/response", settings.response ? mistakesIn(responseTexts(settings.response)) : []),
   ];
   if (problems.length > 0) throw new InvalidInputError(what, problems);
 }
@@ -31,10 +33,14 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
 /** Finds the mistakes in the condition and the values of an action. */
 function review(action: TriggerSettings["actions"][number]): Problem[] {
   const mistake = action.if === undefined ? undefined : conditionMistake(action.if);
-  const problems = templateMistakes(templatesOf(action)).map(({ path, message }) => {
+  const problems = mistakesIn(templatesOf(action));
+  return mistake === undefined ? problems : [{ pointer: "/if", detail: mistake }, ...problems];
+}
+
+function mistakesIn(templates: unknown): Problem[] {
+  return templateMistakes(templates).map(({ path, message }) => {
     return { pointer: pointer(...path), detail: message };
   });
-  return mistake === undefined ? problems : [{ pointer: "/if", detail: mistake }, ...problems];
 }
 
 /**

@@ -91,7 +91,7 @@ const cases: Case[] = [
     body: "{}",
     query: "?q=1",
     headers: { "x-github-event": "push" },
-    parameters: { text: "push/1/headers-query-run-and-trigger/36" },
+    parameters: { text: "push/1/a-headers-query-run-and-trigger/36" },
   },
   {
     name: "the time of the request",
@@ -198,7 +198,7 @@ const cases: Case[] = [
   },
 ];
 
-const slug = (name: string) => name.replaceAll(/[^a-z0-9]+/g, "-");
+const slug = (name: string) => `a-${name.toLowerCase()}`.replaceAll(/[^a-z0-9]+/g, "-");
 
 // deno-lint-ignore no-explicit-any
 async function launched(service: TestService, one: Case): Promise<any> {
@@ -277,7 +277,7 @@ Deno.test("values and conditions of actions", async (t) => {
     assertEquals(JSON.stringify(pipeline).includes('"v1"'), true, JSON.stringify(pipeline));
   });
   await t.step("a replay has the values of its own body", async () => {
-    const { body } = await service.api("GET", "deliveries/?trigger=a-text");
+    const { body } = await service.api("GET", "deliveries/?trigger=a-a-text");
     const replay = await service.api("POST", `deliveries/${body.results[0].id}/replay/`, {
       body: btoa('{"ref": "other"}'),
     });
@@ -329,17 +329,74 @@ const refused: [what: string, action: Record<string, unknown>, pointer: string, 
     ["a wrong word", show({ on_failure: "never" }), "/actions/0/on_failure", /continue/],
   ];
 
+const responses: typeof refused = [
+  ["in a response", { type: "text", text: "{bdy.x}" }, "/response/text", /Unknown variable 'bdy'/],
+  ["in JSON", { type: "json", json: { a: ["{x}"] } }, "/response/json/a/0", /Unknown variable 'x'/],
+];
+
 Deno.test("mistakes in values are told when a trigger is saved", async (t) => {
   await using service = await startService();
-  for (const [what, action, pointer, detail] of refused) {
+  for (const [what, settings, pointer, detail] of [...refused, ...responses]) {
     await t.step(what, async () => {
       const { status, body } = await service.api("POST", "triggers/", {
         name: slug(what),
         project: "files",
-        actions: [action],
+        ...(pointer.startsWith("/response")
+          ? { actions: [given({})], response: settings }
+          : { actions: [settings] }),
       });
       assertEquals([status, body.errors?.[0]?.pointer], [422, pointer], JSON.stringify(body));
       assertMatch(body.errors[0].detail, detail);
+    });
+  }
+});
+
+const answers: [what: string, response: Record<string, unknown>, body: string, expected: string][] =
+  [
+    ["the run alone", { type: "text", text: "{run_id}" }, "{}", "RUN"],
+    [
+      "a text with values",
+      { type: "text", text: "{body.a} of {trigger}, { } {{x}" },
+      '{"a": 1}',
+      "1 of TRIGGER, { } {x}",
+    ],
+    [
+      "JSON keeps types",
+      {
+        type: "json",
+        json: { run: "{run_id}", n: "{body.n}", list: "{body.l}", text: "n={body.n}" },
+      },
+      '{"n": 5, "l": [1, "a"]}',
+      '{"run":"RUN","n":5,"list":[1,"a"],"text":"n=5"}',
+    ],
+    ["a missing value is empty", { type: "text", text: "<{body.none}>" }, "{}", "<>"],
+    [
+      "XML has no markup of the sender's",
+      { type: "xml", text: '<a b="{body.v}">{body.v}</a>' },
+      JSON.stringify({ v: '"><x>&' }),
+      '<a b="&quot;&gt;&lt;x&gt;&amp;">&quot;&gt;&lt;x&gt;&amp;</a>',
+    ],
+  ];
+
+Deno.test("responses with values of the request", async (t) => {
+  await using service = await startService();
+  for (const [what, response, body, expected] of answers) {
+    await t.step(what, async () => {
+      const name = slug(what);
+      const { url } = await service.trigger({
+        name,
+        response: { ...response, headers: { "x-seen": "{size(body)}" } },
+      });
+      const answer = await fetch(url, { method: "POST", body });
+      const { body: { results } } = await service.api("GET", `deliveries/?trigger=${name}`);
+      assertEquals(
+        [answer.status, await answer.text(), answer.headers.get("x-seen")],
+        [
+          200,
+          expected.replaceAll("RUN", results[0].run_id).replaceAll("TRIGGER", name),
+          String(Object.keys(JSON.parse(body)).length),
+        ],
+      );
     });
   }
 });

@@ -227,7 +227,8 @@ Deno.test("format 5: braces in parameters of actions stay text, however often th
   {
     using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
     await kv.set(keys.format(), 5);
-    await kv.set(keys.trigger(TRIGGER_ID), { id: TRIGGER_ID, name: "old", actions });
+    const response = { type: "json", json: { run: "{run_id}", like: "{run} {{run_id}" } };
+    await kv.set(keys.trigger(TRIGGER_ID), { id: TRIGGER_ID, name: "old", actions, response });
     await kv.set(keys.pending(newId(0), TRIGGER_ID), { run: { trigger_id: TRIGGER_ID }, actions });
   }
   for (const _ of ["first", "again"]) {
@@ -249,6 +250,9 @@ Deno.test("format 5: braces in parameters of actions stay text, however often th
       assertEquals(read(kept?.[0]?.parameters?.texts), texts);
       assertEquals(kept?.[1], { type: "fetch" });
     }
+    const { value } = await store.kv.get<{ response: unknown }>(keys.trigger(TRIGGER_ID));
+    const json = { run: "{run_id}", like: "{{run} {{{run_id}" };
+    assertEquals(value?.response, { type: "json", json });
     // As if the step had been cut off before its end.
     await store.kv.set(keys.format(), 5);
   }

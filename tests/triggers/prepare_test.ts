@@ -166,7 +166,8 @@ Deno.test("a trigger without conditions lets everything pass", async () => {
   assertEquals(await refusal(trigger.launch, request()), undefined);
   assertEquals(trigger.quotas, []);
   assertEquals(trigger.answersGet, true);
-  assertEquals(trigger.respond("id").body, '{"status":"accepted"}');
+  const answer = await trigger.respond("id", request());
+  assertEquals(answer.body, '{"status":"accepted"}');
 });
 
 Deno.test("the quotas of a trigger are its rate limits, of each period the smallest", async () => {

@@ -2,28 +2,36 @@
  * What the sender of an accepted request is told: the run's id stands wherever a text says `{run_id}`,
  * and everything else is as it was written.
  */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { InvalidInputError } from "../../src/platform/errors.ts";
-import { parseWith } from "../../src/platform/schema/schema.ts";
+import type { Answer } from "../../src/conditions/answer.ts";
+import { request } from "../conditions/fixture.ts";
 import { prepareResponse, responseSchema } from "../../src/triggers/response.ts";
 
 const RUN_ID = "0190fe82-c984-7f66-8302-69874914e1c9";
 const JSON_TYPE = "application/json; charset=utf-8";
 const TEXT_TYPE = "text/plain; charset=utf-8";
 
+/** Answers a run of a trigger whose response has no value but the run's id: at once. */
+function answerOf(settings: Parameters<typeof prepareResponse>[0], runId = RUN_ID): Answer {
+  const heavyWork = { run: () => Promise.reject(new Error("it is called")) };
+  const answer = prepareResponse(settings, { heavyWork, trigger: "t" })(runId, request());
+  assert(!("then" in answer));
+  return answer;
+}
+
 /** Texts that are likely to confuse: placeholders, parts of them, quotes, escapes. */
 const texts = fc.array(
   fc.oneof(
     fc.constant("{run_id}"),
-    fc.constantFrom("{run_id", "run_id}", "{", "}", "{ RUN_ID }", "{{run_id}}", "{}", "$&"),
+    fc.constantFrom("run_id}", "}", "{}", "{ 1", "$&"),
     fc.constantFrom('"', "\\", "\n", "\u2028", "\ud800", "é", "{run_id}".replace("i", "\\u0069")),
     fc.string({ maxLength: 5 }),
   ),
   { maxLength: 5 },
 ).map((parts) => parts.join(""))
-  // Other placeholders are refused.
-  .filter((text) => !/\{\s*[a-z][\w.:-]*\s*\}/i.test(text.replaceAll("{run_id}", "")));
+  // Other braces are expressions, or two of them one.
+  .filter((text) => !/\{\s*[a-z_{]/i.test(text.replaceAll("{run_id}", "-")) && !/\{-/.test(text));
 
 /** Any JSON value, placeholders in its texts and in its keys. */
 const { json } = fc.letrec((tie) => ({
@@ -49,7 +57,7 @@ Deno.test("in JSON the id stands in every text at any depth; keys and all else s
     // What is stored went through JSON before, which knows no -0.
     const written = JSON.parse(JSON.stringify(value));
     const { json } = parsed({ type: "json", json: written });
-    const answer = prepareResponse({ type: "json", json })(RUN_ID);
+    const answer = answerOf({ type: "json", json });
     assertEquals(JSON.parse(answer.body), filledIn(written));
     assertEquals([answer.status, answer.contentType], [200, JSON_TYPE]);
   }));
@@ -64,7 +72,7 @@ function parsed(settings: unknown) {
 
 Deno.test("in a text every placeholder is filled in", () => {
   fc.assert(fc.property(texts, (text) => {
-    assertEquals(prepareResponse({ type: "text", text })(RUN_ID), {
+    assertEquals(answerOf({ type: "text", text }), {
       status: 200,
       contentType: TEXT_TYPE,
       body: text.split("{run_id}").join(RUN_ID),
@@ -73,9 +81,9 @@ Deno.test("in a text every placeholder is filled in", () => {
 });
 
 Deno.test("each run is told its own id", () => {
-  const respond = prepareResponse({ type: "json", json: { run: "{run_id}" } });
-  assertEquals(respond("a").body, '{"run":"a"}');
-  assertEquals(respond("b").body, '{"run":"b"}');
+  const settings = { type: "json" as const, json: { run: "{run_id}" } };
+  assertEquals(answerOf(settings, "a").body, '{"run":"a"}');
+  assertEquals(answerOf(settings, "b").body, '{"run":"b"}');
 });
 
 const answers: { name: string; settings: unknown; body: string; status?: number; type?: string }[] =
@@ -112,7 +120,7 @@ const answers: { name: string; settings: unknown; body: string; status?: number;
 for (const { name, settings, body, status = 200, type = JSON_TYPE } of answers) {
   Deno.test(`the answer when ${name}`, () => {
     const response = settings === undefined ? undefined : responseSchema.parse(settings);
-    assertEquals(prepareResponse(response)(RUN_ID), { status, contentType: type, body });
+    assertEquals(answerOf(response), { status, contentType: type, body });
   });
 }
 
@@ -125,13 +133,7 @@ const refused: { name: string; settings: unknown }[] = [
   { name: "text and JSON", settings: { type: "text", text: "x", json: {} } },
   { name: "another type", settings: { type: "html", text: "x" } },
   { name: "a text over 16 KiB", settings: { type: "text", text: "x".repeat(16_385) } },
-  { name: "another placeholder", settings: { type: "text", text: "run {id}" } },
-  { name: "a placeholder in capitals", settings: { type: "text", text: "{run_id} {RUN_ID}" } },
-  { name: "a reference to a variable", settings: { type: "text", text: "{env:TOKEN}" } },
-  {
-    name: "another placeholder deep in JSON",
-    settings: { type: "json", json: [{ a: "{run-id}" }] },
-  },
+  { name: "spaces deep in JSON", settings: { type: "json", json: [{ a: "{ run_id}" }] } },
   { name: "a placeholder with spaces", settings: { type: "text", text: "{ run_id }" } },
   { name: "JSON over 16 KiB", settings: { type: "json", json: ["x".repeat(16_381)] } },
 ];
@@ -146,16 +148,4 @@ Deno.test("a response of 16 KiB is taken", () => {
   assertEquals(responseSchema.safeParse({ type: "text", text: "x".repeat(16_384) }).success, true);
   const json = ["x".repeat(16_380)];
   assertEquals(responseSchema.safeParse({ type: "json", json }).success, true);
-});
-
-Deno.test("the error of a placeholder that there is not names it, and where it is", () => {
-  const settings = { type: "json", json: { run: ["{run_id}", "{trigger}"] } };
-  const error = assertThrows(
-    () => parseWith(responseSchema, settings, "the response"),
-    InvalidInputError,
-  );
-  assertEquals(error.problems, [{
-    pointer: "/json/run/1",
-    detail: "Expected no placeholder but {run_id}, found {trigger}",
-  }]);
 });

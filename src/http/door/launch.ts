@@ -219,7 +219,7 @@ function answerTo(
   request: IncomingRequest,
   acceptance: Exclude<Acceptance, { outdated: true } | { exhausted: Quota }>,
   delivery: Delivery | undefined,
-): Response {
+): Response | Promise<Response> {
   const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
   log.debug("Run {run_id} of trigger {trigger}: {outcome}", {
     run_id: runId,
@@ -228,10 +228,14 @@ function answerTo(
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
   countDelivery(door, prepared.trigger.id, "run" in acceptance ? "accepted" : "repeat");
-  const answer = responseOf(prepared.respond(runId));
-  if ("repeatOf" in acceptance) {
-    const { id: deliveryId = "" } = delivery ?? {};
-    noteRepeat(door, prepared, request, { run_id: runId, deliveryId, status: answer.status });
-  }
-  return answer;
+  const answer = prepared.respond(runId, request);
+  const send = (answered: Answer): Response => {
+    const response = responseOf(answered);
+    if ("repeatOf" in acceptance) {
+      const { id: deliveryId = "" } = delivery ?? {};
+      noteRepeat(door, prepared, request, { run_id: runId, deliveryId, status: response.status });
+    }
+    return response;
+  };
+  return "then" in answer ? answer.then(send) : send(answer);
 }
