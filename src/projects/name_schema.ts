@@ -4,7 +4,13 @@
  * @module
  */
 import { z } from "zod";
+import { EXPECTED_NO_ID, looksLikeId } from "../platform/new_name.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 
 /** A name that is safe in paths, URLs and logs. */
 export const nameSchema = z.string().regex(NAME, { error: EXPECTED_NAME });
+
+/** The schema of a name for something new, which is found by its name or its id. Earlier versions took any name. */
+export const newNameSchema = nameSchema.refine((name) => !looksLikeId(name), {
+  error: EXPECTED_NO_ID,
+});

@@ -7,6 +7,7 @@
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { ConflictError, InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
+import { expectNewName } from "../platform/new_name.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
 import { childOf } from "../platform/schema/pointer.ts";
 import { parseInput } from "../platform/schema/nulls.ts";
@@ -273,6 +274,7 @@ export class TriggerRegistry {
     const { triggerSchema } = await import("./trigger.ts");
     const parsed = parseInput(triggerSchema, value, "the trigger");
     authorize?.(parsed, current?.value);
+    if (parsed.name !== current?.value.name) expectNewName("the trigger", parsed.name);
     if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
       throw new InvalidInputError("the trigger", [{
         pointer: "/id",

@@ -262,7 +262,7 @@ Deno.test("what comes through a pipe is applied, its folders taken from the curr
   const apply = `"$0" run -q --allow-net --allow-env --allow-read "$1" apply`;
   for (const way of [`${apply} - < "$2"`, `cat "$2" | ${apply} -`, `${apply} <(cat "$2")`]) {
     await t.step(way, async () => {
-      const name = crypto.randomUUID();
+      const name = `piped-${crypto.randomUUID()}`;
       const file = `${service.folder}/piped.yaml`;
       const projects = [{ name, directory: "../project" }];
       await Deno.writeTextFile(file, JSON.stringify({ projects }));

@@ -17,7 +17,9 @@ const NAMES_SHOWN = 20;
  */
 export async function findTrigger(api: ApiClient, nameOrId: string): Promise<ShownTrigger> {
   const triggers = await api.list<ShownTrigger>("triggers/");
-  const found = triggers.find(({ id, name }) => name === nameOrId || id === nameOrId);
+  // An id wins: an earlier version took names like ids.
+  const found = triggers.find(({ id }) => id === nameOrId) ??
+    triggers.find(({ name }) => name === nameOrId);
   if (found) return found;
   const names = triggers.slice(0, NAMES_SHOWN).map(({ name }) => name).join(", ") || "none";
   const more = triggers.length - NAMES_SHOWN;

@@ -15,7 +15,7 @@ import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
-import { triggerIdByName } from "../../store/records/triggers.ts";
+import { getStoredTrigger, triggerIdByName } from "../../store/records/triggers.ts";
 import type { Store } from "../../store/store.ts";
 
 const LIMIT_MAX = 200;
@@ -202,10 +202,13 @@ export async function triggerIdOf(
   store: Store,
   nameOrId: string | undefined,
 ): Promise<string | undefined> {
-  // The records of a deleted trigger are still found by its id.
-  if (nameOrId === undefined || isId(nameOrId)) return nameOrId;
+  if (nameOrId === undefined) return undefined;
+  // An id wins: an earlier version took names like ids.
+  if (isId(nameOrId) && await getStoredTrigger(store, nameOrId)) return nameOrId;
   const id = await triggerIdByName(store, nameOrId);
   if (id !== undefined) return id;
+  // The records of a deleted trigger are still found by its id.
+  if (isId(nameOrId)) return nameOrId;
   const detail =
     `Expected the name or the id of a trigger, found "${nameOrId}", which no trigger has`;
   throw new InvalidInputError("the query", [{ pointer: "/trigger", detail }]);

@@ -7,7 +7,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError, NotFoundError } from "../../platform/errors.ts";
 import { parseWith } from "../../platform/schema/schema.ts";
-import { nameSchema } from "../../projects/name_schema.ts";
+import { newNameSchema } from "../../projects/name_schema.ts";
 import {
   type AdminToken,
   createToken,
@@ -52,7 +52,7 @@ const limits = z.array(z.string().min(1).max(64)).min(1).max(100).exactOptional(
 const tokenInput = input(
   "TokenInput",
   z.strictObject({
-    name: nameSchema.describe("The person or program that uses it"),
+    name: newNameSchema.describe("The person or program that uses it"),
     scope: z.enum(SCOPES).default("admin").describe(
       "read: see everything; operate: also run, repeat and stop work; admin: also change everything",
     ),

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../../platform/ids.ts";
 import { presetsByType, type PresetType } from "../../conditions/signing/presets/mod.ts";
 import type { Preset } from "../../conditions/signing/preset.ts";
@@ -27,10 +28,23 @@ export interface ShownSecret {
  * @throws {ApiCallError} when there is none of this name or id
  */
 export async function readTrigger({ api }: View, nameOrId: string): Promise<ShownTrigger> {
-  if (isId(nameOrId)) return await api.get<ShownTrigger>(`triggers/${nameOrId}/`);
+  if (isId(nameOrId)) {
+    const found = await ifThere(api.get<ShownTrigger>(`triggers/${nameOrId}/`));
+    if (found !== undefined) return found;
+  }
+  // An earlier version took names like ids.
   const { results: [trigger] } = await api.list<ShownTrigger>("triggers/", { name: nameOrId });
   if (trigger !== undefined) return trigger;
   throw new ApiCallError(404, `There is no trigger "${nameOrId}"`, []);
+}
+
+async function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof ApiCallError && error.status === STATUS_CODE.NotFound) return undefined;
+    throw error;
+  }
 }
 
 /** The secrets of a condition, in the form of objects. */

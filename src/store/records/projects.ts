@@ -4,6 +4,7 @@
  * @module
  */
 import { isDeepStrictEqual } from "node:util";
+import { expectNewName } from "../../platform/new_name.ts";
 import { keys } from "../keys.ts";
 import { type FoundEntry, isStored, logDamage, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
@@ -84,10 +85,17 @@ export async function putProject(store: Store, project: Project): Promise<Projec
   return stored;
 }
 
-/** Returns what is stored of a project in place of what is stored now: the same, where nothing differs. */
+/**
+ * Returns what is stored of a project in place of what is stored now: the same, where nothing differs.
+ *
+ * @throws {InvalidInputError} when it is new, and its name looks like an id
+ */
 export function nextProject(before: Project | undefined, project: Project): Project {
   const settings = projectSettings(project);
-  if (before === undefined) return { ...settings, revision: 1 };
+  if (before === undefined) {
+    expectNewName("the project", project.name);
+    return { ...settings, revision: 1 };
+  }
   if (isDeepStrictEqual(projectSettings(before), settings)) return before;
   return { ...settings, revision: revisionOf(before) + 1 };
 }

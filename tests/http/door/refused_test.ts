@@ -170,7 +170,7 @@ Deno.test("answers that cannot be given are refused, and those that a provider n
   await using service = await startService();
   const save = (settings: Record<string, unknown>) =>
     service.api("POST", "triggers/", {
-      name: crypto.randomUUID(),
+      name: `t-${crypto.randomUUID()}`,
       project: "files",
       actions: [{ type: "run_execution", step: "copy", payload_input_name: "labels" }],
       ...settings,
