@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from "node:crypto";
+import { crc32 } from "node:zlib";
 import { childOf } from "../../platform/schema/pointer.ts";
 import type { Refusal } from "../check.ts";
 import type { LaunchRequest } from "../request.ts";
@@ -28,6 +29,7 @@ export const BUILDERS: Readonly<Record<Builder, Build>> = {
   "contentful:headers": contentfulHeaders,
   "contentful:path": (_request, url) => contentfulPath(url),
   "hubspot:url": (_request, url) => hubspotUrl(url),
+  "paypal:webhook": (request, _url, webhook) => `${webhook ?? ""}|${crc32(request.body)}`,
   "sns:message": (request, _url, topic) => snsMessage(request, topic),
   "twilio:parameters": twilioParameters,
   "twilio:url_with_port": (_request, url) => withPort(url, (port) => `:${port}`),

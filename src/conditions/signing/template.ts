@@ -25,6 +25,7 @@ const BUILT = [
   "contentful:headers",
   "contentful:path",
   "hubspot:url",
+  "paypal:webhook",
   "sns:message",
   "twilio:parameters",
   "twilio:url_with_port",

@@ -22,8 +22,8 @@ const SECRET = "a shared secret of ours";
 const BODY = '{"id":"evt_1","text":"Grüße"}';
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** Presets whose recipes need a certificate: sns_test.ts. */
-const BY_CERTIFICATE = ["signature/sns"];
+/** Presets whose recipes need a certificate: paypal_test.ts and sns_test.ts. */
+const BY_CERTIFICATE = ["signature/paypal", "signature/sns"];
 /** Presets whose provider's library runs in libraries_test.ts. */
 const BY_LIBRARY = ["hmac/stripe", "hmac/linear", "signature/discord"];
 

@@ -227,6 +227,30 @@ export const payments = {
     }),
   },
   signature: {
+    paypal: {
+      title: "PayPal",
+      source: "https://developer.paypal.com/api/rest/webhooks/rest/",
+      setup:
+        "Open the app's Webhooks > Add Webhook at developer.paypal.com. Set `identity` to the webhook id.",
+      note:
+        "Signs a CRC-32 of the body, which who has seen a request can keep for another body: fetch what counts by the API",
+      vector: "none published",
+      event: { in: "body", name: "event_type" },
+      scheme: {
+        algorithm: "rsa_sha256",
+        encoding: "base64",
+        header: "PAYPAL-TRANSMISSION-SIG",
+        signed_content:
+          "{header:PAYPAL-TRANSMISSION-ID}|{header:PAYPAL-TRANSMISSION-TIME}|{paypal:webhook}",
+        certificate: {
+          in: "header",
+          name: "PAYPAL-CERT-URL",
+          url:
+            /^https:\/\/api(?:\.sandbox)?\.paypal\.com\/v1\/notifications\/certs\/CERT-[0-9a-zA-Z-]{1,64}$/,
+        },
+        delivery_id: { in: "body", name: "id" },
+      },
+    },
     wise: {
       title: "Wise",
       source: "https://docs.wise.com/guides/developer/webhooks/event-handling",
