@@ -32,6 +32,10 @@ export class History {
   /** The ids of runs, each time that they became pending. */
   readonly #accepted: string[] = [];
   readonly #pending = new Map<string, string>();
+  /** Who has accepted runs, and by which commits. */
+  readonly #origins = new Map<string, { worker: string; versionstamp: string }>();
+  /** Up to which commits the runs of instances are claimed. */
+  readonly #claimed = new Map<string, string>();
   /** Executions that have ended. */
   readonly #ended = new Set<string>();
   /** What was stored and must never be. */
@@ -40,7 +44,7 @@ export class History {
   constructor(world: World) {
     this.#world = world;
     this.#database = world.database;
-    this.#database.onMutation = (mutation) => this.#note(mutation);
+    this.#database.onMutation = (mutation, versionstamp) => this.#note(mutation, versionstamp);
   }
 
   /** True when everything that was accepted has ended. */
@@ -103,7 +107,7 @@ export class History {
     // A withdrawal is lost when the process dies before its commit, and comes too late once the run is claimed.
     const mayBeStored = outcome === "accepted" || outcome === "cut off" ||
       outcome === "unavailable" && isUndecided === true ||
-      outcome === "unavailable" && hasLeft && (process.isDead || this.#world.isRemote);
+      outcome === "unavailable" && hasLeft && (process.isDead || this.#isClaimed(run?.id));
     return run && !mayBeStored ? [`launch ${name} is ${outcome}, and made run ${run.id}`] : [];
   }
 
@@ -138,7 +142,14 @@ export class History {
     return [...findings, ...strays.map(({ id }) => `command ${id} ran for no run`)];
   }
 
-  #note({ key: [kind, id], value }: Mutation): void {
+  /** True for a run that another instance has claimed: it is not withdrawn any more. */
+  #isClaimed(runId = ""): boolean {
+    const { worker = "", versionstamp = "" } = this.#origins.get(runId) ?? {};
+    return this.#world.isRemote && versionstamp <= (this.#claimed.get(worker) ?? "");
+  }
+
+  #note({ key: [kind, id], value }: Mutation, versionstamp: string): void {
+    if (kind === "claimed" && value) this.#claimed.set(String(id), String(value.is));
     if (kind === "execution_open") this.#noteExecution(String(id), value === undefined);
     if (kind !== "pending") return;
     if (value === undefined) {
@@ -149,8 +160,9 @@ export class History {
       this.#pending.delete(String(id));
     } else if (!this.#pending.has(String(id))) {
       // Only pending runs are stored under these keys.
-      const { run } = value.is as { run: Run };
+      const { run, worker } = value.is as { run: Run; worker: string };
       this.#pending.set(run.id, run.remote_ip);
+      this.#origins.set(run.id, { worker, versionstamp });
       this.#accepted.push(run.id);
       this.#stored.set(run.remote_ip, Infinity);
     }

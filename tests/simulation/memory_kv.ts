@@ -38,7 +38,7 @@ export class MemoryDatabase {
   readonly #entries = new Map<string, Entry>();
   #commits = 0;
   /** Called for each mutation that is stored. */
-  onMutation: (mutation: Mutation) => void = () => {};
+  onMutation: (mutation: Mutation, versionstamp: string) => void = () => {};
 
   /** Reads a value at this moment. */
   get(key: Deno.KvKey): Deno.KvEntryMaybe<unknown> {
@@ -74,7 +74,7 @@ export class MemoryDatabase {
         if (!this.#entries.has(at)) this.#order.splice(indexOf(this.#order, at), 0, at);
         this.#entries.set(at, { key, value: value.is, versionstamp });
       }
-      this.onMutation(mutation);
+      this.onMutation(mutation, versionstamp);
     }
     return { ok: true, versionstamp };
   }
