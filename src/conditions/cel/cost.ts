@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { GROWING } from "./extensions.ts";
 import { KEPT_PARTS_MAX, parsePattern } from "./pattern.ts";
 import { childrenOf, constantOf, type Expr, stringOf } from "./syntax.ts";
 
@@ -13,7 +14,17 @@ const CHARACTERS_READ_MAX = 500_000;
 const PATTERN_STEPS_MAX = 100_000;
 
 const COMPARISONS = new Set(["_<_", "_<=_", "_>_", "_>=_", "startsWith", "endsWith"]);
-const READS_TEXT = new Set(["contains", "size", "string", "bytes"]);
+const READS_TEXT = new Set([
+  "bytes",
+  "contains",
+  "indexOf",
+  "lowerAscii",
+  "size",
+  "string",
+  "substring",
+  "trim",
+  "upperAscii",
+]);
 const EQUALITY = new Set(["_==_", "_!=_"]);
 /** Functions whose results are compared in one step. */
 const MAKES_SCALAR = new Set(["type", "size", "int", "uint", "double"]);
@@ -89,6 +100,7 @@ class Tally {
   #literals = 0;
   #comparesValues = false;
   #makesPatterns = false;
+  #makesLarger = false;
   #hasMacros = false;
 
   cost(): Cost {
@@ -97,7 +109,8 @@ class Tally {
       rounds: this.#rounds,
       growth: 1 + this.#additions + compared,
       // Each round may double a list, or a value that is then compared part by part.
-      isUnbounded: this.#makesPatterns || (this.#hasMacros && this.#additions + compared > 0),
+      isUnbounded: this.#makesPatterns || this.#makesLarger ||
+        (this.#hasMacros && this.#additions + compared > 0),
     };
   }
 
@@ -131,6 +144,7 @@ class Tally {
     if (appended) return this.add(appended, place);
     operands.forEach((operand) => this.add(operand, place));
     if (TIME_FUNCTION.test(name)) this.#count("steps", place, TIME_STEPS);
+    if (GROWING.has(name)) this.#makesLarger = true;
     if (READS_TEXT.has(name)) this.#count("texts", place);
     if (COMPARISONS.has(name) && !operands.some(isScalar)) this.#count("texts", place);
     if (name === "matches") this.#addPattern(operands.at(-1), place);

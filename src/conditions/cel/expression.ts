@@ -15,6 +15,7 @@ import {
 import { HooklaunchError, messageOf } from "../../platform/errors.ts";
 import { checkExpression, type VariableType } from "./check.ts";
 import { type Cost, costOf } from "./cost.ts";
+import { nameQualified } from "./extensions.ts";
 import { environment } from "./functions.ts";
 import { markOptionals, MissingDefaultError, resolveOptionals } from "./optional.ts";
 import { type Expr, keysOf, type ParsedExpression, type Position, positionOf } from "./syntax.ts";
@@ -128,6 +129,7 @@ export function parseExpression(source: string): ParsedExpression {
     // The package's parser needs the end of a comment's line.
     const parsed = parse(/\/\/.*$/.test(source) ? `${marked.source}\n` : marked.source);
     resolveOptionals(parsed, source, marked.places);
+    nameQualified(parsed.expr);
     return parsed;
   } catch (error) {
     if (error instanceof MissingDefaultError) throw new ExpressionError(error.message);

@@ -17,6 +17,7 @@ import {
   listType,
 } from "@bufbuild/cel";
 import { corrected } from "./corrections.ts";
+import { extensions } from "./extensions.ts";
 import { FilterLimitError, matches } from "./pattern.ts";
 
 const { BOOL, BYTES, INT, STRING } = CelScalar;
@@ -39,10 +40,12 @@ const LONG_TEXT = new Set([
   "_>_",
   "_>=_",
   "@in",
+  "base64.decode",
   "bytes",
   "contains",
   "endsWith",
   "matches",
+  "parseJSON",
   "size",
   "startsWith",
   "string",
@@ -85,7 +88,7 @@ const own: readonly CelFunc[] = [
 
 /** The environment in which expressions are evaluated. */
 export const environment = celEnv({
-  funcs: [...celEnv({ funcs: [...own] }).funcs].map(corrected).map(limited),
+  funcs: [...celEnv({ funcs: [...own, ...extensions] }).funcs].map(corrected).map(limited),
 });
 
 function limited(func: CelFunc): CelFunc {

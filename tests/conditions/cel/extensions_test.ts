@@ -1,0 +1,72 @@
+/** The functions beside those of the language, over the fields of a body. */
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { isCelError } from "@bufbuild/cel";
+import { costOf, isShortWork } from "../../../src/conditions/cel/cost.ts";
+import { compile, compileTerm, parseExpression } from "../../../src/conditions/cel/expression.ts";
+import { fromJson } from "../../../src/conditions/cel/json.ts";
+
+const BODY = {
+  json: '{"a": [1, 2], "id": 9007199254740993, "t": "é"}',
+  text: " a/b/C ",
+  base64: "aGVsbG8/",
+  base64url: "aGVsbG8_",
+  words: ["x", "y"],
+};
+
+/** Expressions, each of which is true. */
+const TRUE = [
+  "body.json.parseJSON().a[1] == 2",
+  "parseJSON(body.json).id == 9007199254740993",
+  "body.json.parseJSON().t == 'é'",
+  "body.json.parseJSON().?none.orValue('d') == 'd'",
+  "string(base64.decode(body.base64)) == 'hello?'",
+  "string(base64.decode(body.base64url)) == 'hello?'",
+  "base64.encode(b'hello?') == body.base64",
+  "base64.encode(b'hello?').size() == 8",
+  "body.text.trim() == 'a/b/C'",
+  "body.text.trim().split('/') == ['a', 'b', 'C']",
+  "body.words.join('-') == 'x-y'",
+  "body.text.replace('/', '.').trim() == 'a.b.C'",
+  "body.text.substring(1, 2) == 'a'",
+  "body.text.lowerAscii() == ' a/b/c '",
+  "body.text.upperAscii() == ' A/B/C '",
+  "body.text.indexOf('/') == 2",
+  "'%s of %d'.format([body.words[0], 3]) == 'x of 3'",
+];
+
+for (const source of TRUE) {
+  Deno.test(`functions: ${source}`, () => {
+    compile(source, { body: "dyn" });
+    const bindings = Object.assign(Object.create(null), { body: fromJson(BODY) });
+    assertEquals(compileTerm(source).evaluate(bindings), true);
+  });
+}
+
+const ERRORS: [source: string, message: RegExp][] = [
+  ["body.text.parseJSON()", /no JSON/],
+  ["base64.decode('*')", /no base64/],
+  ["body.words.parseJSON()", /no matching overload/],
+];
+
+for (const [source, message] of ERRORS) {
+  Deno.test(`functions: the error of ${source}`, () => {
+    const bindings = Object.assign(Object.create(null), { body: fromJson(BODY) });
+    const value = compileTerm(source).evaluate(bindings);
+    assert(isCelError(value));
+    assertMatch(value.message, message);
+  });
+}
+
+Deno.test("functions: a name that there is not is told when an expression is compiled", () => {
+  for (const source of ["base64.nothing(body.a) == ''", "body.text.charAt(0) == 'a'"]) {
+    assertThrows(() => compile(source, { body: "dyn" }), Error, "Unknown function");
+  }
+});
+
+Deno.test("functions: what may grow is evaluated in the Worker, what only reads is not", () => {
+  const isShort = (source: string) =>
+    isShortWork(costOf(parseExpression(source).expr), { values: 10, text: 1_000 });
+  assertEquals(isShort("body.a.lowerAscii() == 'x'"), true);
+  assertEquals(isShort("body.a.parseJSON().b == 'x'"), false);
+  assertEquals(isShort("body.a.replace('a', 'aaaa') == 'x'"), false);
+});
