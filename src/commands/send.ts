@@ -7,6 +7,7 @@
 import type { Command } from "commander";
 import type { SignedResult, TestResult, TestVerdict } from "../http/api/try_out.ts";
 import { InvalidInputError } from "../platform/errors.ts";
+import type { PlayedHandshake } from "../triggers/play_handshakes.ts";
 import { addressOf } from "./api/address.ts";
 import { type ApiClient, unreachable } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
@@ -23,6 +24,7 @@ interface SendOptions {
   contentType?: string;
   header?: string[];
   explain?: boolean;
+  handshake?: boolean;
   json?: boolean;
 }
 
@@ -38,6 +40,10 @@ export function defineSend(command: Command): void {
       (line: string, before: string[] | undefined) => [...before ?? [], line],
     )
     .option("--explain", "print the verdict of each condition, and why")
+    .option(
+      "--handshake",
+      "play the provider: make each handshake of the trigger, and print its answer",
+    )
     .option("--json", "print JSON")
     .action(send);
 }
@@ -50,6 +56,9 @@ async function send(
   const { json = false, explain = false } = options;
   const api = clientOf(options.url);
   const { id } = await findTrigger(api, nameOrId);
+  if (options.handshake) {
+    return await playHandshakes(api, id, { hasFile: file !== undefined, json });
+  }
   const body_base64 = (file === undefined ? new Uint8Array() : await readInput(file, "the file"))
     .toBase64();
   const headers = headersOf(file, options);
@@ -70,6 +79,34 @@ async function send(
     console.error(`To see why: add --explain, or run: hooklaunch trigger log ${nameOrId}`);
   }
   Deno.exitCode = 1;
+}
+
+/** Plays the provider. Each handshake that is answered is a line. */
+async function playHandshakes(
+  api: ApiClient,
+  id: string,
+  { hasFile, json }: { hasFile: boolean; json: boolean },
+): Promise<void> {
+  if (hasFile) {
+    throw new InvalidInputError("--handshake", "Expected no file: the service makes the requests");
+  }
+  const { handshakes }: { handshakes: PlayedHandshake[] } = await api.request(
+    "POST",
+    `triggers/${id}/handshakes/`,
+  );
+  if (json) printJson({ handshakes });
+  else for (const each of handshakes) console.log(harmless(describePlayed(each)));
+  if (handshakes.length === 0 && !json) {
+    console.error("The trigger has no handshake: every method but POST is answered 405");
+  }
+  if (handshakes.length === 0 || handshakes.some(({ answered }) => !answered)) Deno.exitCode = 1;
+}
+
+function describePlayed({ handshake, method, status, body, headers, reason }: PlayedHandshake) {
+  if (status === undefined) return `${handshake}  ${method}  not answered: ${reason}`;
+  const { "content-type": _type, ...others } = headers ?? {};
+  const lines = Object.entries(others).map(([name, value]) => `${name}: ${value}`);
+  return [`${handshake}  ${method}  ${status}`, ...lines, body ?? ""].join("  ").trimEnd();
 }
 
 async function launch(

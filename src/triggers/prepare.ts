@@ -6,6 +6,7 @@
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import type { CredentialField } from "../conditions/field.ts";
 import type { Condition } from "../conditions/mod.ts";
+import type { PreparedHandshake } from "../conditions/handshake/prepare.ts";
 import { prepareConditions } from "../conditions/prepare.ts";
 import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
 import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
@@ -36,6 +37,7 @@ export interface PreparedTrigger {
   runInfo: Order;
   /** The checks of a handshake by another method than POST; undefined without one. */
   handshake: Order | undefined;
+  handshakes: readonly PreparedHandshake[];
   /** The methods of its handshakes. */
   handshakeMethods: ReadonlySet<string>;
 }
@@ -82,6 +84,7 @@ export async function prepareTrigger(
     launch: launchOrder(parts),
     runInfo: runInfoOrder(parts),
     handshake: handshakeOrder(parts),
+    handshakes: conditions.handshakes,
     handshakeMethods: new Set(conditions.handshakes.map(({ row }) => row.method)),
   };
 }

@@ -59,7 +59,7 @@ function ownOptions(
   const text = resolveSecret(secretText(secret), (variable) => context.env(variable));
   if (!text) return { name, problem: "its secret is not set" };
   const bytes = new TextEncoder().encode(text);
-  return { name, secretOf: () => bytes };
+  return { name, secretText: text, secretOf: () => bytes };
 }
 
 function rowOf({ method, when, verified, response }: OwnHandshake): HandshakeRow[] {
@@ -78,6 +78,7 @@ function usable(row: HandshakeRow, options: HandshakeOptions): PreparedHandshake
       readsSecret: false,
       signsForAnyone: false,
       answer: () => Promise.resolve(undefined),
+      example: () => ({ query: new URLSearchParams(), headers: {}, body: undefined }),
     };
   }
 }

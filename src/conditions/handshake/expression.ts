@@ -94,7 +94,7 @@ export function textOf(value: CelResult): string | undefined {
 }
 
 /** Tells whether a node is the secret. */
-function isSecretNode({ exprKind }: Expr): boolean {
+export function isSecretNode({ exprKind }: Expr): boolean {
   return exprKind.case === "identExpr" && /^\.?secret$/.test(exprKind.value.name);
 }
 

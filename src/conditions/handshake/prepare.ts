@@ -10,6 +10,7 @@ import { beginEvaluation } from "../cel/functions.ts";
 import { bind } from "../cel/variables.ts";
 import type { LaunchRequest } from "../request.ts";
 import { type ConfirmOptions, isConfirmed } from "./confirm.ts";
+import { exampleOf, type HandshakeExample } from "./example.ts";
 import { compileHandshake } from "./expression.ts";
 import { compileResponse, renderText, templateOf } from "./response.ts";
 import { HANDSHAKE_BODY_BYTES_MAX, type HandshakeRow } from "./row.ts";
@@ -36,12 +37,16 @@ export interface PreparedHandshake {
    * @throws {UnavailableError} when the provider's URL cannot be fetched
    */
   answer(request: LaunchRequest): Promise<HandshakeReply | undefined>;
+  /** Makes a request that is this handshake, as far as its expressions tell how. */
+  example(word: string): HandshakeExample;
 }
 
 /** The name of a handshake, and its secret. */
 export interface HandshakeOptions extends ConfirmOptions {
   name: string;
   problem?: string | undefined;
+  /** The secret that a comparison means, for examples. */
+  secretText?: string;
   /** Returns the secret that a comparison means, or the key that signs the answer to a request. */
   secretOf?(request: LaunchRequest): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
@@ -67,6 +72,16 @@ export function prepareHandshake(row: HandshakeRow, options: HandshakeOptions): 
     problem,
     readsSecret,
     signsForAnyone: response.isSigning && row.verified !== true,
+    example: (word) =>
+      exampleOf(
+        {
+          when: when?.expr,
+          others: response.templates.flatMap(({ expressions }) =>
+            expressions.map(({ expr }) => expr)
+          ),
+        },
+        { secret: options.secretText ?? "", word },
+      ),
     async answer(request) {
       if (problem !== undefined || !isSmall(request)) return undefined;
       beginEvaluation();

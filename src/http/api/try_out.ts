@@ -9,6 +9,7 @@ import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { type SignedRequest, signRequest } from "../../conditions/sign_request.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
+import { type PlayedHandshake, playHandshakes } from "../../triggers/play_handshakes.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { requireScope } from "./access.ts";
 import { answer, input, problem, text } from "./answer.ts";
@@ -50,6 +51,21 @@ const signedRequest = answer<SignedResult>()(
     body_base64: text,
     notes: z.array(problem).describe("What was done for each condition"),
     problems: z.array(problem).describe("The conditions that will refuse the request"),
+  }),
+);
+
+const played = answer<{ handshakes: PlayedHandshake[] }>()(
+  "PlayedHandshakes",
+  z.object({
+    handshakes: z.array(z.object({
+      handshake: text.describe("Its place in the trigger, or the provider of a condition's preset"),
+      method: text,
+      answered: z.boolean(),
+      status: z.int().exactOptional(),
+      headers: z.record(text, text).exactOptional(),
+      body: text.exactOptional(),
+      reason: text.exactOptional().describe("Why it is not answered"),
+    })),
   }),
 );
 
@@ -144,6 +160,24 @@ export const tryOutOperations = [
         authenticated,
         api,
       );
+    },
+  }),
+  operation({
+    id: "playHandshakes",
+    method: "post",
+    path: "/triggers/{id}/handshakes/",
+    scope: "operate",
+    isTrial: true,
+    summary: "Play the provider: make each handshake of the trigger, and answer it",
+    answers: { 200: { schema: played } },
+    async perform({ api, context, params: { id } }) {
+      const prepared = await found("trigger", id, api.triggers.prepared(id));
+      const handshakes = await playHandshakes(prepared, {
+        baseUrl: api.baseUrl(),
+        now_ms: api.clock.now(),
+        env: (name) => api.env(name),
+      });
+      return context.json({ handshakes });
     },
   }),
 ];

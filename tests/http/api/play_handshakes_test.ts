@@ -1,0 +1,64 @@
+/** Playing the provider: every preset's handshake is answered as its row says, and owners' own as they are written. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { handshakePresets } from "../../../src/conditions/signing/presets/mod.ts";
+import { needsSecret } from "../../../src/conditions/handshake/settings.ts";
+import { startService } from "../../data.ts";
+
+const SECRET = "a-secret-of-the-owner";
+const token = { type: "static_token", in: "header", name: "X-Token", secrets: [SECRET] };
+
+Deno.test("every preset's handshake can be played", async () => {
+  await using service = await startService();
+  const presets = Object.entries(handshakePresets);
+  assert(presets.length > 10);
+  for (const [preset, { handshakes }] of presets) {
+    // A row that signs takes the secret, too.
+    const secret = needsSecret(preset) || JSON.stringify(handshakes).includes("secret");
+    const { id } = await service.trigger({
+      conditions: [token],
+      handshakes: [{ preset, ...(secret && { secret: SECRET }) }],
+    });
+    const { status, body } = await service.api("POST", `triggers/${id}/handshakes/`);
+    assertEquals([status, body.handshakes?.length], [200, handshakes.length], preset);
+    for (const [place, played] of body.handshakes.entries()) {
+      if (handshakes[place]?.confirm) continue;
+      assertEquals(played.answered, true, `${preset}: ${JSON.stringify(played)}`);
+    }
+    assert(!JSON.stringify(body).includes(SECRET));
+    const { body: log } = await service.api("GET", `triggers/${id}/log/`);
+    assertEquals(log.results, []);
+  }
+});
+
+const own = {
+  method: "GET",
+  when: "query.mode == 'subscribe' && query['verify'] == secret && 'x-a' in headers",
+  secret: SECRET,
+  response: { type: "text", text: "{query.challenge} {headers['x-b']}" },
+};
+
+Deno.test("handshakes of owners are played as far as their expressions tell how", async () => {
+  await using service = await startService();
+  const post = {
+    method: "POST",
+    when: "has(body.a.b) && body.list[1].n == 7 && body.on == true",
+    verified: true,
+    response: { type: "json", json: { a: "{body.a.b}", c: "{body.c}" } },
+  };
+  const { id } = await service.trigger({
+    conditions: [token],
+    handshakes: [
+      own,
+      post,
+      { ...own, secret: "{env:UNSET}" },
+      { ...own, when: "query.a.startsWith('x')" },
+    ],
+  });
+  const { body } = await service.api("POST", `triggers/${id}/handshakes/`);
+  const [first, second, third, fourth] = body.handshakes;
+  assertEquals([first.handshake, first.method, first.status], ["handshakes/0", "GET", 200]);
+  assertMatch(first.body, /^(hooklaunch\w{8}) \1$/);
+  assertMatch(second.body, /^\{"a":"(hooklaunch\w{8})","c":"\1"\}$/);
+  assertEquals([third.answered, third.reason], [false, "its secret is not set"]);
+  assertEquals(fourth.answered, false);
+});
