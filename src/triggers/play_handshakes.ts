@@ -24,7 +24,7 @@ export interface PlayedHandshake {
 }
 
 /** The surroundings of a play. */
-export interface PlayOptions {
+interface PlayOptions {
   baseUrl: string;
   now_ms: number;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */

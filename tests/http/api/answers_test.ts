@@ -119,6 +119,16 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       project: "files",
       max_payload: "1MiB",
       filtered: { status: 202 },
+      refused: { authentication: 401, rate_limit: 429 },
+      handshakes: [
+        { preset: "meta", secret: "d-secret-of-the-test" },
+        {
+          method: "POST",
+          when: "query.check == 'x'",
+          verified: true,
+          response: { type: "text", text: "{query.a}", headers: { "X-A": "b" }, status: 202 },
+        },
+      ],
       keep_refused: "24h",
       conditions: [
         { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
@@ -166,6 +176,8 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const tried = { body: '{"a":2}', headers: { "X-Id": "1" } };
     const said = await ask("/triggers/{id}/test/", { method: "POST", at, body: tried });
     assert(said.conditions.some((each: Json) => each.expected && each.found && each.reason));
+    const { handshakes } = await ask("/triggers/{id}/handshakes/", { method: "POST", at });
+    assert(handshakes.length > 0);
     const signed = await ask("/triggers/{id}/sign/", { method: "POST", at, body: tried });
     assert(signed.notes.length > 0 && signed.problems.length > 0);
     const filter = { type: "payload_filter", expression: "body.b == 1" };
