@@ -41,7 +41,7 @@ Deno.test("trigger log says that there is nothing in it", async () => {
   const { code, printed } = await run(log, TOKEN);
   assertEquals([code, printed], [
     0,
-    'The log of trigger "labels" is empty: no request was refused, and no action failed\n',
+    'The log of trigger "labels" is empty: no request was refused, no handshake answered, and no action failed\n',
   ]);
   assertEquals((await run([...log, "--json"], TOKEN)).printed, "[]\n");
 });
