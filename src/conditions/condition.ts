@@ -94,6 +94,8 @@ interface KindBase<Settings extends ConditionSettings> {
   secretForm?(settings: Settings): SecretForm;
   /** Returns the fields that carry what this condition compares with a secret. */
   credentials?(settings: Settings): CredentialField[];
+  /** Returns the fields of the body that are stored without their values. */
+  redacted?(settings: Settings): CredentialField[];
   /** Returns the row of the provider, where the settings name one. */
   preset?(settings: Settings): Preset | undefined;
   /** Returns the scheme by which the sender signs. */

@@ -44,6 +44,8 @@ export interface PreparedConditions {
   handshakes: readonly PreparedHandshake[];
   /** The fields that carry credentials: no log shows their values. */
   credentials: readonly CredentialField[];
+  /** The fields of the body that are stored without their values. */
+  redacted: readonly CredentialField[];
   /** The first condition that verifies a signature, which a request without a body cannot have. */
   signedBy: Pick<PreparedCondition, "index" | "type"> | undefined;
 }
@@ -84,6 +86,7 @@ export async function prepareConditions(
     quotas,
     handshakes: await handshakesOf(ownHandshakes, known, context),
     credentials: facts.credentials,
+    redacted: known.flatMap(({ kind, settings }) => kind.redacted?.(settings) ?? []),
     signedBy: inOrder.find(({ kind }) => kind.scheme !== undefined),
   };
 }

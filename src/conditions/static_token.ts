@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { z } from "zod";
+import type { Problem } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import { readBasic, withoutPrefix, writeBasic } from "./authorization.ts";
 import type { Check, HeadCheck, Refusal } from "./check.ts";
@@ -66,6 +67,10 @@ const fields = settingsObject({
     "HTTP Basic (RFC 7617) in the header Authorization, instead of 'in' and 'name': the secret is " +
       "the password, and any username will do where none is named",
   ),
+  redact: z.boolean().optional().describe(
+    "With 'in: body': the body is stored without the token, so that the payload is not what came, and refused " +
+      "requests of the trigger are not kept",
+  ),
   secrets: secretsSchema,
 });
 
@@ -89,6 +94,9 @@ export const staticToken = {
   stage: "authentication",
   schema,
   credentials: (settings: StaticTokenSettings): CredentialField[] => [tokenPlace(settings)],
+  redacted: (settings: StaticTokenSettings): CredentialField[] =>
+    settings.redact ? [tokenPlace(settings)] : [],
+  warnings,
   preset: presetOf,
   deliveryId: (settings: StaticTokenSettings): Field | undefined => presetOf(settings)?.delivery_id,
   prepare,
@@ -122,6 +130,9 @@ export function tokenPlace(settings: StaticTokenSettings): TokenPlace {
 
 function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): void {
   const refuse = (name: string, message: string) => refuseField(context, [name], message);
+  if (settings.redact !== undefined && !isInBody(settings)) {
+    refuse("redact", "Must only stand beside 'in: body'");
+  }
   if (settings.basic !== undefined) {
     for (const name of ["in", "name", "each", "prefix"] as const) {
       if (settings[name] !== undefined) refuse(name, "Must not stand beside 'basic'");
@@ -144,6 +155,18 @@ function checkForm(settings: StaticTokenSettings, context: z.RefinementCtx): voi
   if (place.each !== undefined && place.in !== "body") {
     refuse("each", "Must only stand beside 'in: body'");
   }
+}
+
+function isInBody(settings: StaticTokenSettings): boolean {
+  return settings.basic === undefined && tokenPlace(settings).in === "body";
+}
+
+function warnings(settings: StaticTokenSettings): Problem[] {
+  if (settings.redact || !isInBody(settings)) return [];
+  const detail =
+    "The token is in the body: payloads, kept requests and backups hold it as it came. `redact: true` " +
+    "stores the body without it";
+  return [{ pointer: "", detail }];
 }
 
 function prepare(settings: StaticTokenSettings, context: ConditionContext): Check {

@@ -39,6 +39,9 @@ const READ_AGAIN_MS = 60 * MINUTE_MS;
 
 const log = getLogger(["hooklaunch"]);
 
+/** The part of a trigger that says which of its requests are kept. */
+type Keeping = Pick<Trigger, "id" | "keep_refused" | "conditions">;
+
 /** A request as it came. */
 interface SentRequest {
   method: string;
@@ -49,6 +52,8 @@ interface SentRequest {
   /** Milliseconds since the epoch. */
   receivedAt_ms: number;
   body: Uint8Array;
+  /** JSON Pointers to the fields of the body that carry credentials; views mask them. */
+  masked?: readonly string[];
 }
 
 /** A kept request. */
@@ -64,6 +69,7 @@ interface Head {
   headers: [name: string, value: string][];
   remote_ip: string;
   received_at_ms: number;
+  masked?: readonly string[];
 }
 
 /** The parts of a service that kept requests use. */
@@ -148,7 +154,9 @@ export class KeptRequests {
   }
 
   /** Returns true when a refused request of this size would be kept. */
-  hasRoom({ id, keep_refused }: Trigger, size: number): boolean {
+  hasRoom({ id, keep_refused, conditions }: Keeping, size: number): boolean {
+    // A request that is kept as it came would hold what a condition takes out of others.
+    if (conditions.some((each) => "redact" in each && each.redact)) return false;
     if (keep_refused === undefined || size > KEPT_BODY_BYTES_MAX || this.#kept === undefined) {
       return false;
     }
@@ -159,7 +167,7 @@ export class KeptRequests {
   }
 
   /** Returns the time up to which a request that is refused now is kept, in milliseconds since the epoch. */
-  until_ms({ keep_refused = "" }: Trigger): number {
+  until_ms({ keep_refused = "" }: Keeping): number {
     return this.#parts.clock.now() + keepTime_ms(keep_refused);
   }
 
@@ -193,7 +201,7 @@ export class KeptRequests {
     const opened = tryOpen(stored.head, secrets, place.triggerId);
     if (opened === undefined) return undefined;
     // This class has written it.
-    const { method, target, headers, remote_ip, received_at_ms }: Head = JSON.parse(opened);
+    const { method, target, headers, remote_ip, received_at_ms, masked }: Head = JSON.parse(opened);
     return {
       method,
       target,
@@ -201,6 +209,7 @@ export class KeptRequests {
       remoteIp: remote_ip,
       receivedAt_ms: received_at_ms,
       body: stored.body,
+      ...(masked && { masked }),
       until_ms: stored.until_ms,
     };
   }
@@ -272,8 +281,16 @@ export class KeptRequests {
 }
 
 function headOf(request: Omit<SentRequest, "body">): Head {
-  const { method, target, headers, remoteIp: remote_ip, receivedAt_ms: received_at_ms } = request;
-  return { method, target, headers: [...headers], remote_ip, received_at_ms };
+  const { method, target, headers, remoteIp: remote_ip, receivedAt_ms: received_at_ms, masked } =
+    request;
+  return {
+    method,
+    target,
+    headers: [...headers],
+    remote_ip,
+    received_at_ms,
+    ...(masked && { masked }),
+  };
 }
 
 function ofTrigger(

@@ -4,6 +4,7 @@
  * @module
  */
 import type { ConditionEnvironment } from "../conditions/condition.ts";
+import { maskedFieldsOf } from "../conditions/masked_body.ts";
 import type { CredentialField } from "../conditions/field.ts";
 import type { Condition } from "../conditions/mod.ts";
 import type { PreparedHandshake } from "../conditions/handshake/prepare.ts";
@@ -23,6 +24,8 @@ export interface PreparedTrigger {
   conditions: readonly Condition[];
   /** The fields in which a request carries credentials: no log shows them. */
   credentials: readonly CredentialField[];
+  /** JSON Pointers to the fields of the body that are stored without their values. */
+  redacted: readonly string[];
   /** The time at which a secret expires and it must be prepared again, in milliseconds since the epoch. */
   until_ms: number;
   /** The files of its secrets. It must be prepared again when one has changed. */
@@ -73,6 +76,7 @@ export async function prepareTrigger(
     trigger,
     conditions: live,
     credentials: conditions.credentials,
+    redacted: maskedFieldsOf(conditions.redacted),
     until_ms: Math.min(...secrets.map(secretEnd_ms)),
     secretFiles,
     quotas: smallestByPeriod(limits),

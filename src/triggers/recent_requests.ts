@@ -14,7 +14,8 @@ import type { DeliveryEntry } from "../store/records/trigger_log_entries.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { KeptRequests } from "./kept_requests.ts";
-import { requestOfKept, requestOfRun } from "./replay.ts";
+import { requestOfKept, requestOfRun, wholePayload } from "./replay.ts";
+import { type MaskParts, shownKeptBody, shownPayload } from "./shown_body.ts";
 
 /** A stored request. */
 export interface RecentRequest {
@@ -33,6 +34,7 @@ interface RecentRequestsParts {
   keptRequests: Pick<KeptRequests, "read">;
   /** Returns the address of the service as senders reach it, without a slash at the end. */
   baseUrl(): string;
+  triggers: MaskParts["triggers"];
   /** The ids of the trigger's pending runs. */
   pending: readonly string[];
   /** Tells whether a delivery may be read. */
@@ -61,15 +63,20 @@ export async function recentRequests(
   return found.toSorted((one, other) => one.id < other.id ? 1 : -1).slice(0, limit);
 }
 
-function ofRun({ store, baseUrl }: RecentRequestsParts, run: Run): RecentRequest | undefined {
+function ofRun(parts: RecentRequestsParts, run: Run): RecentRequest | undefined {
+  const { store, baseUrl } = parts;
   const { id, created_at: time, payload: { size } } = run;
   if (run.replay_of !== undefined) return undefined;
-  const load = () => requestOfRun(store, run, baseUrl()).catch(() => undefined);
+  const read = async () => {
+    const body = await shownPayload(parts, run, await wholePayload(store, run));
+    return await requestOfRun(store, run, baseUrl(), body);
+  };
+  const load = () => read().catch(() => undefined);
   return { id, time, outcome: "accepted", size, load };
 }
 
 function ofEntry(
-  { keptRequests, baseUrl }: RecentRequestsParts,
+  { keptRequests, triggers, baseUrl }: RecentRequestsParts,
   triggerId: string,
   entry: DeliveryEntry,
 ): RecentRequest | undefined {
@@ -78,7 +85,9 @@ function ofEntry(
   if (!isKept || size === undefined) return undefined;
   const load = async () => {
     const kept = await keptRequests.read({ triggerId, entryId });
-    return kept && requestOfKept(kept, baseUrl());
+    if (kept === undefined) return undefined;
+    const body = await shownKeptBody({ triggers }, triggerId, kept);
+    return requestOfKept({ ...kept, body: new Uint8Array(body) }, baseUrl());
   };
   return { id: entryId, time, outcome: "filtered", size, load };
 }

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import { maskBody } from "../conditions/masked_body.ts";
 import { type LaunchRequest, launchRequest } from "../conditions/request.ts";
 import type { ActionSettings, Run } from "../store/records/runs.ts";
 import { readPayload } from "../store/records/payloads.ts";
@@ -211,9 +212,10 @@ async function launchAgain(
 ): Promise<Replayed> {
   for (;;) {
     const { prepared, launch } = await prepare();
-    const { trigger, quotas } = prepared;
+    const { trigger, quotas, redacted } = prepared;
     const acceptance = await acceptor.accept({
       ...launch,
+      body: await maskBody(launch.body, launch.contentType ?? "", redacted),
       triggerId: trigger.id,
       project: trigger.project,
       actions: commit === undefined
@@ -235,7 +237,8 @@ function atCommit(action: ActionSettings, commit: string): ActionSettings {
   return changed;
 }
 
-async function wholePayload(
+/** Reads the payload of a run. */
+export async function wholePayload(
   store: Store,
   { id, payload: { size, sha256 } }: Run,
 ): Promise<Uint8Array> {

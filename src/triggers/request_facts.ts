@@ -5,6 +5,7 @@
  */
 import { hash } from "node:crypto";
 import { STATUS_CODE } from "@std/http/status";
+import { maskedFieldsOf } from "../conditions/masked_body.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { headerText } from "../platform/network/header_text.ts";
 import { isCredentialName } from "../platform/network/credential_names.ts";
@@ -117,6 +118,8 @@ interface Treatment {
   /** Names of headers with the id of a delivery. */
   ids: readonly string[];
   queryCredentials: ReadonlySet<string>;
+  /** The fields of the body that carry credentials. */
+  masked: string[];
   /** True where the actions take most of a run's record. */
   hasLongActions: boolean;
   /** True for the headers that a run's record keeps, by name. */
@@ -188,6 +191,8 @@ export function launchFacts(
   const status = sentStatus(prepared.trigger.response?.status ?? STATUS_CODE.OK);
   const facts = keptValues({ headers, queryText }, treatment, credentials);
   if (status !== STATUS_CODE.OK) facts.status = status;
+  if (treatment.masked.length > 0) facts.masked = treatment.masked;
+  if (prepared.redacted.length > 0) facts.redacted = true;
   const type = headers.find(([name]) => name === "content-type")?.[1];
   const contentType = type === undefined || credentials.isIn(type)
     ? {}
@@ -314,6 +319,7 @@ function newTreatment({ credentials, conditions, trigger }: PreparedTrigger): Tr
     ),
     ids: [...ownIds, ...DELIVERY_ID_HEADERS],
     queryCredentials,
+    masked: maskedFieldsOf(credentials),
     hasLongActions: recordBytes(trigger.actions) > LONG_ACTIONS_BYTES,
     kept: new Map(),
   };

@@ -3,7 +3,6 @@ import { assertEquals } from "@std/assert";
 import { hash } from "node:crypto";
 import { KeptRequests } from "../../src/triggers/kept_requests.ts";
 import { secretBox } from "../../src/triggers/secrets.ts";
-import type { Trigger } from "../../src/triggers/trigger.ts";
 import { newId } from "../../src/platform/ids.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TestClock } from "../data.ts";
@@ -12,10 +11,8 @@ import { storeInMemory } from "../store/fixture.ts";
 const MIB = 1024 * 1024;
 const SECRETS = secretBox([new Uint8Array(32)]);
 
-function triggerOf(id: string): Trigger {
-  const fields = { id, name: id, keep_refused: "1h" };
-  // Nothing else of a trigger is looked at.
-  return fields as Trigger;
+function triggerOf(id: string): Parameters<KeptRequests["hasRoom"]>[0] {
+  return { id, keep_refused: "1h", conditions: [] };
 }
 
 /** Keeps requests in a store of its own. */

@@ -55,6 +55,9 @@ const fields = {
   run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
   run_status: z.enum(RUN_STATUSES).exactOptional().describe("The status of the run that it made"),
   replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
+  redacted: z.literal(true).exactOptional().describe(
+    "The body was stored without its credentials: the payload is not what came",
+  ),
   executions: workStates.executions.exactOptional(),
   pipelines: workStates.pipelines.exactOptional(),
 };

@@ -8,6 +8,7 @@ import type { FoundDelivery } from "../../store/records/deliveries.ts";
 import type { Run } from "../../store/records/runs.ts";
 import type { DeliveryEntry, KnownVerdict } from "../../store/records/trigger_log_entries.ts";
 import { NO_CONDITION } from "../../triggers/order.ts";
+import { shownKeptBody, shownPayload } from "../../triggers/shown_body.ts";
 import { knownVerdicts } from "../../triggers/verdicts.ts";
 import { type DeliveryParts, type ShownDelivery, shownDelivery } from "./delivery_views.ts";
 import type { Operator } from "./operator.ts";
@@ -120,14 +121,12 @@ async function acceptedRequest(parts: DeliveryParts, run: Run): Promise<RequestD
   };
 }
 
-async function bodyOf(
-  { store }: DeliveryParts,
-  { id, payload: { size, sha256 } }: Run,
-): Promise<string | undefined> {
+async function bodyOf(parts: DeliveryParts, run: Run): Promise<string | undefined> {
+  const { id, payload: { size, sha256 } } = run;
   const body = new Uint8Array(size);
   let offset = 0;
   try {
-    for await (const chunk of readPayload(store, id, size, sha256)) {
+    for await (const chunk of readPayload(parts.store, id, size, sha256)) {
       body.set(chunk, offset);
       offset += chunk.length;
     }
@@ -135,7 +134,7 @@ async function bodyOf(
     // A damaged payload is told of where it is asked for by itself.
     return undefined;
   }
-  return body.toBase64();
+  return (await shownPayload(parts, run, body)).toBase64();
 }
 
 /** Returns that all conditions have passed, where they are still those that the request met. */
@@ -150,12 +149,13 @@ async function acceptedVerdicts(
 }
 
 async function keptBody(
-  { keptRequests }: Pick<Operator, "keptRequests">,
+  { keptRequests, triggers }: Pick<Operator, "keptRequests" | "triggers">,
   { trigger_id, entry: { id: entryId } }: Exclude<FoundDelivery, { run: Run }>,
 ): Promise<Pick<DeliveryDetails, "body" | "kept_until">> {
   const kept = await keptRequests.read({ triggerId: trigger_id, entryId });
   if (kept === undefined) return {};
-  return { body: kept.body.toBase64(), kept_until: new Date(kept.until_ms).toISOString() };
+  const body = await shownKeptBody({ triggers }, trigger_id, kept);
+  return { body: body.toBase64(), kept_until: new Date(kept.until_ms).toISOString() };
 }
 
 function refusedRequest(entry: DeliveryEntry): RequestDetails {

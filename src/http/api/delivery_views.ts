@@ -19,6 +19,7 @@ import {
   type NoRunOutcome,
   outcomeOf,
 } from "../../store/records/trigger_log_entries.ts";
+import { searchable } from "../../triggers/shown_body.ts";
 import type { Operator } from "./operator.ts";
 import { TriggerLabels, type TriggerRecord } from "./trigger_labels.ts";
 import { statesOf, type WorkStates } from "./work_states.ts";
@@ -50,6 +51,8 @@ export interface ShownDelivery extends Partial<WorkStates> {
   run_status?: RunStatus;
   /** The delivery whose payload was launched again: this one was no request. */
   replay_of?: string;
+  /** The body was stored without its credentials. */
+  redacted?: true;
 }
 
 /** The number of deliveries of one trigger and minute that have no entries of their own. */
@@ -86,6 +89,7 @@ export async function listDeliveries(
   await triggerLog.flush().catch(() => {});
   const { trigger_id } = filter;
   const { records, omitted, next, scannedTo_ms } = await searchDeliveries(store, {
+    shown: searchable(parts),
     filter,
     limit,
     before: cursor,
@@ -135,7 +139,7 @@ async function fieldsOf(
 }
 
 function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run): ShownDelivery {
-  const { delivery_id, replay_of, request: { status = STATUS_CODE.OK } = {} } = run;
+  const { delivery_id, replay_of, request: { status = STATUS_CODE.OK, redacted } = {} } = run;
   return {
     id,
     time: created_at,
@@ -149,6 +153,7 @@ function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run):
     run_id: id,
     run_status: run.status,
     ...(replay_of === undefined ? {} : { replay_of }),
+    ...(redacted && { redacted }),
   };
 }
 

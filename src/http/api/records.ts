@@ -78,11 +78,11 @@ export class Records {
 
   /** Lists the newest stored requests of a trigger, newest first. */
   async recentRequests(triggerId: string, limit: number): Promise<RecentRequest[]> {
-    const { store, keptRequests, triggerLog, worker, baseUrl } = this.#parts;
+    const { store, triggers, keptRequests, triggerLog, worker, baseUrl } = this.#parts;
     await triggerLog.flush().catch(() => {});
     const pending = worker.pendingOf(triggerId);
     const isVisible = (found: FoundDelivery) => this.seesDelivery(found);
-    const parts = { store, keptRequests, baseUrl, pending, isVisible };
+    const parts = { store, triggers, keptRequests, baseUrl, pending, isVisible };
     return await recentRequests(parts, triggerId, limit);
   }
 

@@ -16,6 +16,7 @@ import { answer, count, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { operation } from "./operation.ts";
+import { searchable } from "../../triggers/shown_body.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { idQuery, replayFilter, triggerIdOf } from "./queries.ts";
@@ -214,7 +215,7 @@ export const replayOperations = [
  * @param leavesOutSuccess leaves out those that have succeeded by now
  */
 async function deliveriesOf(
-  { store, triggerLog, worker }: Operator,
+  { store, triggerLog, triggers, worker }: Operator,
   { trigger, from, to, outcome = "accepted", ...filter }: z.output<typeof replayFilter>,
   { isBrief, leavesOutSuccess }: { isBrief: boolean; leavesOutSuccess: boolean },
 ): Promise<{ ids: string[]; isWhole: boolean }> {
@@ -234,6 +235,7 @@ async function deliveriesOf(
   let before: string | undefined;
   for (;;) {
     const { records, next } = await searchDeliveries(store, {
+      shown: searchable({ triggers }),
       filter: wanted,
       limit: PAGE_SIZE,
       before,

@@ -8,7 +8,8 @@ import { readPayload } from "../../store/records/payloads.ts";
 import { listRuns, listTriggerRuns } from "../../store/records/run_lists.ts";
 import { getRun, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import type { Listed, Page } from "../../store/read/lists.ts";
-import { replay } from "../../triggers/replay.ts";
+import { replay, wholePayload } from "../../triggers/replay.ts";
+import { maskedFieldsOfRun, shownPayload } from "../../triggers/shown_body.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
@@ -50,6 +51,12 @@ export const run = answer<ShownRun>()(
       query: text.exactOptional().describe("Without its ?, credentials masked"),
       left_out: leftOut.exactOptional(),
       status: z.int().exactOptional().describe("The status of the answer; 200 when absent"),
+      masked: z.array(text).exactOptional().describe(
+        "JSON Pointers to the fields of the body that carry credentials and are shown as ********",
+      ),
+      redacted: z.literal(true).exactOptional().describe(
+        "The body was stored without its credentials: the payload is not what came",
+      ),
     }).exactOptional().describe("Absent in replays"),
     delivery_id: text.exactOptional().describe("The sender's id of the delivery"),
     payload: z.object({
@@ -123,25 +130,33 @@ export const runOperations = [
     method: "get",
     path: "/runs/{id}/payload/",
     summary: "Read a run's payload",
+    description: "A credential in it is shown as `********`.",
     answers: {
       200: {
         media: { "application/octet-stream": undefined },
         headers: { "Content-Disposition": "A name for it as a file" },
       },
     },
-    async perform({ api: { store }, context, params: { id } }) {
-      const { payload } = await found("run", id, getRun(store, id));
-      const chunks = readPayload(store, id, payload.size, payload.sha256);
-      // An error while the first chunk is read can still be answered as one.
-      const first = await chunks.next();
-      return context.body(ReadableStream.from(concatenated(first, chunks)), 200, {
+    async perform({ api, context, params: { id } }) {
+      const { store } = api;
+      const run = await found("run", id, getRun(store, id));
+      const { payload: { size, sha256 } } = run;
+      const headers = (length: number) => ({
         // Never the sender's own type: a browser must not run a payload as a page of ours.
         "content-type": "application/octet-stream",
         "content-disposition": `attachment; filename="payload-${id}"`,
         "x-content-type-options": "nosniff",
         "cache-control": "no-store",
-        "content-length": String(payload.size),
+        "content-length": String(length),
       });
+      if ((await maskedFieldsOfRun(api, run)).length > 0) {
+        const shown = await shownPayload(api, run, await wholePayload(store, run));
+        return context.body(new Uint8Array(shown), 200, headers(shown.length));
+      }
+      const chunks = readPayload(store, id, size, sha256);
+      // An error while the first chunk is read can still be answered as one.
+      const first = await chunks.next();
+      return context.body(ReadableStream.from(concatenated(first, chunks)), 200, headers(size));
     },
   }),
   operation({

@@ -6,6 +6,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { Answer } from "../../conditions/answer.ts";
+import { maskBody } from "../../conditions/masked_body.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Quota } from "../../runs/rate_window.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
@@ -77,7 +78,10 @@ async function answerLaunch(
   // A check may have waited for an issuer's keys while the trigger changed.
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
   const { delivery } = inspection;
-  const launch = launchOf(door, prepared, request, delivery);
+  const body = prepared.redacted.length === 0
+    ? request.body
+    : await maskBody(request.body, request.headers.get("content-type") ?? "", prepared.redacted);
+  const launch = launchOf(door, prepared, request, { body, delivery });
   const acceptance = await accept(door, prepared, request, launch);
   // It may also have changed while the payload was stored, or a copy of the delivery was.
   const isOutdated = "outdated" in acceptance ||
@@ -175,9 +179,9 @@ function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
-  delivery: Delivery | undefined,
+  { body, delivery }: Pick<Launch, "body" | "delivery">,
 ): Launch {
-  const { body, remoteIp } = request;
+  const { remoteIp } = request;
   const { trigger, quotas } = prepared;
   const { facts, deliveryId, contentType } = launchFacts(request, prepared);
   return {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { maskedFieldsOf } from "../../conditions/masked_body.ts";
 import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
 import type { HandshakeReply } from "../../conditions/handshake/prepare.ts";
@@ -174,7 +175,7 @@ interface Keeper {
 /** Takes hold of a request that is to be kept as it came, until it is stored; undefined when it is not. */
 function keeper(
   { keptRequests }: Door,
-  { trigger }: PreparedTrigger,
+  { trigger, credentials }: PreparedTrigger,
   request: SeenRequest,
   { outcome }: Turned,
 ): Keeper | undefined {
@@ -191,7 +192,8 @@ function keeper(
     store(entryId, sha256) {
       if (entryId === undefined || sha256 === undefined) return resolve();
       const place = { triggerId: trigger.id, entryId };
-      const sent = { method, target, headers, remoteIp, receivedAt_ms, body };
+      const masked = maskedFieldsOf(credentials);
+      const sent = { method, target, headers, remoteIp, receivedAt_ms, body, masked };
       resolve(keptRequests.keep(place, sent, { until_ms, sha256 }));
     },
   };

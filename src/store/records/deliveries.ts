@@ -47,6 +47,8 @@ export interface SearchOptions {
   pending?: readonly string[];
   /** The time after which it ends. */
   search_ms?: number;
+  /** Returns the body of a delivery, or the beginning of it, as it may be searched. */
+  shown?(candidate: CandidateDelivery, body: Uint8Array): Promise<Uint8Array>;
   /** Deliveries that are read at first, where only some are wanted. */
   batchSize?: number;
 }
@@ -82,6 +84,7 @@ class Search {
   readonly #store: Store;
   readonly #filter: DeliveryFilter;
   readonly #limit: number;
+  readonly #shown: SearchOptions["shown"];
   readonly #batchSize: number;
   readonly #sources: readonly DeliverySource[];
   readonly #oldest: string;
@@ -99,6 +102,7 @@ class Search {
     this.#store = store;
     this.#filter = filter;
     this.#limit = limit;
+    this.#shown = options.shown;
     this.#batchSize = batchSize;
     this.#sources = sourcesOf(store, filter, pending);
     this.#oldest = filter.from_ms === undefined ? "" : lowestId(filter.from_ms);
@@ -193,7 +197,7 @@ class Search {
       (condition === undefined || condition === candidate.condition) &&
       (delivery_id === undefined || delivery_id === candidate.delivery_id);
     if (!isWanted || text === undefined) return isWanted;
-    return hasText(this.#store, candidate, text);
+    return hasText(this.#store, candidate, { text, shown: this.#shown });
   }
 }
 

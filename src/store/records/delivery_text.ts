@@ -14,23 +14,32 @@ const BODY_BYTES_MAX = 256 * 1024;
 /** The time that an artifact store has to answer for one body. Others are looked through all the same. */
 const ANSWER_MS = 1_000;
 
-/** Returns true when a text is a part of an id of a delivery, or of its body. */
-export function hasText(
-  store: Store,
-  { id, delivery_id, run, kept_size = 0 }: CandidateDelivery,
-  text: string,
-): boolean | Promise<boolean> {
-  if (id.includes(text) || delivery_id?.includes(text)) return true;
-  if (run?.body !== undefined) return isIn(run.body, text);
-  const size = run?.payload.size ?? kept_size;
-  return size > 0 && hasTextInChunks(store, { id, size }, text);
+/** A text that is looked for. */
+interface Wanted {
+  text: string;
+  /** Returns a body as it may be searched; as it is, when absent. */
+  shown: ((candidate: CandidateDelivery, body: Uint8Array) => Promise<Uint8Array>) | undefined;
 }
 
-async function hasTextInChunks(
+/** Returns true when a text is a part of an id of a delivery, or of its body. */
+export async function hasText(
+  store: Store,
+  candidate: CandidateDelivery,
+  { text, shown }: Wanted,
+): Promise<boolean> {
+  const { id, delivery_id, run, kept_size = 0 } = candidate;
+  if (id.includes(text) || delivery_id?.includes(text)) return true;
+  const size = run?.payload.size ?? kept_size;
+  if (size === 0) return false;
+  const body = run?.body ?? await beginningOf(store, { id, size });
+  // What is hidden is not there for a text that only the body as it came has.
+  return isIn(body, text) && (shown === undefined || isIn(await shown(candidate, body), text));
+}
+
+async function beginningOf(
   store: Store,
   { id, size }: { id: string; size: number },
-  text: string,
-): Promise<boolean> {
+): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -42,7 +51,7 @@ async function hasTextInChunks(
   } catch {
     // Damaged, no longer kept, or in a store that does not answer: what came before the damage is looked through.
   }
-  return isIn(Buffer.concat(chunks), text);
+  return Buffer.concat(chunks);
 }
 
 function isIn({ buffer, byteOffset, byteLength }: Uint8Array, text: string): boolean {

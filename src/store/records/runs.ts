@@ -52,6 +52,10 @@ export interface LaunchFacts {
   left_out?: { headers: string[]; query: string[] };
   /** The status of the answer; 200 where absent. */
   status?: number;
+  /** JSON Pointers to the fields of the body that carry credentials; views mask them. */
+  masked?: string[];
+  /** The credentials were taken out of the body before it was stored. */
+  redacted?: true;
 }
 
 /** One accepted launch and its outcome. All times are RFC 3339. */

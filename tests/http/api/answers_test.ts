@@ -195,6 +195,27 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/triggers/{id}/", { method: "DELETE", at, status: 204 });
   });
 
+  await t.step("a delivery whose token was taken out of its body", async () => {
+    const token = "a-token-in-the-body-of-it";
+    const condition = { type: "static_token", in: "body", name: "t", redact: true };
+    const { id, url } = await service.trigger({
+      conditions: [{ ...condition, secrets: [token] }],
+      ...LAUNCHED,
+    });
+    const body = JSON.stringify({ t: token });
+    const run = await (await fetch(url, { method: "POST", body })).text();
+    await ask("/triggers/{id}/", { at: { id } });
+    const read = await ask("/runs/{id}/", { at: { id: run } });
+    assertEquals([read.request.masked, read.request.redacted], [["/t"], true]);
+    for (const path of ["/deliveries/{id}/", "/deliveries/"]) {
+      const shown = await ask(
+        path,
+        path.includes("id") ? { at: { id: run } } : { query: "?limit=1" },
+      );
+      assertEquals((shown.results?.[0] ?? shown).redacted, true);
+    }
+  });
+
   const ids: Record<string, string> = {};
   await t.step(
     "a run with objects and a failed action, replayed, and its trigger's log",

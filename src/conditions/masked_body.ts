@@ -1,0 +1,176 @@
+/**
+ * Bodies without the credentials in them: what views, downloads and searches show, and what is stored where a
+ * condition says so. All else of a body stays byte by byte as it came.
+ *
+ * @module
+ */
+import { Buffer } from "node:buffer";
+import { delay } from "@std/async/delay";
+import { pointer, pointerParts } from "../platform/schema/pointer.ts";
+import { type CredentialField, pathOf } from "./field.ts";
+import { formFields, isFormType } from "./request.ts";
+import { SECRET_MASK } from "./secret.ts";
+
+/** A longer body is not looked at whether it is JSON at all: it was accepted, so a condition has read it. */
+const CHECKED_BYTES_MAX = 1024 * 1024;
+/** Values after which others have their turn. */
+const VALUES_AT_ONCE = 20_000;
+const MASK = Buffer.from(SECRET_MASK);
+/** Stands for any element of a list in the path to a field. */
+const ANY = "*";
+
+type Path = readonly string[];
+
+/** Returns JSON Pointers to the fields of a body that carry credentials, with `*` for any element of a list. */
+export function maskedFieldsOf(credentials: readonly CredentialField[]): string[] {
+  return credentials.filter((field) => field.in === "body").map(({ name, each }) =>
+    each === undefined ? pointer(...pathOf(name)) : pointer(...pathOf(each), ANY, ...pathOf(name))
+  );
+}
+
+/**
+ * Masks fields of a body, each time that one comes, whatever kind of value it has. A body that is neither JSON nor a
+ * form is masked whole: nothing tells where the credential is in it.
+ */
+export async function maskBody(
+  body: Uint8Array,
+  contentType: string,
+  fields: readonly string[],
+): Promise<Uint8Array> {
+  if (fields.length === 0 || body.length === 0) return body;
+  // One character a byte, so that a place in the text is a place in the body.
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1");
+  const isForm = isFormType(contentType);
+  if ((!isForm || /^(?:\xef\xbb\xbf)?\s*[{[]/.test(text)) && isJson(body)) {
+    return withoutSpans(body, await jsonSpans(text, fields.map(pointerParts)));
+  }
+  return isForm ? withoutSpans(body, formSpans(text, fields)) : MASK;
+}
+
+function isJson(body: Uint8Array): boolean {
+  if (body.length > CHECKED_BYTES_MAX) return true;
+  try {
+    JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A part of a body: its first byte, and the one behind it. */
+type Span = readonly [start: number, end: number, mask: string];
+
+function withoutSpans(body: Uint8Array, spans: readonly Span[]): Uint8Array {
+  const parts: Uint8Array[] = [];
+  let at = 0;
+  for (const [start, end, mask] of spans) {
+    parts.push(body.subarray(at, start), Buffer.from(mask));
+    at = end;
+  }
+  parts.push(body.subarray(at));
+  return Buffer.concat(parts);
+}
+
+function formSpans(text: string, fields: readonly string[]): Span[] {
+  const names = new Set(fields.map((field) => pointerParts(field)[0]));
+  const spans: Span[] = [];
+  let start = 0;
+  for (const part of text.split("&")) {
+    const end = start + part.length;
+    const [[name] = []] = [...formFields(part)];
+    const equals = part.indexOf("=");
+    if (names.has(name) && equals !== -1) spans.push([start + equals + 1, end, SECRET_MASK]);
+    start = end + 1;
+  }
+  return spans;
+}
+
+/** An object or a list that has begun. */
+interface Frame {
+  isList: boolean;
+  /** The key of the value that comes, or its place in the list. */
+  key: string | number;
+  /** In an object, a key comes next. */
+  expectsKey: boolean;
+}
+
+async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[]> {
+  const spans: Span[] = [];
+  const frames: Frame[] = [];
+  let values = 0;
+  for (let at = text.startsWith("\xef\xbb\xbf") ? 3 : 0; at < text.length;) {
+    const sign = text[at] ?? "";
+    const frame = frames.at(-1);
+    if (sign === "}" || sign === "]") frames.pop();
+    if (sign === ",") next(frame);
+    if (/[\s,:}\]]/.test(sign)) {
+      at++;
+      continue;
+    }
+    if (frame?.expectsKey) {
+      const end = endOfString(text, at);
+      frame.key = keyIn(text.slice(at, end));
+      frame.expectsKey = false;
+      at = end;
+      continue;
+    }
+    if (++values % VALUES_AT_ONCE === 0) await delay(0);
+    if (paths.some((path) => isAt(path, frames))) {
+      const end = endOfValue(text, at);
+      spans.push([at, end, JSON.stringify(SECRET_MASK)]);
+      at = end;
+    } else if (sign === "{" || sign === "[") {
+      frames.push({ isList: sign === "[", key: 0, expectsKey: sign === "{" });
+      at++;
+    } else at = endOfValue(text, at);
+  }
+  return spans;
+}
+
+function next(frame: Frame | undefined): void {
+  if (frame === undefined) return;
+  if (typeof frame.key === "number" && frame.isList) frame.key++;
+  else frame.expectsKey = true;
+}
+
+function isAt(path: Path, frames: readonly Frame[]): boolean {
+  return path.length === frames.length && path.every((part, index) => {
+    const { isList = false, key = "" } = frames[index] ?? {};
+    return part === String(key) || part === ANY && isList;
+  });
+}
+
+/** Reads a key, of which each character stands for one byte, as JSON and UTF-8 have it. */
+function keyIn(quoted: string): string {
+  try {
+    return String(JSON.parse(Buffer.from(quoted, "latin1").toString("utf8")));
+  } catch {
+    return "";
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === '"') return at + 1;
+  }
+  return text.length;
+}
+
+/** Finds the end of a value, with all that is in it. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length;) {
+    const sign = text[at] ?? "";
+    if (sign === '"') at = endOfString(text, at);
+    else {
+      if (/[{[]/.test(sign)) depth++;
+      if (/[}\]]/.test(sign)) depth--;
+      // What ends the object or the list around the value is no part of it.
+      if (depth < 0 || depth === 0 && /[\s,]/.test(sign)) return at;
+      at++;
+    }
+    if (depth === 0 && /["}\]]/.test(text[at - 1] ?? "")) return at;
+  }
+  return text.length;
+}

@@ -1,0 +1,61 @@
+/**
+ * The bodies of deliveries as their owner sees them: credentials in them are masked, also those of conditions that the
+ * trigger no longer has.
+ *
+ * @module
+ */
+import { maskBody, maskedFieldsOf } from "../conditions/masked_body.ts";
+import type { SearchOptions } from "../store/records/deliveries.ts";
+import type { Run } from "../store/records/runs.ts";
+import type { KeptRequest } from "./kept_requests.ts";
+import type { TriggerRegistry } from "./registry.ts";
+
+/** Knows which fields of bodies carry credentials. */
+export type MaskParts = { triggers: Pick<TriggerRegistry, "prepared"> };
+
+/** Returns JSON Pointers to the fields of a run's payload that carry credentials. */
+export async function maskedFieldsOfRun(
+  { triggers }: MaskParts,
+  { trigger_id, request }: Pick<Run, "trigger_id" | "request">,
+): Promise<readonly string[]> {
+  // A run of an earlier version does not say it.
+  return request?.masked ?? await currentFields(triggers, trigger_id);
+}
+
+/** Returns a run's payload, or the beginning of it, with its credentials masked. */
+export async function shownPayload(
+  parts: MaskParts,
+  run: Pick<Run, "trigger_id" | "request" | "payload">,
+  body: Uint8Array,
+): Promise<Uint8Array> {
+  const fields = await maskedFieldsOfRun(parts, run);
+  return await maskBody(body, run.payload.content_type ?? "", fields);
+}
+
+/** Returns the body of a kept request with its credentials masked. */
+export async function shownKeptBody(
+  { triggers }: MaskParts,
+  triggerId: string,
+  { body, headers, masked = [] }: Pick<KeptRequest, "body" | "headers" | "masked">,
+): Promise<Uint8Array> {
+  const fields = new Set([...masked, ...await currentFields(triggers, triggerId)]);
+  return await maskBody(body, headers.get("content-type") ?? "", [...fields]);
+}
+
+/** Returns the fields that the conditions of a trigger read credentials in now. */
+async function currentFields(
+  triggers: MaskParts["triggers"],
+  triggerId: string,
+): Promise<string[]> {
+  const prepared = await triggers.prepared(triggerId);
+  return prepared === undefined ? [] : maskedFieldsOf(prepared.credentials);
+}
+
+/** Makes the function that masks what is searched. The head of a kept request, which says more, is encrypted. */
+export function searchable({ triggers }: MaskParts): NonNullable<SearchOptions["shown"]> {
+  return async ({ run, trigger_id }, body) => {
+    if (run !== undefined) return await shownPayload({ triggers }, run, body);
+    const fields = await currentFields(triggers, trigger_id);
+    return fields.length === 0 ? body : await maskBody(body, "", fields);
+  };
+}

@@ -1,0 +1,82 @@
+/** A credential in a body is masked however it is written; all else stays as it came. */
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { maskBody, maskedFieldsOf } from "../../src/conditions/masked_body.ts";
+
+const FORM = "application/x-www-form-urlencoded";
+const M = '"********"';
+const fieldOf = (name: string, each?: string) =>
+  maskedFieldsOf([{ in: "body", name, each }])[0] ?? "";
+const token = fieldOf("token");
+const nested = fieldOf("/a/0/tok~1en");
+const each = fieldOf("clientState", "/events");
+
+const cases: [body: string, masked: string, field?: string, type?: string][] = [
+  ['{"token":"s3cret","a":1}', `{"token":${M},"a":1}`],
+  [' { "token" : "s3cret" } \n', ` { "token" : ${M} } \n`],
+  ['\ufeff{"token":"s3cret"}', `\ufeff{"token":${M}}`],
+  ['{"\\u0074oken":"s3\\u0063ret"}', `{"\\u0074oken":${M}}`],
+  ['{"token":"old s3cret","x":[1],"token":"s3cret"}', `{"token":${M},"x":[1],"token":${M}}`],
+  ['{"token":3141592653589793,"b":2}', `{"token":${M},"b":2}`],
+  ['{"token":["s3cret",{"x":"]"}],"b":2}', `{"token":${M},"b":2}`],
+  ['{"token":{"x":"s3cret"}}', `{"token":${M}}`],
+  ['{"token":"a\\"s3cret\\\\","b":"}"}', `{"token":${M},"b":"}"}`],
+  ['{"token":null}', `{"token":${M}}`],
+  ['{"b":{"token":"another"},"ä":"ö"}', '{"b":{"token":"another"},"ä":"ö"}'],
+  ['{"a":[{"tok/en":"s3cret"},{"tok/en":"x"}]}', `{"a":[{"tok/en":${M}},{"tok/en":"x"}]}`, nested],
+  [
+    '{"events":[{"clientState":"s3cret","n":1},{"n":2,"clientState":"s3cret"}],"clientState":"x"}',
+    `{"events":[{"clientState":${M},"n":1},{"n":2,"clientState":${M}}],"clientState":"x"}`,
+    each,
+  ],
+  ["a=1&token=s3cret&b=%20", "a=1&token=********&b=%20", token, FORM],
+  ["%74oken=s3cret&token=again", "%74oken=********&token=********", token, FORM],
+  ['{"token":"s3cret"}', `{"token":${M}}`, token, FORM],
+  ['{"token":"s3cret"', "********"],
+  ["token: s3cret", "********"],
+  ["", ""],
+];
+
+for (const [body, masked, field = token, type = "application/json"] of cases) {
+  Deno.test(`maskBody: ${JSON.stringify(body)}`, async () => {
+    const bytes = await maskBody(new TextEncoder().encode(body), type, [field]);
+    assertEquals(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes), masked);
+  });
+}
+
+Deno.test("maskBody leaves a body alone that has no such field, and masks one wherever it stands", async () => {
+  const mask = async (value: unknown, space: number) => {
+    const text = JSON.stringify(value, null, space);
+    const bytes = await maskBody(new TextEncoder().encode(text), "application/json", [token]);
+    return { text, masked: new TextDecoder().decode(bytes) };
+  };
+  const key = fc.string().filter((name) => name !== "token" && name !== "__proto__");
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(key, fc.jsonValue()),
+      fc.jsonValue(),
+      fc.nat(2),
+      async (value, secret, space) => {
+        const plain = await mask(value, space);
+        assertEquals(plain.masked, plain.text);
+        const { masked } = await mask({ ...value, token: secret }, space);
+        assertEquals(
+          JSON.parse(masked),
+          JSON.parse(JSON.stringify({ ...value, token: "********" })),
+        );
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+Deno.test("maskBody masks a body of many megabytes while others have their turns", async () => {
+  const items = Array.from({ length: 200_000 }, (_, index) => ({ index }));
+  const text = JSON.stringify({ items, token: "s3cret" });
+  let turns = 0;
+  const timer = setInterval(() => turns++, 0);
+  const bytes = await maskBody(new TextEncoder().encode(text), "application/json", [token]);
+  clearInterval(timer);
+  assert(turns > 3, `${turns} turns`);
+  assertEquals(new TextDecoder().decode(bytes), text.replace('"s3cret"', M));
+});
