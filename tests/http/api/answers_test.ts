@@ -200,6 +200,8 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const condition = { type: "static_token", in: "body", name: "t", redact: true };
     const { id, url } = await service.trigger({
       conditions: [{ ...condition, secrets: [token] }],
+      handshakes: [{ preset: "meta", secret: "what-meta-verifies" }],
+      refused: { authentication: 401, rate_limit: 429, filter: 200 },
       ...LAUNCHED,
     });
     const body = JSON.stringify({ t: token });
