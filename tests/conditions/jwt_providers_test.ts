@@ -1,0 +1,138 @@
+/** The conditions that the page of providers has for JWTs take what those providers send. */
+import { assertEquals, assertNotEquals } from "@std/assert";
+import { parse } from "yaml";
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "@panva/jose";
+import { hash } from "node:crypto";
+import { conditionSchema } from "../../src/conditions/mod.ts";
+import { jwt, type JwtSettings } from "../../src/conditions/jwt.ts";
+import { context, NOW_MS, request } from "./fixture.ts";
+
+const PAGE = new URL("../../src/docs/providers.md", import.meta.url);
+const BODY = '{"id":"evt_1","text":"Grüße"}';
+const OTHER_BODY = `${BODY} `;
+const NOW_S = NOW_MS / 1000;
+const SECRET = "a secret of 32 bytes, or of more";
+
+const sha256 = (encoding: "hex" | "base64") => hash("sha256", BODY, encoding);
+
+/** What each provider sends: the header and the claims, beside those of the time. */
+const sent: Record<string, { header?: string; prefix?: string; claims: JWTPayload }> = {
+  "Google Pub/Sub": {
+    claims: {
+      iss: "https://accounts.google.com",
+      aud: "AUDIENCE",
+      email: "SERVICE_ACCOUNT",
+      email_verified: true,
+      exp: NOW_S + 3600,
+    },
+  },
+  "Google Chat": {
+    claims: { iss: "chat@system.gserviceaccount.com", aud: "PROJECT_NUMBER", exp: NOW_S + 3600 },
+  },
+  FusionAuth: {
+    header: "X-FusionAuth-Signature-JWT",
+    prefix: "",
+    claims: { request_body_sha256: sha256("base64"), exp: NOW_S + 60 },
+  },
+  LiveKit: {
+    prefix: "",
+    claims: { iss: "API_KEY", sha256: sha256("base64"), nbf: NOW_S, exp: NOW_S + 300 },
+  },
+  MessageBird: {
+    header: "MessageBird-Signature-JWT",
+    prefix: "",
+    claims: {
+      iss: "MessageBird",
+      nbf: NOW_S - 1,
+      exp: NOW_S + 60,
+      jti: "f8ef5a0f-9b1c-4b3f-8d4b-3b3d3b3d3b3d",
+      url_hash: hash("sha256", "https://hooks.example/"),
+      payload_hash: sha256("hex"),
+    },
+  },
+  monday: {
+    prefix: "",
+    claims: { accountId: 1, userId: 2, aud: "https://hooks.example/", exp: NOW_S + 300 },
+  },
+  Plaid: {
+    header: "Plaid-Verification",
+    prefix: "",
+    claims: { iat: NOW_S - 10, request_body_sha256: sha256("hex") },
+  },
+  Vonage: {
+    claims: {
+      iss: "Vonage",
+      iat: NOW_S - 10,
+      jti: "c5ba8f24-1a14-4c10-bfdf-3fbe8ce511b5",
+      payload_hash: sha256("hex"),
+      api_key: "a1b2c3d",
+    },
+  },
+};
+
+/** Reads the table of the page: the name of the first provider of each row, and its condition. */
+async function readTable(): Promise<[name: string, condition: string][]> {
+  const page = await Deno.readTextFile(PAGE);
+  return page.split("\n").flatMap((line): [string, string][] => {
+    const [, name, condition] = /^\| \[([^\]]+)\].*`(\{ type: jwt.*\})` *\|$/.exec(line) ?? [];
+    return name === undefined || condition === undefined ? [] : [[name, condition]];
+  });
+}
+
+Deno.test("providers.md: the conditions for JWTs take what their providers send", async (t) => {
+  const table = await readTable();
+  assertEquals(table.map(([name]) => name).sort(), Object.keys(sent).sort());
+  for (const [name, text] of table) {
+    await t.step(name, async () => {
+      const { header = "Authorization", prefix = "Bearer ", claims } = sent[name] ?? { claims: {} };
+      const { key, settings } = await withKey(text);
+      const alg = settings.algorithms[0] ?? "";
+      const send = async (own: JWTPayload, body: string) => {
+        const token = await new SignJWT(own).setProtectedHeader({ alg, typ: "JWT" }).sign(key);
+        const asked = request({ headers: { [header]: prefix + token }, body });
+        return await jwt.prepare(settings, context({ env: environment }))(asked);
+      };
+      assertEquals(await send(claims, BODY), undefined);
+      if (settings.body_hash !== undefined) {
+        assertNotEquals(await send(claims, OTHER_BODY), undefined);
+      }
+      for (
+        const other of ["iss", "aud", "email"].filter((claim) =>
+          text.includes(String(claims[claim]))
+        )
+      ) {
+        assertNotEquals(await send({ ...claims, [other]: "another" }, BODY), undefined, other);
+      }
+      const old = { ...claims, exp: NOW_S - 600, iat: NOW_S - 4_000 };
+      assertNotEquals(await send(old, BODY), undefined);
+    });
+  }
+});
+
+/** Every variable is the one secret. */
+const environment = Object.fromEntries(
+  ["FUSIONAUTH_KEY", "LIVEKIT_SECRET", "MESSAGEBIRD_KEY", "MONDAY_SECRET", "VONAGE_SECRET"]
+    .map((name) => [name, SECRET]),
+);
+
+/** A condition of the page, and the key that signs: keys of the provider's own are replaced by the test's. */
+async function withKey(text: string) {
+  const written = parse(text.replace("[PLAID_JWK]", "[]"));
+  const { jwks_url, public_keys, ...others } = Object(written);
+  if (jwks_url === undefined && public_keys === undefined) {
+    return { settings: parsed(written), key: new TextEncoder().encode(SECRET) };
+  }
+  // The page's own is well formed.
+  if (jwks_url !== undefined) parsed(written);
+  const { publicKey, privateKey } = await generateKeyPair(others.algorithms[0]);
+  return {
+    settings: parsed({ ...others, public_keys: [await exportJWK(publicKey)] }),
+    key: privateKey,
+  };
+}
+
+function parsed(written: unknown): JwtSettings {
+  const condition = conditionSchema.parse(written);
+  if (condition.type !== "jwt") throw new TypeError(`No jwt: ${condition.type}`);
+  return condition;
+}
