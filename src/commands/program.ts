@@ -19,6 +19,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Run the service",
     load: async () => (await import("./serve.ts")).defineServe,
   },
+  reload: {
+    summary: "Have the service read configuration, secrets and certificate anew",
+    load: async () => (await import("./reload.ts")).defineReload,
+  },
   demo: {
     summary: "Show the main job: a signed webhook launches an execution",
     load: async () => (await import("./demo.ts")).defineDemo,

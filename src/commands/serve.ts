@@ -6,7 +6,6 @@
 import type { Command } from "commander";
 import { getLogger } from "@logtape/logtape";
 import { systemClock } from "../platform/clock.ts";
-import type { Applied } from "../config/apply.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type Parts, type Prepare, Service, type ServiceSettings } from "../service/service.ts";
 import { FolderTakenError } from "../store/file/folder_lock.ts";
@@ -23,6 +22,8 @@ import {
   wholeNumber,
 } from "./input/options.ts";
 import { TlsFiles } from "./input/tls_files.ts";
+import { applyFile, type Configuration } from "./process/apply_file.ts";
+import { Reloading } from "./process/reloading.ts";
 
 const MIB = 1024 * 1024;
 const PAYLOAD_BYTES_MAX = 256 * MIB;
@@ -69,9 +70,6 @@ interface ServeOptions extends AgentOptions {
   logFormat: "text" | "json";
   logLevel: "debug" | "info" | "warning" | "error";
 }
-
-/** The text of a configuration file, and the folder that its paths start at. */
-type Configuration = Awaited<ReturnType<typeof readConfiguration>>;
 
 /** Defines the command. */
 export function defineServe(command: Command): void {
@@ -157,25 +155,26 @@ async function serve(options: ServeOptions): Promise<void> {
     },
     async (parts) => {
       if (config === undefined || configuration === undefined) return;
-      for await (
-        const { kind, name, outcome, warnings } of applyFile(config, configuration, parts)
-      ) {
-        const about = { [kind]: name };
-        log.info(`${kind} {${kind}}: {outcome}`, { ...about, outcome });
-        for (const { pointer, detail } of warnings) {
-          log.warn(`${kind} {${kind}}: {pointer}: {detail}`, { ...about, pointer, detail });
-        }
-      }
+      await applyFile(config, configuration, parts);
     },
   );
   await showToken(service).catch(async (error) => {
     await service.close(0);
     throw error;
   });
+  const { parts } = service;
+  const reloading = new Reloading({
+    service,
+    tlsFiles,
+    apply: config === undefined
+      ? undefined
+      : async () => await applyFile(config, await readConfiguration(config), parts),
+  });
+  parts.reload = () => reloading.run();
   // Before the line that says so: its reader may send a signal at once.
-  const stopped = runUntilStopped(service, tlsFiles);
+  const stopped = runUntilStopped(service, { tlsFiles, reloading });
   announce(service, options);
-  await Promise.all([stopped, service.leads && warnOfUnusableSecrets(service.parts)]);
+  await Promise.all([stopped, service.leads && warnOfUnusableSecrets(parts)]);
   // A client that does not read its answer would keep the process alive.
   Deno.unrefTimer(setTimeout(() => Deno.exit(), EXIT_MS));
 }
@@ -225,11 +224,20 @@ async function warnOfUnusableSecrets({ triggers, closing }: Parts): Promise<void
   }
 }
 
+/** What is read anew while a service runs. */
+interface ServedFiles {
+  tlsFiles?: TlsFiles | undefined;
+  reloading?: Reloading;
+}
+
 /**
  * Runs a service with its periodic work until SIGTERM or SIGINT, or until it loses its database. A later
  * second signal ends the process at once.
  */
-export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Promise<void> {
+export async function runUntilStopped(
+  service: Service,
+  { tlsFiles, reloading }: ServedFiles = {},
+): Promise<void> {
   const periodic = new AbortController();
   startPeriodicWork(service, periodic.signal);
   if (tlsFiles !== undefined) startRenewing(tlsFiles, service, periodic.signal);
@@ -243,6 +251,13 @@ export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Pr
   };
   const onTerm = () => onSignal("SIGTERM");
   const onInt = () => onSignal("SIGINT");
+  const hadTerminal = Deno.stderr.isTerminal();
+  const onHangUp = () => {
+    // Its terminal is gone, with who has started it there.
+    if (reloading === undefined || hadTerminal && !Deno.stderr.isTerminal()) onSignal("SIGHUP");
+    else void reloading.run();
+  };
+  Deno.addSignalListener("SIGHUP", onHangUp);
   Deno.addSignalListener("SIGTERM", onTerm);
   Deno.addSignalListener("SIGINT", onInt);
   const { store: { lost }, settings: { stopTimeout_ms } } = service.parts;
@@ -257,6 +272,7 @@ export async function runUntilStopped(service: Service, tlsFiles?: TlsFiles): Pr
   log.info("Stopped");
   // A supervisor restarts the process, which then stands by.
   if (lost.aborted) Deno.exitCode = 1;
+  Deno.removeSignalListener("SIGHUP", onHangUp);
   Deno.removeSignalListener("SIGTERM", onTerm);
   Deno.removeSignalListener("SIGINT", onInt);
 }
@@ -279,16 +295,6 @@ function startPeriodicWork(service: Service, signal: AbortSignal): void {
 function startRenewing(files: TlsFiles, service: Service, signal: AbortSignal): void {
   const options = { signal, backoffSchedule: [] };
   Deno.cron("certificate", SWEEP_SCHEDULE, options, () => files.renew(service));
-}
-
-/** Applies a configuration file to the database of a service that is starting. */
-async function* applyFile(
-  path: string,
-  { written, folder }: Configuration,
-  parts: Parts,
-): AsyncGenerator<Applied> {
-  const { applyText } = await import("../config/apply_text.ts");
-  yield* applyText(written, path, parts, folder);
 }
 
 function settingsOf(options: ServeOptions): ServiceSettings {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Reload } from "../config/reload.ts";
 import { getLogger } from "@logtape/logtape";
 import type { ActionServices } from "../actions/mod.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
@@ -74,6 +75,8 @@ export interface Parts {
   heavyWork: ServiceHeavyWork;
   /** A token that this start has made because there was none. It is shown once. */
   newToken: string | undefined;
+  /** Reads anew what the service was started with; set by who has started it. */
+  reload: Reload | undefined;
   baseUrl: string;
 }
 
@@ -202,6 +205,7 @@ function partsOn(
     closing,
     heavyWork,
     newToken: undefined,
+    reload: undefined,
     baseUrl: "",
   };
   return parts;

@@ -266,7 +266,12 @@ function listen(
       retryAfterStop_s: () => requests.retryAfter_s,
       breaksOff: () => closing.signal.aborted || listener.isEnding,
     },
-    operator: { ...parts, bodies: bodies.operators, baseUrl: () => parts.baseUrl },
+    operator: {
+      ...parts,
+      bodies: bodies.operators,
+      baseUrl: () => parts.baseUrl,
+      reload: () => parts.reload,
+    },
     adminToken: settings.adminToken,
     jobs: {
       bodies: bodies.jobs,

@@ -65,9 +65,15 @@ export class TriggerRegistry {
     this.#parts = parts;
     // Another instance may change triggers, too.
     parts.store.shared?.triggers.onChange((id) => {
-      for (const each of id === undefined ? [...this.#prepared.keys()] : [id]) this.#forget(each);
-      if (id === undefined) this.#preparing.clear();
+      if (id === undefined) this.forgetPrepared();
+      else this.#forget(id);
     });
+  }
+
+  /** Drops what is ready for launches: each trigger reads its secrets again with its next request. */
+  forgetPrepared(): void {
+    this.#prepared.clear();
+    this.#preparing.clear();
   }
 
   /** Returns a trigger that is ready for launches; undefined when none has this id. */

@@ -39,13 +39,7 @@ export class TlsFiles {
    */
   async renew(service: Pick<Service, "renewTls">): Promise<void> {
     try {
-      const tls = await this.#read();
-      if (tls.cert !== this.#served?.cert || tls.key !== this.#served.key) {
-        await service.renewTls(tls);
-        this.#served = tls;
-        log.info("Serving the renewed certificate in {cert}", { cert: this.#cert });
-      }
-      this.#problem = undefined;
+      await this.reload(service);
     } catch (error) {
       const problem = messageOf(error);
       if (problem === this.#problem) return;
@@ -55,6 +49,23 @@ export class TlsFiles {
         error: problem,
       });
     }
+  }
+
+  /**
+   * Makes the service serve the certificate in the files. Returns false when it does already.
+   *
+   * @throws {InvalidInputError} when it cannot be used; the old one stays in use
+   */
+  async reload(service: Pick<Service, "renewTls">): Promise<boolean> {
+    const tls = await this.#read();
+    const isNew = tls.cert !== this.#served?.cert || tls.key !== this.#served.key;
+    if (isNew) {
+      await service.renewTls(tls);
+      this.#served = tls;
+      log.info("Serving the renewed certificate in {cert}", { cert: this.#cert });
+    }
+    this.#problem = undefined;
+    return isNew;
   }
 
   async #read(): Promise<Tls> {

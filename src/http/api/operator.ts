@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { FilterWork } from "../../conditions/filter/job.ts";
+import type { Reload } from "../../config/reload.ts";
 import type { ServiceSettings } from "../../config/settings.ts";
 import type { Engines } from "../../engines/mod.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
@@ -43,6 +44,8 @@ export interface Operator {
   bodies: BodyReader;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;
+  /** Returns what reads anew what the service was started with; undefined where `serve` did not start it. */
+  reload(): Reload | undefined;
   /** The address of the service as seen from outside, without a slash at the end. */
   baseUrl(): string;
 }

@@ -5,6 +5,8 @@
  */
 import { z } from "zod";
 import deno from "../../../deno.json" with { type: "json" };
+import type { Reloaded } from "../../config/reload.ts";
+import { ConflictError } from "../../platform/errors.ts";
 import { hidePassword } from "../../platform/network/urls.ts";
 import { answer, count, text } from "./answer.ts";
 import { operation } from "./operation.ts";
@@ -45,7 +47,17 @@ const service = answer<ServiceState>()(
   }),
 );
 
-/** The operation that shows the service itself. */
+const reloaded = answer<Reloaded>()(
+  "Reloaded",
+  z.object({
+    what: z.enum(["environment", "configuration", "secrets", "certificate"]),
+    outcome: z.enum(["changed", "unchanged", "kept"])
+      .describe("`kept`: a mistake, so that what was in use before stays in use"),
+    detail: text.exactOptional().describe("What has changed, or what is wrong"),
+  }),
+);
+
+/** The operations of the service itself. */
 export const serviceOperations = [
   operation({
     id: "getService",
@@ -66,6 +78,22 @@ export const serviceOperations = [
         executions: { running, waiting },
       };
       return context.json(state);
+    },
+  }),
+  operation({
+    id: "reloadService",
+    method: "post",
+    path: "/service/reload/",
+    summary: "Read configuration, environment file, secrets and certificate anew",
+    description:
+      "As SIGHUP does. Nothing is interrupted. A mistake in one keeps the last good one.",
+    answers: { 200: { schema: z.object({ results: z.array(reloaded) }) } },
+    async perform({ api, context }) {
+      const reload = api.reload();
+      if (reload === undefined) {
+        throw new ConflictError("Cannot read anything anew: the service was not started by serve");
+      }
+      return context.json({ results: await reload() });
     },
   }),
 ];
