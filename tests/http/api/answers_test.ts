@@ -398,6 +398,9 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { results: [{ id }] } = await ask("/sessions/");
     await ask("/sessions/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/service/");
+    service.service.parts.reload = () =>
+      Promise.resolve([{ what: "certificate", outcome: "kept", detail: "it is none" }]);
+    await ask("/service/reload/", { method: "POST" });
     const fails = '- step: { name: fails, image: debian, command: "exit 1" }\n';
     await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, CONFIG + fails);
     const { id: failing, url } = await service.trigger({

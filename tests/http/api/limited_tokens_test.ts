@@ -113,6 +113,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   endSession: "",
   listAudit: "",
   getService: "",
+  reloadService: "",
   listFailures: "",
   listInstances: "",
 };
