@@ -57,6 +57,11 @@ const reloaded = answer<Reloaded>()(
   }),
 );
 
+const reload = answer<{ results: Reloaded[] }>()(
+  "Reload",
+  z.object({ results: z.array(reloaded) }),
+);
+
 /** The operations of the service itself. */
 export const serviceOperations = [
   operation({
@@ -87,13 +92,13 @@ export const serviceOperations = [
     summary: "Read configuration, environment file, secrets and certificate anew",
     description:
       "As SIGHUP does. Nothing is interrupted. A mistake in one keeps the last good one.",
-    answers: { 200: { schema: z.object({ results: z.array(reloaded) }) } },
+    answers: { 200: { schema: reload } },
     async perform({ api, context }) {
-      const reload = api.reload();
-      if (reload === undefined) {
+      const readAnew = api.reload();
+      if (readAnew === undefined) {
         throw new ConflictError("Cannot read anything anew: the service was not started by serve");
       }
-      return context.json({ results: await reload() });
+      return context.json({ results: await readAnew() });
     },
   }),
 ];
