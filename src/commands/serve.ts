@@ -224,7 +224,7 @@ async function warnOfUnusableSecrets({ triggers, closing }: Parts): Promise<void
   }
 }
 
-/** What is read anew while a service runs. */
+/** Files that are read anew while a service runs. */
 interface ServedFiles {
   tlsFiles?: TlsFiles | undefined;
   reloading?: Reloading;

@@ -9,7 +9,7 @@ export interface Reloaded {
   what: "environment" | "configuration" | "secrets" | "certificate";
   /** `kept` stands for a mistake: what was in use before stays in use. */
   outcome: "changed" | "unchanged" | "kept";
-  /** What has changed, or what is wrong. */
+  /** The names of the changes, or the mistake. */
   detail?: string;
 }
 
