@@ -19,7 +19,7 @@ const NAMES_SHOWN_MAX = 10;
 const log = getLogger(["hooklaunch"]);
 
 /** The things that are read anew. */
-export interface ReloadingParts {
+interface ReloadingParts {
   service: Service;
   tlsFiles: TlsFiles | undefined;
   /** Applies the configuration file; undefined without one. */
