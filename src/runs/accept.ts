@@ -35,6 +35,10 @@ const WAITING_MAX = 1_024;
 
 /** The reasons to accept no launch. Each is made once, since many launches get it. */
 const TOO_MANY_RUNS = new UnavailableError("Cannot accept a launch: too many runs are pending", 10);
+const RUNS_BEHIND = new UnavailableError(
+  "Cannot accept a launch: runs end more slowly than launches arrive",
+  5,
+);
 const NO_SPACE = new UnavailableError(
   "Cannot accept a launch: the disk is nearly full",
   10,
@@ -88,6 +92,11 @@ export class Acceptor {
    */
   get isBusy(): boolean {
     return this.#store.intake.waiting >= BUSY || this.#worker.isBehind;
+  }
+
+  /** The reason for which a launch has waited long, where it is the runs. */
+  get slowness(): UnavailableError | undefined {
+    return this.#worker.isBehind ? RUNS_BEHIND : undefined;
   }
 
   /** The reason to accept no launch now; undefined when one may be accepted. */

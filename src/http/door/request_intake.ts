@@ -79,7 +79,7 @@ export function intakeHandler(
     if (door.closing.aborted && !endpoint.answersWhileClosing) {
       return Promise.resolve(unavailable(door.retryAfterStop_s()));
     }
-    const full = context.env.isLate ? FULL : intake.fullness;
+    const full = context.env.isLate ? intake.lateness : intake.fullness;
     if (full) return intake.turnAway(context, full);
     if (trace === undefined) return intake.handle(context);
     const traceparent = context.req.header("traceparent");
@@ -97,6 +97,12 @@ class Intake {
   constructor(door: Door, endpoint: Endpoint) {
     this.#door = door;
     this.#endpoint = endpoint;
+  }
+
+  /** The reason to turn away a request that has waited too long. */
+  get lateness(): UnavailableError {
+    const slowness = this.#endpoint.readsOnly ? undefined : this.#door.acceptor.slowness;
+    return slowness ?? FULL;
   }
 
   /** The reason to turn away a request that comes now; undefined when there is room for one. */

@@ -5,6 +5,7 @@
 import { assertEquals, assertLessOrEqual } from "@std/assert";
 import { Worker } from "../../../src/runs/worker.ts";
 import { startService } from "../../data.ts";
+import { collectLog } from "../../log_records.ts";
 import { eventually } from "../../surroundings.ts";
 
 /** The backlog at which launches wait. */
@@ -49,4 +50,23 @@ Deno.test("while runs are behind, no more launches are accepted than runs end", 
     const { body } = await service.api("GET", "runs/?limit=1&status=pending");
     return body.results.length === 0 ? true : undefined;
   });
+});
+
+Deno.test("a launch that no end of a run lets in is answered 503, and the log names the reason", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({});
+  await using log = await collectLog("warning");
+  const before = Object.getOwnPropertyDescriptor(Worker.prototype, "isBehind") ?? {};
+  Object.defineProperty(Worker.prototype, "isBehind", { ...before, get: () => true });
+  try {
+    const answer = await fetch(url, { method: "POST", body: "a" });
+    await answer.body?.cancel();
+    assertEquals([answer.status, answer.headers.get("retry-after")], [503, "5"]);
+    assertEquals(
+      log.records.map(({ properties }) => properties.error),
+      ["Cannot accept a launch: runs end more slowly than launches arrive"],
+    );
+  } finally {
+    Object.defineProperty(Worker.prototype, "isBehind", before);
+  }
 });
