@@ -3,11 +3,13 @@
  *
  * @module
  */
-import { problemText } from "../platform/errors.ts";
+import { NotFoundError, problemText } from "../platform/errors.ts";
 import type { Command } from "commander";
+import type { ShownDelivery } from "../http/api/delivery_views.ts";
 import type { ShownQuota, TriggerQuotas } from "../http/api/quotas.ts";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import type { LogEntry } from "../http/api/trigger_log.ts";
+import type { ApiClient } from "./api/client.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { wholeNumber } from "./input/options.ts";
@@ -91,7 +93,7 @@ async function showLog(
   { url, json = false, limit }: ApiOptions & { limit: number },
 ): Promise<void> {
   const api = clientOf(url);
-  const { id, name } = await findTrigger(api, nameOrId);
+  const { id, name } = await findLogged(api, nameOrId);
   const page: { results: LogEntry[] } = await api.request(
     "GET",
     `triggers/${id}/log/?limit=${limit}`,
@@ -103,6 +105,23 @@ async function showLog(
     );
   }
   for (const entry of page.results) console.log(describe(entry));
+}
+
+/** Finds a trigger, or one that was deleted and whose deliveries are kept. */
+async function findLogged(api: ApiClient, nameOrId: string): Promise<{ id: string; name: string }> {
+  try {
+    return await findTrigger(api, nameOrId);
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    const query = `deliveries/?limit=1&trigger=${encodeURIComponent(nameOrId)}`;
+    const { results: [delivery] } = await api.request<{ results: ShownDelivery[] }>("GET", query)
+      .catch((): never => {
+        // It names the triggers that there are.
+        throw error;
+      });
+    if (delivery === undefined) throw error;
+    return { id: delivery.trigger_id, name: nameOrId };
+  }
 }
 
 /** Writes an entry: a line, and below it the expected and the found value. */

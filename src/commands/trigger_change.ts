@@ -68,9 +68,13 @@ async function remove(
   const api = clientOf(url);
   const { id, name, revision } = await findTrigger(api, nameOrId);
   if (!yes) {
-    confirm(`Delete trigger ${name}? Its launch URL cannot be restored without its id ${id}.`);
+    confirm(`Delete trigger ${name}? Its launch URL is gone for good then.`);
   }
   await api.request("DELETE", `triggers/${id}/`, undefined, { revision });
   if (json) printJson({ id, name });
-  else console.log(`Trigger ${name} is deleted`);
+  else {
+    console.log(
+      `Trigger ${name} is deleted. What it has launched goes on: hooklaunch runs --trigger ${name}`,
+    );
+  }
 }

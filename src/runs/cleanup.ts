@@ -36,6 +36,7 @@ import type { Store } from "../store/store.ts";
 import { loggedTriggers, oldEntries } from "../store/records/trigger_log.ts";
 import {
   getStoredTrigger,
+  removeFormerNames,
   removeLeftovers,
   triggersWithLeftovers,
   watchTriggers,
@@ -122,6 +123,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   for (const name of await projects.kept()) {
     await attempt(`project ${name}`, () => removeDeletedProject(parts, name));
   }
+  await attempt("names of triggers", () => removeFormerNames(store, before_ms));
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));

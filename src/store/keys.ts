@@ -53,6 +53,8 @@ export const keys = {
   trigger: (id: string): Deno.KvKey => ["trigger", id],
   /** `FormerTrigger`: a trigger that was deleted. It stays for good: no other trigger gets its id. */
   formerTrigger: (id: string): Deno.KvKey => ["former_trigger", id],
+  /** The time at which a trigger of this name was deleted (RFC 3339). Cleanup removes it after the retention. */
+  formerName: (name: string, id: string): Deno.KvKey => ["former_name", name, id],
   /** The trigger's id, by its name. */
   triggerName: (name: string): Deno.KvKey => ["trigger_name", name],
   /** `RateWindow` of one period, in seconds. */

@@ -37,12 +37,23 @@ Deno.test("a trigger is created from a file, disabled, enabled and deleted", asy
   for (const [name, enabled] of [["disable", false], ["enable", true]] as const) {
     const { code, printed } = await command(service, "trigger", name, "retrain", "--json");
     assertEquals([code, JSON.parse(printed).enabled], [0, enabled], printed);
+    await (await fetch(JSON.parse(printed).url, { method: "POST" })).body?.cancel();
   }
   const refused = await command(service, "trigger", "delete", "retrain");
   assertEquals(refused.code, 1);
   assertStringIncludes(refused.printed, "Expected --yes");
   const deleted = await command(service, "trigger", "delete", "retrain", "--yes");
-  assertEquals([deleted.code, deleted.printed], [0, "Trigger retrain is deleted\n"]);
+  assertEquals([deleted.code, deleted.printed], [
+    0,
+    "Trigger retrain is deleted. What it has launched goes on: hooklaunch runs --trigger retrain\n",
+  ]);
+  const log = await command(service, "trigger", "log", "retrain");
+  assertEquals(log.code, 0, log.printed);
+  assertMatch(log.printed, /refused +\S+: /);
+  const runs = await command(service, "runs", "--trigger", "retrain");
+  assertEquals(runs.code, 0, runs.printed);
+  const unknown = await command(service, "trigger", "log", "none");
+  assertMatch(unknown.printed, /There is no trigger "none"/);
   assertEquals((await service.api("GET", "triggers/")).body.results, []);
   const again = await command(service, "trigger", "disable", "retrain");
   assertEquals(again.code, 1);

@@ -24,6 +24,7 @@ import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/records/trigger_log.ts";
 import {
   deleteStoredTrigger,
+  formerIdByName,
   getStoredTrigger,
   putStoredTrigger,
 } from "../../src/store/records/triggers.ts";
@@ -36,7 +37,7 @@ import { launchOf, openDesk, pendingOf, storePending, TRIGGER_ID } from "./fixtu
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
 const RETENTION_DAYS = 30;
-const LEFTOVERS = ["rate", "delivery", "trigger_log"];
+const LEFTOVERS = ["rate", "delivery"];
 /** An entry of a trigger's log. */
 const FAILURE = {
   kind: "action_failed" as const,
@@ -373,20 +374,31 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
   }
   await triggerLog.flush();
   const keptBefore = await Promise.all(LEFTOVERS.map((kind) => storedUnder(store, kind)));
-  assertEquals(keptBefore.map((ids) => ids.length), [4, 120, 120]);
+  assertEquals(keptBefore.map((ids) => ids.length), [4, 120]);
   assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
 
   for (const id of [goes, ...others]) {
     const trigger = await getStoredTrigger(store, id);
-    if (trigger) await deleteStoredTrigger(store, trigger, { project: "digits", deleted_at: "" });
+    if (trigger) {
+      await deleteStoredTrigger(store, trigger, {
+        project: "digits",
+        deleted_at: new Date(clock.time_ms).toISOString(),
+      });
+    }
   }
   steps.length = 0;
-  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, leftovers: 122 });
-  assertEquals(steps, [50, 50, 22]);
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, leftovers: 62 });
+  assertEquals(steps, [50, 12]);
   const kept = await Promise.all(LEFTOVERS.map((kind) => storedUnder(store, kind)));
-  assertEquals(kept.map((ids) => ids.length), [2, 60, 60]);
+  assertEquals(kept.map((ids) => ids.length), [2, 60]);
   assertEquals(new Set(kept.flat()), new Set([stays]));
+  assertEquals((await storedUnder(store, "trigger_log")).length, 120, "logs stay their time");
   assertEquals((await storedUnder(store, "pending")).length, 120, "what was accepted is performed");
+  assertEquals(await formerIdByName(store, goes), goes);
+  // As long as records may be kept.
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  await cleanUpAt(store, clock);
+  assertEquals(await formerIdByName(store, goes), undefined);
 });
 
 Deno.test("a trigger that is made again while its leftovers are removed keeps what it has then", async () => {
@@ -408,7 +420,12 @@ Deno.test("a trigger that is made again while its leftovers are removed keeps wh
   const [id = ""] = await makeTriggers(store, clock, 1);
   for (let index = 0; index < 400; index++) await accept(String(index));
   trigger = await getStoredTrigger(store, id);
-  if (trigger) await deleteStoredTrigger(store, trigger, { project: "digits", deleted_at: "" });
+  if (trigger) {
+    await deleteStoredTrigger(store, trigger, {
+      project: "digits",
+      deleted_at: new Date(clock.time_ms).toISOString(),
+    });
+  }
   await cleanUpAt(store, clock);
   const made = await again;
   assert(made && "run" in made);

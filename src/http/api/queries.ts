@@ -15,7 +15,7 @@ import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
-import { getStoredTrigger, triggerIdByName } from "../../store/records/triggers.ts";
+import { formerIdByName, getStoredTrigger, triggerIdByName } from "../../store/records/triggers.ts";
 import type { Store } from "../../store/store.ts";
 
 const LIMIT_MAX = 200;
@@ -207,6 +207,8 @@ export async function triggerIdOf(
   if (isId(nameOrId) && await getStoredTrigger(store, nameOrId)) return nameOrId;
   const id = await triggerIdByName(store, nameOrId);
   if (id !== undefined) return id;
+  const formerId = await formerIdByName(store, nameOrId);
+  if (formerId !== undefined) return formerId;
   // The records of a deleted trigger are still found by its id.
   if (isId(nameOrId)) return nameOrId;
   const detail =

@@ -11,7 +11,7 @@ import { getExecution } from "../../store/records/executions.ts";
 import { getPipeline } from "../../store/records/pipelines.ts";
 import { listReplaysOf } from "../../store/records/run_lists.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
-import { triggerIdByName } from "../../store/records/triggers.ts";
+import { formerIdByName, getFormerTrigger, triggerIdByName } from "../../store/records/triggers.ts";
 import { type RecentRequest, recentRequests } from "../../triggers/recent_requests.ts";
 import { type Access, isLimited, refused } from "./access.ts";
 import type { Declaration } from "./declaration.ts";
@@ -199,11 +199,13 @@ export class Records {
     }
     // An id is no name: the list is empty, whether the trigger exists or not.
     if (typeof trigger !== "string" || isId(trigger)) return;
-    const id = await triggerIdByName(this.#parts.store, trigger);
+    const { store } = this.#parts;
+    const id = await triggerIdByName(store, trigger);
     const labels = id === undefined ? undefined : await this.#labels.of(id);
-    if (id === undefined || !labels || !await this.seesTrigger({ id, ...labels })) {
-      throw refused(this.#access);
-    }
+    const isSeen = id !== undefined && labels !== undefined
+      ? await this.seesTrigger({ id, ...labels })
+      : await this.#seesFormer(await formerIdByName(store, trigger));
+    if (!isSeen) throw refused(this.#access);
   }
 
   async #ifSeen(run: Run | undefined): Promise<Run | undefined> {
@@ -229,6 +231,13 @@ export class Records {
       run_id: textOf(run_id),
       project: textOf(project),
     });
+  }
+
+  /** Tells whether the operator may know that there was a trigger. Its name may be another one's by now. */
+  async #seesFormer(id: string | undefined): Promise<boolean> {
+    const former = id === undefined ? undefined : await getFormerTrigger(this.#parts.store, id);
+    if (former === undefined || !await this.#isOfTriggers(former.id, undefined)) return false;
+    return this.#access.projects?.includes(former.project) ?? true;
   }
 
   async #runOf(id: string | undefined): Promise<Run | undefined> {

@@ -11,7 +11,7 @@ import type { Listed, Page } from "../../store/read/lists.ts";
 import { replay, wholePayload } from "../../triggers/replay.ts";
 import { maskedFieldsOfRun, shownPayload } from "../../triggers/shown_body.ts";
 import { answer, count, page, text, time } from "./answer.ts";
-import { found } from "./finder.ts";
+import { found, presentOrFormer } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
@@ -93,7 +93,7 @@ export const runOperations = [
     query: listQuery,
     answers: { 200: { schema: runPage } },
     async perform({ api, context, params: { id }, query: { limit, cursor } }) {
-      await found("trigger", id, api.triggers.get(id));
+      await found("trigger", id, presentOrFormer(api, id));
       const { records, next } = await runsOf(api, id, { before: cursor, limit });
       return pageAnswer(context, api.baseUrl(), await allWithStates(api, records), next);
     },

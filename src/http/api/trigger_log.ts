@@ -14,7 +14,7 @@ import type {
 } from "../../store/records/trigger_log_entries.ts";
 import type { Page } from "../../store/read/lists.ts";
 import { answer, count, page, text, time } from "./answer.ts";
-import { found } from "./finder.ts";
+import { found, presentOrFormer } from "./finder.ts";
 import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { listQuery } from "./queries.ts";
@@ -91,7 +91,7 @@ export const triggerLogOperations = [
     query: listQuery,
     answers: { 200: { schema: page(triggerLogEntry) } },
     async perform({ api, context, params: { id }, query: { limit, cursor } }) {
-      await found("trigger", id, api.triggers.get(id));
+      await found("trigger", id, presentOrFormer(api, id));
       const read = (part: Page) => api.triggerLog.list(id, part);
       const { records, next } = await search(read, {
         limit,

@@ -8,7 +8,6 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import type { Problem } from "../../platform/errors.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
-import { removeTriggerLog } from "../../store/records/trigger_log.ts";
 import type { Listed } from "../../store/read/lists.ts";
 import { triggerIdByName } from "../../store/records/triggers.ts";
 import { type SaveOptions, settingsOf } from "../../triggers/revision.ts";
@@ -180,14 +179,14 @@ export const triggerOperations = [
     method: "delete",
     path: "/triggers/{id}/",
     summary: "Delete a trigger",
+    description:
+      "Its launch URL is gone for good: no other trigger gets its id. Its deliveries, its log and what it has " +
+      "launched stay until their retention ends, and are found by its name until another trigger has it.",
     headers: IF_MATCH,
     answers: { 204: {} },
     async perform({ api, context, params: { id } }) {
       await api.triggers.delete(id, { expected: expectedRevisions(context) });
       await api.keptRequests.forget(id);
-      // What is written later is found by the cleanup.
-      await api.triggerLog.flush().catch(() => {});
-      await removeTriggerLog(api.store, id);
       return context.body(null, STATUS_CODE.NoContent);
     },
   }),

@@ -201,12 +201,6 @@ export function loggedTriggers(store: Store): AsyncGenerator<string> {
   return idsBehind(store, "trigger_log");
 }
 
-/** Removes a trigger's whole log. */
-export async function removeTriggerLog(store: Store, triggerId: string): Promise<void> {
-  const { writes } = await oldEntries(store, triggerId);
-  await store.committer.writeInParts(writes);
-}
-
 /** Which entries of a trigger's log. */
 interface OldEntriesOptions {
   /** Those that were made before this time; all when absent. */

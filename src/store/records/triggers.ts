@@ -13,7 +13,6 @@ import { behind, isStored, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 import type { WrittenKeys } from "../commit/written_keys.ts";
-import { removeEntryWrites } from "./trigger_log_entries.ts";
 
 /** Triggers that are read at a time where all are read. */
 const PAGE_SIZE = 100;
@@ -91,9 +90,39 @@ export async function deleteStoredTrigger(
   await store.committer.write([
     change,
     recordWrite(keys.formerTrigger(id), former),
+    { key: keys.formerName(name, id), value: end.deleted_at },
     { key: keys.triggerName(name) },
     { key: keys.trigger(id) },
   ]);
+}
+
+/** Reads a trigger that was deleted; undefined when there is none of this id. */
+export async function getFormerTrigger(
+  store: Store,
+  id: string,
+): Promise<FormerTrigger | undefined> {
+  // Only former triggers are stored under these keys.
+  return (await readValue(store.kv, keys.formerTrigger(id)) as FormerTrigger | null) ?? undefined;
+}
+
+/** Returns the id of the trigger of this name that was deleted last, as long as its records are kept. */
+export async function formerIdByName(store: Store, name: string): Promise<string | undefined> {
+  let newest = { id: undefined as string | undefined, deleted_at: "" };
+  for await (const { key, value } of scan(store.kv, ["former_name", name])) {
+    const deleted_at = String(value);
+    if (deleted_at >= newest.deleted_at) newest = { id: String(key[2]), deleted_at };
+  }
+  return newest.id;
+}
+
+/** Removes the names of triggers that were deleted before a time, and returns their number. */
+export async function removeFormerNames(store: Store, before_ms: number): Promise<number> {
+  const writes: Write[] = [];
+  for await (const { key, value } of scan(store.kv, ["former_name"], { ids: 2 })) {
+    if (Date.parse(String(value)) < before_ms) writes.push({ key });
+  }
+  await store.committer.writeInParts(writes);
+  return writes.length;
 }
 
 /**
@@ -104,7 +133,7 @@ export async function wasTriggerId(store: Store, id: string): Promise<boolean> {
   for (const key of [keys.trigger(id), keys.formerTrigger(id)]) {
     if (await isStored(store.kv, key)) return true;
   }
-  for (const kind of ["trigger_run", "kept", ...LEFTOVERS]) {
+  for (const kind of ["trigger_run", "trigger_log", "kept", ...LEFTOVERS]) {
     const left = store.kv.list({ prefix: [kind, id] }, { limit: 1 });
     if ((await Array.fromAsync(left)).length > 0) return true;
   }
@@ -163,8 +192,8 @@ export async function putNoneLockedWith(
   await store.committer.write([fingerprint === undefined ? { key } : { key, value: fingerprint }]);
 }
 
-/** First key parts of what is stored for a trigger beside its record and its runs. */
-const LEFTOVERS = ["rate", "delivery", "trigger_log"];
+/** First key parts of what a trigger that is gone leaves behind for nobody: its log stays for its retention. */
+const LEFTOVERS = ["rate", "delivery"];
 
 /**
  * The ids of triggers of which something is kept beside the record and the runs, those of triggers that
@@ -195,9 +224,9 @@ export async function removeLeftovers(
   for (const kind of LEFTOVERS) {
     const options = { limit: limit - found };
     if (options.limit === 0) break;
-    for await (const entry of store.kv.list<unknown>({ prefix: [kind, triggerId] }, options)) {
+    for await (const { key } of store.kv.list<unknown>({ prefix: [kind, triggerId] }, options)) {
       found++;
-      writes.push(...kind === "trigger_log" ? removeEntryWrites(entry) : [{ key: entry.key }]);
+      writes.push({ key });
     }
   }
   let removed = 0;

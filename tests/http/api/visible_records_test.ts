@@ -416,3 +416,35 @@ Deno.test("no trigger gets an id that another one had, and limited tokens choose
   }
   assertEquals(answers.size, 1, "a limited token learns nothing of which ids there are");
 });
+
+Deno.test("what a deleted trigger leaves is found by its name, by those who could see it", async (t) => {
+  await using service = await startService();
+  const { foreign } = await makeStories(service);
+  const deleted = foreign.find(({ name }) => name === "deleted");
+  assert(deleted);
+  const { trigger, ids } = deleted;
+  const tokens: Record<string, string> = { mine: await limitedToken(service) };
+  const { body } = await service.api("POST", "tokens/", { name: "o", projects: ["others"] });
+  tokens.others = body.token;
+  for (const list of ["deliveries", "runs", "executions", "pipelines"] as const) {
+    await t.step(list, async () => {
+      const path = `${service.url}/api/v0/${list}/?trigger=deleted`;
+      const { status, text } = await ask(path, tokens.others ?? "");
+      assertEquals(status, 200, text);
+      for (const id of ids[list] ?? []) assertStringIncludes(text, id);
+      assertEquals((await ask(path, tokens.mine ?? "")).status, 403);
+    });
+  }
+  await t.step("its log and its runs", async () => {
+    for (const [part, mark] of [["log", "action_failed"], ["runs", ids.runs?.[0] ?? ""]]) {
+      const path = `${service.url}/api/v0/triggers/${trigger}/${part}/`;
+      assertStringIncludes((await ask(path, tokens.others ?? "")).text, mark ?? "");
+      assertEquals(JSON.parse((await ask(path, tokens.mine ?? "")).text).results, []);
+    }
+  });
+  await t.step("until another trigger has the name", async () => {
+    await service.trigger({ name: "deleted", project: "mine" });
+    const { body } = await service.api("GET", "runs/?trigger=deleted");
+    assertEquals(body.results, []);
+  });
+});

@@ -12,7 +12,6 @@ import {
   ENTRIES_PER_TRIGGER_MINUTE,
   type LogOwner,
   oldEntries,
-  removeTriggerLog,
   TriggerLog,
   type TriggerLogEntry,
 } from "../../../src/store/records/trigger_log.ts";
@@ -385,10 +384,6 @@ Deno.test("entries past a time are removed, those of this trigger alone", async 
   assertEquals(new Set((await entriesOf(log, "a")).map(reasonOf)), new Set(["4", "3"]));
   assertEquals((await entriesOf(log, "b")).length, 5);
   assertEquals(await removeEntriesBefore(store, "a", start_ms + 3 * MINUTE_MS), 0);
-
-  await removeTriggerLog(store, "a");
-  assertEquals(await entriesOf(log, "a"), []);
-  assertEquals((await entriesOf(log, "b")).length, 5);
 });
 
 Deno.test("an entry is removed by its own time, to the millisecond", async () => {
