@@ -147,19 +147,20 @@ export class Lanes implements Intake {
 
   /** Stores nothing more: the lanes are gone. */
   fence(): void {
-    if (this.#end === FENCED) return;
+    // An instance that leaves removes them itself.
+    if (this.#end !== undefined) return;
     this.#stop(FENCED);
     this.#parts.onFenced();
   }
 
   /** Stores nothing more, and waits for no commit any more whose end is not known. */
   close(): void {
-    this.#stop(this.#end ?? STOPPED);
+    this.#stop(STOPPED);
     for (const { chain } of this.#lanes) chain.close();
   }
 
   #stop(reason: UnavailableError): void {
-    this.#end = reason;
+    this.#end ??= reason;
     this.#closing.abort();
     for (const { reject } of this.#waiting.splice(0)) reject(reason);
   }
