@@ -51,10 +51,12 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
     answer: (prepared, request) => answerLaunch(door, prepared, request),
   });
   const handshake = handshakeHandler(door, ROUTE);
-  return counted(door, async (context) => {
-    if (context.req.raw.method === "POST") return await launch(context);
-    return await handshake(context) ?? await launch(context);
-  });
+  const other = async (context: SendersContext) =>
+    await handshake(context) ?? await launch(context);
+  return counted(
+    door,
+    (context) => context.req.raw.method === "POST" ? launch(context) : other(context),
+  );
 }
 
 async function answerLaunch(
