@@ -19,8 +19,8 @@ export class MissingDefaultError extends Error {}
  */
 export function markOptionals(source: string): { source: string; places: ReadonlySet<number> } {
   const places = new Set<number>();
-  const marked = source.replace(TOKENS, (token, place) => {
-    if (token !== ".?") return token;
+  const marked = source.replace(TOKENS, (sign, place) => {
+    if (sign !== ".?") return sign;
     places.add(place);
     return ". ";
   });
