@@ -131,7 +131,6 @@ export const chat = {
           name: "x-sinch-webhook-signature-timestamp",
           format: "unix_s",
         },
-        delivery_id: { in: "header", name: "x-sinch-webhook-signature-nonce" },
       },
     },
     pusher: {

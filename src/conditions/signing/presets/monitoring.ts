@@ -96,7 +96,6 @@ export const monitoring = {
         "https://registry.terraform.io/providers/honeycombio/honeycombio/latest/docs/resources/webhook_recipient",
       setup: "Open Team Settings > Integrations > Webhooks > Add. Enter a webhook shared secret.",
       token: { in: "header", name: "X-Honeycomb-Webhook-Token" },
-      delivery_id: { in: "body", name: "id" },
     },
     cloudflare: {
       title: "Cloudflare, notifications",

@@ -38,7 +38,6 @@ export const payments = {
         encoding: "base64",
         header: "HmacSignature",
         key_encoding: "hex",
-        delivery_id: { in: "body", name: "/data/id" },
       },
     },
     gocardless: {

@@ -103,7 +103,6 @@ export const planning = {
       scheme: {
         algorithm: "sha256",
         header: "Smartsheet-Hmac-SHA256",
-        delivery_id: { in: "body", name: "nonce" },
       },
     },
     attio: {

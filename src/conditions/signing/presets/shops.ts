@@ -97,7 +97,6 @@ export const shops = {
       disablesEndpoints: true,
       event: { in: "body", name: "scope" },
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
-      delivery_id: { in: "body", name: "hash" },
     },
   },
 } as const satisfies PresetGroup;
