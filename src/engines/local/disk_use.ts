@@ -7,6 +7,7 @@
 import type { Clock } from "../../platform/clock.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import type { Execution } from "../../store/records/executions.ts";
+import type { RunContext } from "./run_context.ts";
 
 /** Longest interval between measurements, as a multiple of the shortest. */
 const INTERVALS_MAX = 6;
@@ -70,4 +71,18 @@ export class DiskUse {
     this.#next_ms = at_ms + Math.max(pause_ms, (at_ms - began_ms) * SHARE);
     this.#measuring = undefined;
   }
+}
+
+/** Watches what an execution takes, up to the limit of its project's engine. */
+export function diskUseOf(
+  execution: Execution,
+  { clock, settings }: Pick<RunContext, "clock" | "settings">,
+  measure: DiskUseParts["measure"],
+): DiskUse {
+  return new DiskUse({
+    clock,
+    interval_ms: settings.disk_ms,
+    mb_max: diskMbMax(execution),
+    measure,
+  });
 }

@@ -10,7 +10,7 @@ import { isShortage, messageOf } from "../../platform/errors.ts";
 import { type Execution, hasEnded } from "../../store/records/executions.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
-import { diskMbMax, DiskUse } from "./disk_use.ts";
+import { type DiskUse, diskUseOf } from "./disk_use.ts";
 import { type End, type Ending, endingByExitCode, failure } from "../shared/execution_end.ts";
 import { Limits, startedBefore_ms, withTimeLimit } from "../shared/limits.ts";
 import type { StoredLine } from "../shared/log_format.ts";
@@ -18,21 +18,17 @@ import { appendToLog } from "../shared/log_writer.ts";
 import { retryOnShortage } from "./retry_on_shortage.ts";
 import { Preparation } from "./preparation.ts";
 import { writeResults } from "./results.ts";
+import { NOT_RENEWED, SHUT_DOWN, TOLD_TO_END } from "./recovery.ts";
 import type { RunContext } from "./run_context.ts";
 import type { CommandHandle, Job, Runner } from "./runners/runner.ts";
 import { writeMetadata } from "../shared/results.ts";
 import { StopCondition } from "../shared/stop_condition.ts";
+import { RunnerOutage } from "./runner_outage.ts";
 import { Watch, type WatchParts } from "./watch.ts";
 import { WorkFolder } from "./work_folder.ts";
 
 /** Limit of the runs of an execution whose end is unknown. */
 const RERUNS_MAX = 3;
-/** The exit code of a command that SIGTERM has ended, as machines that shut down send it to all. */
-const TOLD_TO_END = 128 + 15;
-/** The reason why such an execution counts as lost. */
-const SHUT_DOWN = "The command was told to end, and the machine may have been restarted since";
-/** The reason of a rerun that an end of the service interrupted. */
-const NOT_RENEWED = "The service was stopped before the command ran again";
 /** Time limit for the runner to take up a stop. */
 const TELL_MS = 5_000;
 
@@ -48,6 +44,7 @@ export class ExecutionRun {
   readonly #detaching = new AbortController();
   /** When its time began, by the steady clock: setting the other one changes nothing of it. */
   #started_ms: number;
+  readonly #outage: RunnerOutage;
   #watch: Watch | undefined;
   /** The end that is decided. */
   #ending: Ending | undefined;
@@ -63,6 +60,7 @@ export class ExecutionRun {
     this.#runner = context.runnerOf(execution);
     this.#folder = new WorkFolder(context.root, execution.id, this.#runner.layout);
     this.#preparation = new Preparation(execution, { context, folder: this.#folder });
+    this.#outage = new RunnerOutage(execution, context);
   }
 
   get #isDetached(): boolean {
@@ -93,7 +91,10 @@ export class ExecutionRun {
   takeOver(): Promise<void> {
     // Only `stop` below writes it.
     this.#ending = this.#execution.engine_state?.ending as Ending | undefined;
-    if (this.#ending) this.#preparation.cancel();
+    if (this.#ending) {
+      this.#preparation.cancel();
+      this.#outage.stopping();
+    }
     return this.#guard(() => this.#find());
   }
 
@@ -111,12 +112,12 @@ export class ExecutionRun {
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
     await this.#context.save(this.#execution);
     this.#preparation.cancel();
-    if (this.#watch) {
-      await deadline(this.#watch.end(), TELL_MS).catch(ignoreTimeout).catch((error) => {
-        // It is told when it is found again.
-        if (!isShortage(error)) throw error;
-      });
-    }
+    this.#outage.stopping();
+    if (this.#watch === undefined) return true;
+    await deadline(this.#watch.end(), TELL_MS).catch(ignoreTimeout).catch((error) => {
+      // It is told when it is found again.
+      if (!isShortage(error)) throw error;
+    });
     return true;
   }
 
@@ -150,6 +151,8 @@ export class ExecutionRun {
         .catch((error) => {
           logger.error("Cannot end execution {execution_id}: {error}", this.#logged(error));
         });
+    } finally {
+      this.#outage[Symbol.dispose]();
     }
   }
 
@@ -239,6 +242,8 @@ export class ExecutionRun {
       folder: this.#folder,
       streamBytesMax: logBytesMax,
       signal,
+      onOutage: (reason) => this.#outage.show(reason),
+      givenUp: this.#outage.signal,
       logEvent: async (message) => {
         await appendToLog(this.#folder.record("log"), logBytesMax, this.#event(message));
         this.#context.onLog(this.#execution.id);
@@ -252,7 +257,8 @@ export class ExecutionRun {
 
   /** Stays with a command to its end. */
   async #follow(command: CommandHandle, { isFound = false } = {}): Promise<void> {
-    const disk = this.#newDiskUse();
+    const measure = (signal: AbortSignal) => this.#runner.diskUse_mb(this.#job(signal));
+    const disk = diskUseOf(this.#execution, this.#context, measure);
     let lost: string | undefined;
     try {
       lost = await this.#stayWith(command, { isFound, disk });
@@ -341,16 +347,6 @@ export class ExecutionRun {
     await this.#launch();
   }
 
-  #newDiskUse(): DiskUse {
-    const { clock, settings } = this.#context;
-    return new DiskUse({
-      clock,
-      interval_ms: settings.disk_ms,
-      mb_max: diskMbMax(this.#execution),
-      measure: (signal) => this.#runner.diskUse_mb(this.#job(signal)),
-    });
-  }
-
   #newWatch(parts: Pick<WatchParts, "command" | "isFound" | "capture" | "limits" | "disk">): Watch {
     const { clock, settings, save } = this.#context;
     return new Watch({
@@ -376,7 +372,8 @@ export class ExecutionRun {
     const folder = this.#folder;
     const job = folder.exists() ? this.#job(signal) : undefined;
     const target = capture ?? this.#preparation.log ?? job;
-    await writeResults(this.#execution, end, {
+    const ending = this.#outage.endingOf(end.ending);
+    await writeResults(this.#execution, { ...end, ending }, {
       folder,
       context: this.#context,
       metadata: capture?.metadata,

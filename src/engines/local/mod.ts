@@ -12,11 +12,9 @@ import { join, resolve } from "node:path";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import type { ArtifactStore } from "../../artifacts/store.ts";
-import type { Clock } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
-import type { Store } from "../../store/store.ts";
 import { inTrace } from "../../telemetry/spans.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
@@ -31,23 +29,18 @@ import { OrphanProcesses } from "./orphan_processes.ts";
 import { machineOf, OtherMachines, placeOf } from "./other_machines.ts";
 import { openOutput } from "./outputs.ts";
 import { lookAtMachine, type Machine } from "./processes.ts";
-import { ExecutionQueue } from "./queue.ts";
-import type { RunContext, RunSettings } from "./run_context.ts";
-import type { RunFactory } from "./run_factory.ts";
+import { ExecutionQueue, oldestOf } from "./queue.ts";
+import { type LocalEngineOptions, SETTINGS } from "./options.ts";
+import type { RunEvents, RunFactory } from "./run_factory.ts";
 import { removeOrphanContainers } from "./runners/orphan_containers.ts";
+import { Reachability } from "./runners/reachability.ts";
+import { runnerNameOf, Slots } from "./slots.ts";
 import { WorkFolder } from "./work_folder.ts";
+
+export type { LocalEngineOptions } from "./options.ts";
 
 /** The name of this engine in projects and executions. */
 const TYPE = "local";
-const SETTINGS: RunSettings = {
-  logBytesMax: 64 * 1024 * 1024,
-  outputsMax: 1_000,
-  grace_ms: 10_000,
-  poll_ms: 150,
-  disk_ms: 5_000,
-  pull_ms: 30 * 60_000,
-  reach_ms: 20_000,
-};
 const WAITING_MAX = 1_000;
 /** The number of executions that are remembered, so that they do not start a second time. */
 const TAKEN_MAX = 10_000;
@@ -56,36 +49,15 @@ const LET_GO_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** The surroundings of the local engine. */
-export interface LocalEngineOptions {
-  store: Store;
-  /** Gets copies of what executions leave, where all instances share it. */
-  artifacts?: ArtifactStore;
-  /** The code of projects. */
-  projects: Pick<RunContext, "checkout">;
-  clock: Clock;
-  /** Opens an output of an execution of any engine. Default: of this one. */
-  openOutput?: Engine["output"];
-  /** The service's data folder. Work folders are in `executions/<id>/` below it. */
-  dataFolder: string;
-  /** The most executions that run at once. Default: the number of processors. */
-  executionsMax?: number;
-  /** The most waiting executions in memory. Default 1,000. */
-  waitingMax?: number;
-  settings?: Partial<RunSettings>;
-  /** Called after each change of a record is stored. */
-  onChange?: (execution: Execution) => void;
-}
-
 /** Runs executions on this machine. */
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
   readonly #root: string;
-  readonly #executionsMax: number;
   readonly #queue: ExecutionQueue;
   readonly #runs = new Map<string, { run: Promise<ExecutionRun>; over: Promise<void> }>();
-  /** The ids of executions whose commands run or are about to. */
-  readonly #places = new Set<string>();
+  /** The executions whose commands run or are about to, but for those whose runner cannot be asked. */
+  readonly #slots: Slots;
+  readonly #reachability: Reachability;
   readonly #taken = new Set<string>();
   readonly #orphans = new OrphanProcesses();
   readonly #logWatchers = new LogWatchers();
@@ -104,7 +76,7 @@ export class LocalEngine implements Engine {
   constructor(options: LocalEngineOptions) {
     this.#options = options;
     this.#root = resolve(join(options.dataFolder, "executions"));
-    this.#executionsMax = Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency);
+    this.#slots = new Slots(Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency));
     this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
     const { store, clock } = options;
     const { signal } = this.#closing;
@@ -118,6 +90,12 @@ export class LocalEngine implements Engine {
     this.#save = (execution) =>
       (this.#takenOver.has(execution.id) ? machineSaves : leaderSaves)(execution);
     this.#others = new OtherMachines({ store, clock, onChange, signal });
+    this.#reachability = new Reachability({
+      clock,
+      root: this.#root,
+      signal,
+      onChange: (runner, isDown) => this.#runnerChanged(runner, isDown),
+    });
   }
 
   /** Running counts those that are ending, too. Waiting counts those in memory. */
@@ -126,7 +104,7 @@ export class LocalEngine implements Engine {
   }
 
   get outages(): Outage[] {
-    return this.#others.outages;
+    return [...this.#others.outages, ...this.#reachability.outages];
   }
 
   async start(): Promise<void> {
@@ -134,8 +112,7 @@ export class LocalEngine implements Engine {
     const { store } = this.#options;
     this.#leading.abort();
     await this.#following;
-    const { signal } = this.#closing;
-    this.#leftoverContainers = removeOrphanContainers({ store, root: this.#root, signal });
+    this.#removeOrphanContainers();
     await this.#endGivenUp();
     for (const execution of begun) {
       const machine = machineOf(execution);
@@ -167,6 +144,8 @@ export class LocalEngine implements Engine {
 
   submit(execution: Execution): void {
     if (execution.status !== "queued" || this.#taken.has(execution.id)) return;
+    // It is read from the database when its runner answers again.
+    if (this.#isStuck(execution)) return;
     this.#queue.add(execution);
     this.#startNext();
   }
@@ -249,6 +228,7 @@ export class LocalEngine implements Engine {
       this.#others.close(),
       this.#orphans.close(),
       this.#leftoverContainers,
+      this.#reachability.close(),
       this.#factory?.then((factory) => factory.close()),
     ]);
   }
@@ -269,8 +249,8 @@ export class LocalEngine implements Engine {
 
   #startNext(): void {
     if (!this.#leads || this.#closing.signal.aborted) return;
-    while (this.#places.size < this.#executionsMax) {
-      const execution = this.#queue.take();
+    while (this.#slots.hasRoom) {
+      const execution = this.#queue.take((each) => this.#slots.countOf(each));
       if (execution === undefined) break;
       // It may have been stopped between the read and its place in the queue.
       if (this.#taken.has(execution.id)) continue;
@@ -295,14 +275,16 @@ export class LocalEngine implements Engine {
   #run(execution: Execution, begin: (run: ExecutionRun) => Promise<void>): void {
     const { id, traceparent } = execution;
     this.#take(id);
-    this.#places.add(id);
-    // The next execution does not wait until the end of this one is stored.
-    const onCommandOver = () => this.#leavePlace(id);
-    const run = this.#newRun(execution, onCommandOver);
+    this.#slots.take(execution);
+    const run = this.#newRun(execution, {
+      // The next execution does not wait until the end of this one is stored.
+      onCommandOver: () => this.#leaveSlot(id),
+      onOutage: (isOut) => isOut ? this.#leaveSlot(id) : this.#slots.take(execution),
+    });
     const over = inTrace(traceparent, async () => await begin(await run)).finally(() => {
       this.#runs.delete(id);
       this.#takenOver.delete(id);
-      this.#leavePlace(id);
+      this.#leaveSlot(id);
     });
     this.#runs.set(id, { run, over });
   }
@@ -344,14 +326,37 @@ export class LocalEngine implements Engine {
     }
   }
 
-  #leavePlace(executionId: string): void {
-    this.#places.delete(executionId);
+  #leaveSlot(executionId: string): void {
+    this.#slots.leave(executionId);
     this.#startNext();
   }
 
-  async #newRun(execution: Execution, onCommandOver?: () => void): Promise<ExecutionRun> {
+  /** True for an execution whose runner cannot be asked. */
+  #isStuck(execution: Execution): boolean {
+    return this.#reachability.whyDown(runnerNameOf(execution)) !== undefined;
+  }
+
+  /** Others of a runner that cannot be asked wait in the database until it answers. */
+  async #runnerChanged(runner: string, isDown: boolean): Promise<void> {
+    if (isDown) return this.#queue.drop((execution) => runnerNameOf(execution) === runner);
+    this.#removeOrphanContainers();
+    while (this.#refill !== undefined) await this.#refill;
+    if (this.#closing.signal.aborted) return;
+    this.#refill = this.#readMore();
+    await this.#refill;
+  }
+
+  /** Removes what is left of executions that ended while their runner could not be asked, or before. */
+  #removeOrphanContainers(): void {
+    const { store } = this.#options;
+    const remove = () =>
+      removeOrphanContainers({ store, root: this.#root, signal: this.#closing.signal });
+    this.#leftoverContainers = this.#leftoverContainers.then(remove);
+  }
+
+  async #newRun(execution: Execution, events?: RunEvents): Promise<ExecutionRun> {
     this.#factory ??= this.#loadFactory();
-    return (await this.#factory).make(execution, onCommandOver);
+    return (await this.#factory).make(execution, events);
   }
 
   async #loadFactory(): Promise<RunFactory> {
@@ -369,6 +374,7 @@ export class LocalEngine implements Engine {
       root: this.#root,
       machine: await this.#lookAtMachine(),
       onSessionOver: (session) => this.#orphans.add(session),
+      reachability: this.#reachability,
       settings: { ...SETTINGS, ...settings },
       onLog: (executionId) => this.#logWatchers.call(executionId),
       save: this.#save,
@@ -384,17 +390,11 @@ export class LocalEngine implements Engine {
   /** Reads the oldest waiting executions from the database. */
   #readWaiting(): Promise<void> {
     const { store, waitingMax = WAITING_MAX } = this.#options;
-    return this.#queue.refill(async () => {
-      const executions: Execution[] = [];
-      let isAll = true;
-      for await (const execution of openExecutionsOf(store, TYPE, ["queued"])) {
-        if (this.#taken.has(execution.id)) continue;
-        isAll = executions.length < waitingMax;
-        if (!isAll) break;
-        executions.push(execution);
-      }
-      // Some may have started since they were read.
-      return { executions: executions.filter(({ id }) => !this.#taken.has(id)), isAll };
-    });
+    return this.#queue.refill(() =>
+      oldestOf(openExecutionsOf(store, TYPE, ["queued"]), {
+        max: waitingMax,
+        isWanted: (each) => !this.#taken.has(each.id) && !this.#isStuck(each),
+      })
+    );
   }
 }

@@ -67,9 +67,26 @@ export class ExecutionQueue {
     this.#hasMore ||= hasMore;
   }
 
-  /** Takes the oldest out. */
-  take(): Execution | undefined {
-    return this.#held.shift();
+  /**
+   * Takes one out: the oldest of those with the lowest rank.
+   *
+   * @param rankOf returns 0 or more
+   */
+  take(rankOf: (execution: Execution) => number = () => 0): Execution | undefined {
+    let best = 0;
+    let lowest = Infinity;
+    for (const [at, execution] of this.#held.entries()) {
+      const rank = rankOf(execution);
+      if (rank < lowest) [best, lowest] = [at, rank];
+      if (rank === 0) break;
+    }
+    return this.#held.splice(best, 1)[0];
+  }
+
+  /** Takes out those that are not to start for now. They wait in the database. */
+  drop(isDropped: (execution: Execution) => boolean): void {
+    const kept = this.#held.filter((execution) => !isDropped(execution));
+    this.#held.splice(0, this.#held.length, ...kept);
   }
 
   /** Takes one out by its id. */
@@ -93,4 +110,20 @@ export class ExecutionQueue {
     }
     return low;
   }
+}
+
+/** Reads the first of some executions, at most so many. Those that are not wanted when all are read are left out. */
+export async function oldestOf(
+  all: AsyncIterable<Execution>,
+  { max, isWanted }: { max: number; isWanted(execution: Execution): boolean },
+): Promise<{ executions: Execution[]; isAll: boolean }> {
+  const executions: Execution[] = [];
+  let isAll = true;
+  for await (const execution of all) {
+    if (!isWanted(execution)) continue;
+    isAll = executions.length < max;
+    if (!isAll) break;
+    executions.push(execution);
+  }
+  return { executions: executions.filter(isWanted), isAll };
 }

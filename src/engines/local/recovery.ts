@@ -28,6 +28,16 @@ export const OUT_OF_SIGHT =
   "The machine may have been restarted while the command ran, or its data came from a backup or " +
   "another machine: how it ended is not known";
 
+/** The exit code of a command that SIGTERM has ended, as machines that shut down send it to all. */
+export const TOLD_TO_END = 128 + 15;
+
+/** The reason why such an execution counts as lost. */
+export const SHUT_DOWN =
+  "The command was told to end, and the machine may have been restarted since";
+
+/** The reason of a rerun that an end of the service interrupted. */
+export const NOT_RENEWED = "The service was stopped before the command ran again";
+
 /** Returns true when the machine is known not to have been restarted since an execution was started. */
 export function isSameBoot({ engine_state }: Execution, { bootId }: Machine): boolean {
   return bootId !== "" && engine_state?.boot_id === bootId;

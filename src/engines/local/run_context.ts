@@ -27,7 +27,7 @@ export interface RunSettings {
   disk_ms: number;
   /** The time limit for pulling a container image. */
   pull_ms: number;
-  /** The time for which an unreachable container engine is tried again. */
+  /** The time for which an unreachable container engine is tried again where nobody can wait longer. */
   reach_ms: number;
 }
 
@@ -60,6 +60,8 @@ export interface RunContext {
   /** Called when the log of an execution has grown. */
   onLog(executionId: string): void;
   save: SaveExecution;
+  /** Called when the runner of the execution does not answer, and when it does again. */
+  onOutage?(isOut: boolean): void;
   /** Called when the command is over and the end is about to be stored. */
   onCommandOver?(): void;
 }

@@ -13,6 +13,7 @@ import { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import type { OnSessionOver } from "./process_group.ts";
 import type { Machine } from "./processes.ts";
 import type { RunContext } from "./run_context.ts";
+import type { Reachability } from "./runners/reachability.ts";
 import { runnerOf } from "./runners/mod.ts";
 
 /** The parts of the engine that all runs use. */
@@ -22,13 +23,17 @@ interface RunFactoryOptions
   dataFolder: string;
   machine: Machine;
   onSessionOver: OnSessionOver;
+  reachability: Reachability;
 }
+
+/** The events of one run that the engine is told of. */
+export type RunEvents = Pick<RunContext, "onCommandOver" | "onOutage">;
 
 /** Makes the runs of executions, which share one cache of input files. */
 export class RunFactory {
   readonly #context: RunContext;
 
-  constructor({ dataFolder, machine, onSessionOver, ...options }: RunFactoryOptions) {
+  constructor({ dataFolder, machine, onSessionOver, reachability, ...options }: RunFactoryOptions) {
     const { clock, settings, root } = options;
     const folder = resolve(join(dataFolder, "input_cache"));
     // Executions that end at the same time share it.
@@ -38,16 +43,13 @@ export class RunFactory {
       syncRoot: () => rootSync.run(),
       remote: new RemoteFiles({ folder, clock }),
       bootId: machine.bootId,
-      runnerOf: (execution) => runnerOf(execution, { ...settings, root, machine, onSessionOver }),
+      runnerOf: (execution) =>
+        runnerOf(execution, { ...settings, root, machine, onSessionOver, reachability }),
     };
   }
 
-  /** @param onCommandOver called when the command is over and the end is about to be stored */
-  make(execution: Execution, onCommandOver?: () => void): ExecutionRun {
-    return new ExecutionRun(execution, {
-      ...this.#context,
-      ...(onCommandOver && { onCommandOver }),
-    });
+  make(execution: Execution, events: RunEvents = {}): ExecutionRun {
+    return new ExecutionRun(execution, { ...this.#context, ...events });
   }
 
   /** Waits until no input file is being fetched. */

@@ -1,5 +1,5 @@
 /**
- * Machines on which containers cannot be run: the execution ends with a reason that says what to do.
+ * Machines on which containers cannot be run: the execution ends, or waits, with a reason that says what to do.
  *
  * @module
  */
@@ -8,9 +8,13 @@ import type { Execution } from "../../../src/store/records/executions.ts";
 import { hasContainers, runHosted } from "./containers.ts";
 
 /** Runs an execution in a container, by an engine that has this environment. */
-async function runIn(runner: string, env: Record<string, string>): Promise<Execution> {
+function runIn(
+  runner: string,
+  env: Record<string, string>,
+  stop = "",
+): Promise<Execution & { waited?: string }> {
   const fields = { engine: { type: "local", runner }, image: "busybox" };
-  return await runHosted(fields, { env, settings: { poll_ms: 20, reach_ms: 300 } });
+  return runHosted(fields, { env, settings: { poll_ms: 20, reach_ms: 300 }, stop });
 }
 
 const HOSTS = { docker: "DOCKER_HOST", podman: "CONTAINER_HOST" };
@@ -29,13 +33,14 @@ for (const runner of ["docker", "podman"] as const) {
   });
 
   Deno.test({
-    name: `containers: ${runner} cannot be reached`,
+    name: `containers: one waits for ${runner} that cannot be reached, and can be stopped`,
     ignore: !hasContainers(runner),
     async fn() {
-      const { status, reason } = await runIn(runner, { [HOSTS[runner]]: "unix:///no/such.sock" });
-      assertEquals(status, "error");
-      assertStringIncludes(reason ?? "", `Cannot run: Cannot reach ${runner}: `);
-      assertStringIncludes(reason ?? "", HOSTS[runner]);
+      const env = { [HOSTS[runner]]: "unix:///no/such.sock" };
+      const { status, waited } = await runIn(runner, env, "stop");
+      assertEquals(status, "stopped");
+      assertStringIncludes(waited ?? "", `Cannot reach ${runner}: `);
+      assertStringIncludes(waited ?? "", HOSTS[runner]);
     },
   });
 }

@@ -38,6 +38,7 @@ import {
   ContainersUnreachableError,
 } from "./container_cli.ts";
 import { countImage } from "./container_images.ts";
+import type { Reachability } from "./reachability.ts";
 import { markAsUsed } from "./orphan_containers.ts";
 import type { ContainerProgram } from "./container_program.ts";
 import { containerWrapperArguments, handOverScript } from "./container_wrapper.ts";
@@ -48,10 +49,7 @@ const LIFE_CHECK_MS = 5_000;
 const END_CHECK_MS = 500;
 /** Starting may mean to copy an image, and giving files to another user takes a while for many. */
 const LONG_CALL_MS = 5 * 60_000;
-const REACH_POLL_MS = 1_000;
 const NAME_POLL_MS = 200;
-/** Factor by which the engine gets more time while a container may run on it. */
-const FOLLOW_TIMEOUT_RATIO = 15;
 
 /** The error of a container engine that has no control of processors, such as one without root. */
 const NO_PRIORITY = /cpu.?(shares|weight)|controller.*\bcpu\b|\bcpu\b.*controller/i;
@@ -66,8 +64,9 @@ export interface ContainerRunnerParts {
   root: string;
   /** Time limit to pull an image. */
   pull_ms: number;
-  /** Time that an unreachable engine is tried again before an execution is given up. */
+  /** Time for which an unreachable engine is tried again to remove what is left of an execution. */
   reach_ms: number;
+  reachability: Reachability;
 }
 
 type ContainerState = {
@@ -87,13 +86,13 @@ export class ContainerRunner implements Runner {
 
   async start(job: Job): Promise<CommandHandle> {
     const { execution, signal } = job;
-    const { program, reach_ms } = this.#parts;
+    const { program } = this.#parts;
     if (!isImageName(execution.image)) {
       throw new ContainersError(`${JSON.stringify(execution.image)} is not the name of an image`);
     }
     await markAsUsed(this.#parts.root, program);
     try {
-      await this.#reaching(reach_ms, signal, () => this.#startOrFind(job));
+      await this.#reaching(job, signal, () => this.#startOrFind(job));
     } catch (error) {
       await this.#remove(execution).catch(() => {});
       throw error;
@@ -103,15 +102,12 @@ export class ContainerRunner implements Runner {
 
   async find(job: Job): Promise<Found> {
     const { execution, folder, signal } = job;
-    const { machine, reach_ms } = this.#parts;
+    const { machine } = this.#parts;
     const lost = isSameBoot(execution, machine) ? GONE : OUT_OF_SIGHT;
     const started: Found = { kind: "started", command: this.#leaderOf(job, lost) };
     if (readExitCode(folder) !== undefined) return started;
-    const { status } = await this.#reaching(
-      reach_ms * FOLLOW_TIMEOUT_RATIO,
-      signal,
-      () => this.#state(execution),
-    );
+    const either = AbortSignal.any([signal, job.givenUp]);
+    const { status } = await this.#reaching(job, either, () => this.#state(execution));
     if (status === "running" || await exists(folder.control("started"))) return started;
     if (lost === GONE) return { kind: "not_started" };
     // The mark may have been lost with the power, after the command had begun.
@@ -120,7 +116,8 @@ export class ContainerRunner implements Runner {
 
   async clear(job: Job): Promise<void> {
     const { reach_ms } = this.#parts;
-    await this.#reaching(reach_ms, job.signal, () => this.#remove(job.execution));
+    const signal = AbortSignal.any([job.signal, AbortSignal.timeout(reach_ms)]);
+    await this.#reaching(job, signal, () => this.#remove(job.execution));
     await this.#handOver(job);
   }
 
@@ -213,13 +210,13 @@ export class ContainerRunner implements Runner {
     return (await this.#call(["image", "inspect", "--format", "{{.Id}}", image])).isOk;
   }
 
-  async #state(execution: Execution): Promise<ContainerState> {
+  async #state(execution: Execution, signal?: AbortSignal): Promise<ContainerState> {
     const { isOk, stdout, message } = await this.#call([
       "container",
       "inspect",
       "--format={{.State.Status}} {{.State.OOMKilled}}",
       containerName(execution),
-    ]);
+    ], signal && { signal });
     const [status = "", oom] = stdout.split(" ");
     const isOutOfMemory = oom === "true";
     if (!isOk) {
@@ -236,31 +233,42 @@ export class ContainerRunner implements Runner {
 
   #leaderOf(job: Job, lost: string): CommandHandle {
     const { execution, folder } = job;
+    const { program, reachability } = this.#parts;
     let asked_ms = performance.now();
-    let reached_ms = asked_ms;
+    let isOut = false;
     return {
       over: new Promise(() => {}),
       cameSecond: false,
       isOver: async (isDue) => {
         // All else that was in the container has ended when it is there.
-        if (readExitCode(folder) !== undefined) return true;
+        if (readExitCode(folder) !== undefined || job.givenUp.aborted) return true;
+        const why = reachability.whyDown(program.name);
+        if (why !== undefined) {
+          if (!isOut) await job.onOutage(why);
+          isOut = true;
+          return false;
+        }
         const now_ms = performance.now();
-        if (now_ms - asked_ms < (isDue ? END_CHECK_MS : LIFE_CHECK_MS)) return false;
+        if (!isOut && now_ms - asked_ms < (isDue ? END_CHECK_MS : LIFE_CHECK_MS)) return false;
         asked_ms = now_ms;
         try {
-          const { status } = await this.#state(execution);
-          reached_ms = performance.now();
+          const { status } = await this.#state(execution, job.givenUp);
+          if (isOut) await job.onOutage();
+          isOut = false;
           return status !== "running";
         } catch (error) {
           // Its end is told by the exit code, so what the engine says can wait.
-          const timeout_ms = this.#parts.reach_ms * FOLLOW_TIMEOUT_RATIO;
-          if (performance.now() - reached_ms > timeout_ms) throw error;
+          if (!(error instanceof ContainersUnreachableError)) return false;
+          reachability.lost({ program, project: execution.project }, error);
+          isOut = true;
+          await job.onOutage(error.message);
           return false;
         }
       },
       // That it has ended meanwhile, or cannot be reached, is seen when it is asked for next.
       signal: async (signal) => {
-        await this.#call(["kill", `--signal=${signal}`, containerName(execution)]).catch(() => {});
+        const args = ["kill", `--signal=${signal}`, containerName(execution)];
+        await this.#call(args, { signal: job.givenUp }).catch(() => {});
       },
       settle: (exitCode) => this.#settle(job, { exitCode, lost }),
       release: () => {},
@@ -272,6 +280,8 @@ export class ContainerRunner implements Runner {
     { exitCode, lost }: { exitCode: number | undefined; lost: string },
   ): Promise<Settled> {
     const { execution, folder } = job;
+    // What is left is removed when it answers again.
+    if (job.givenUp.aborted) return { lost };
     let isOutOfMemory = exitCode !== 0 && await exists(folder.control("oom"));
     if (exitCode === undefined) {
       const state = await this.#state(execution).catch(() => undefined);
@@ -341,21 +351,11 @@ export class ContainerRunner implements Runner {
   }
 
   /** Does something as soon as the engine can be reached. */
-  async #reaching<T>(
-    timeout_ms: number,
-    signal: AbortSignal,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const end_ms = performance.now() + timeout_ms;
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        const isOver = performance.now() >= end_ms || signal.aborted;
-        if (!(error instanceof ContainersUnreachableError) || isOver) throw error;
-      }
-      await delay(Math.min(REACH_POLL_MS, timeout_ms), { signal }).catch(() => {});
-    }
+  #reaching<T>(job: Job, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const { program, reachability } = this.#parts;
+    const { execution: { project } } = job;
+    const onOutage = (reason?: string) => job.onOutage(reason);
+    return reachability.reaching({ program, project, signal, onOutage }, work);
   }
 }
 

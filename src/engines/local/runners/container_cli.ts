@@ -58,7 +58,7 @@ export class ContainersError extends HooklaunchError {
 }
 
 export interface CallOptions {
-  /** Default: one minute. */
+  /** Default: one minute. Who takes longer then counts as not reachable. */
   timeout_ms?: number;
   signal?: AbortSignal;
   /** Podman's monitor of a container leaves a file in the folder that it is started in. */
@@ -82,7 +82,7 @@ export interface Answer {
 export async function callContainers(
   { name, advice }: { name: string; advice: string },
   args: readonly string[],
-  { timeout_ms = CALL_MS, signal, cwd }: CallOptions = {},
+  { timeout_ms, signal, cwd }: CallOptions = {},
 ): Promise<Answer> {
   const child = new Deno.Command("sh", {
     args: ["-c", 'exec "$0" "$@"', name, ...args],
@@ -109,7 +109,7 @@ export async function callContainers(
     isLate = true;
     end();
   };
-  timers.push(setTimeout(beLate, timeout_ms));
+  timers.push(setTimeout(beLate, timeout_ms ?? CALL_MS));
   signal?.addEventListener("abort", end);
   if (signal?.aborted) end();
   const [status, stdout, stderr] = await Promise.all([
@@ -121,7 +121,11 @@ export async function callContainers(
     signal?.removeEventListener("abort", end);
   });
   signal?.throwIfAborted();
-  if (isLate) throw new ContainersError(`${name} did not answer within ${timeout_ms / 1_000} s`);
+  if (isLate) {
+    const message = `${name} did not answer within ${(timeout_ms ?? CALL_MS) / 1_000} s`;
+    // What takes long by itself says nothing of the engine.
+    throw timeout_ms ? new ContainersError(message) : new ContainersUnreachableError(message);
+  }
   if (stdout.isCut) throw new ContainersError(`${name} wrote more than ${OUTPUT_BYTES_MAX} bytes`);
   const said = decoder.decode(stderr.bytes);
   const message = messageFor(said);

@@ -17,6 +17,10 @@ export interface Job {
   readonly streamBytesMax: number;
   /** Aborted when what is done with it is not wanted any more. */
   readonly signal: AbortSignal;
+  /** Takes in that the runner does not answer, with the reason, or that it does again. */
+  onOutage(reason?: string): Promise<void>;
+  /** Aborted when it is not to be waited for a runner that does not answer. */
+  readonly givenUp: AbortSignal;
   /** Adds a line of Hooklaunch's own to the execution's log. */
   logEvent(message: string): Promise<void>;
 }
