@@ -20,6 +20,8 @@ export interface EngineKind {
   make(parts: EngineParts): Engine;
   /** Returns what a step asks for and this engine cannot give, each as the rest of a sentence. */
   refuses?(settings: EngineSettings, step: StepNeeds): string[];
+  /** Returns which keys of steps change nothing with these settings, each as a sentence without a full stop. */
+  leavesOut?(settings: EngineSettings): string[];
   /** True when it keeps logs and outputs in the data folder. Launches need room there then. */
   keepsFiles: boolean;
 }

@@ -29,6 +29,10 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
     settings: async () => (await import("./local/settings.ts")).localSettingsSchema,
     make: (parts: EngineParts) => new LocalEngine(parts),
     refuses: refusedMounts,
+    leavesOut: ({ runner = "process" }) =>
+      runner === "process"
+        ? [`The "image" of steps is not used: the engine's runner is "process"`]
+        : [],
     keepsFiles: true,
   },
   slurm: {
@@ -41,6 +45,10 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
         wrapOf: ({ engine }) => engine.wrap === undefined ? undefined : String(engine.wrap),
       }),
     refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [SLURM_MOUNTS] : [],
+    leavesOut: ({ wrap = "" }) =>
+      String(wrap).includes("{image}")
+        ? []
+        : [`The "image" of steps is not used: the engine's wrap does not name {image}`],
     keepsFiles: false,
   },
   kubernetes: {
@@ -85,4 +93,13 @@ export function engineKind(type: string): EngineKind {
  */
 export function engineRefusals(engine: EngineSettings, step: StepNeeds): string[] {
   return engineKind(engine.type).refuses?.(engine, step) ?? [];
+}
+
+/**
+ * Returns what an engine leaves out of the steps of a project, each as a sentence without a full stop.
+ *
+ * @throws {UnknownEngineError} when there is no such engine
+ */
+export function engineLeavesOut(engine: EngineSettings): string[] {
+  return engineKind(engine.type).leavesOut?.(engine) ?? [];
 }

@@ -24,7 +24,13 @@ import { checkAgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
 import { ENGINE_TYPES, engineKind, UnknownEngineError } from "./kinds.ts";
 
-export { ENGINE_TYPES, engineKind, engineRefusals, UnknownEngineError } from "./kinds.ts";
+export {
+  ENGINE_TYPES,
+  engineKind,
+  engineLeavesOut,
+  engineRefusals,
+  UnknownEngineError,
+} from "./kinds.ts";
 
 /** The time that the service's start waits for engines. */
 const START_MS = 10_000;

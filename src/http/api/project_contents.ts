@@ -11,8 +11,9 @@ import {
   NotFoundError,
   type Problem,
 } from "../../platform/errors.ts";
+import { engineLeavesOut } from "../../engines/mod.ts";
 import type { ProjectConfig } from "../../projects/mod.ts";
-import { getProject } from "../../store/records/projects.ts";
+import { getProject, type Project } from "../../store/records/projects.ts";
 import { answer, problem, text } from "./answer.ts";
 import { operation } from "./operation.ts";
 
@@ -54,7 +55,7 @@ export const projectContentsOperations = [
       if (project === undefined) throw new NotFoundError(`There is no project "${name}"`);
       try {
         const kept = await projects.resolveKept(project, "HEAD");
-        return context.json(kept ? shown(kept) : withProblems([]));
+        return context.json(kept ? shown(kept, project) : withProblems([]));
       } catch (error) {
         if (error instanceof InvalidInputError) return context.json(withProblems(error.problems));
         if (!(error instanceof ActionError)) throw error;
@@ -66,6 +67,7 @@ export const projectContentsOperations = [
 
 function shown(
   { commit, config }: { commit: string; config: ProjectConfig },
+  { engine }: Project,
 ): ProjectContents {
   const { steps, pipelines, warnings } = config;
   return {
@@ -80,8 +82,13 @@ function shown(
       nodes: [...nodes.keys()],
     })),
     problems: [],
-    warnings: warnings.map(plain),
+    warnings: [...warnings.map(plain), ...steps.size === 0 ? [] : leftOut(engine)],
   };
+}
+
+/** What the engine does not use is told once, and not for each step. */
+function leftOut(engine: Project["engine"]): Problem[] {
+  return engineLeavesOut(engine).map((detail) => ({ pointer: "", detail }));
 }
 
 function withProblems(problems: readonly Problem[]): ProjectContents {

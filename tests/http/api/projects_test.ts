@@ -130,3 +130,23 @@ Deno.test("a project that is larger than a record is refused, and one as large i
   ]]);
   assertEquals((await service.api("PUT", "projects/large/", project(30))).status, 201);
 });
+
+Deno.test("what an engine leaves out of the steps of a project is told once", async () => {
+  await using service = await startService();
+  const steps = ["train", "test"].map((name) => ({
+    step: { name, image: "python:3.13", command: "true" },
+  }));
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify(steps));
+  const directory = `${service.folder}/project`;
+  const told: Record<string, string[]> = {};
+  for (const runner of ["process", "docker"]) {
+    const project = { name: "files", directory, engine: { type: "local", runner } };
+    assertEquals((await service.api("PUT", "projects/files/", project)).status, 200);
+    const { body } = await service.api("GET", "projects/files/contents/");
+    told[runner] = body.warnings.map(({ detail }: { detail: string }) => detail);
+  }
+  assertEquals(told, {
+    process: [`The "image" of steps is not used: the engine's runner is "process"`],
+    docker: [],
+  });
+});
