@@ -86,7 +86,7 @@ function shown(
   };
 }
 
-/** What the engine does not use is told once, and not for each step. */
+/** Returns what the engine does not use: once, and not for each step. */
 function leftOut(engine: Project["engine"]): Problem[] {
   return engineLeavesOut(engine).map((detail) => ({ pointer: "", detail }));
 }
