@@ -16,7 +16,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-export interface ReachabilityParts {
+interface ReachabilityParts {
   clock: Clock;
   /** The folder of all executions. */
   root: string;
@@ -27,7 +27,7 @@ export interface ReachabilityParts {
 }
 
 /** An execution that asks a runner. */
-export interface Asker {
+interface Asker {
   program: ContainerProgram;
   project: string;
   signal: AbortSignal;
