@@ -72,6 +72,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   testTrigger: "tp",
   signRequest: "tp",
   tryTriggerFilter: "tp",
+  playHandshakes: "tp",
   tryFilter: "",
   diagnoseRequest: "tp",
   listTriggerLog: "tp",
