@@ -123,7 +123,7 @@ const notSaved: { name: string; settings: List; problems: string[] }[] = [
     name: "an unknown variable",
     settings: { all: [clause("bdoy.a", "exists")] },
     problems: [
-      "/all/0/path: Must begin with one of body, raw, headers, query, content_type, remote_ip: " +
+      "/all/0/path: Must begin with one of body, raw, headers, query, content_type, remote_ip, jwt: " +
       'found "bdoy"',
     ],
   },
@@ -131,7 +131,7 @@ const notSaved: { name: string; settings: List; problems: string[] }[] = [
     name: "an empty path",
     settings: { all: [clause("", "exists")] },
     problems: [
-      "/all/0/path: Must begin with one of body, raw, headers, query, content_type, remote_ip: " +
+      "/all/0/path: Must begin with one of body, raw, headers, query, content_type, remote_ip, jwt: " +
       'found ""',
     ],
   },
