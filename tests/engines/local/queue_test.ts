@@ -179,3 +179,23 @@ Deno.test("queue: one that is stopped when it was just read from the database do
     ExecutionQueue.prototype.refill = refill;
   }
 });
+
+Deno.test("queue: a place that is free goes to the project that has the fewest", async () => {
+  await using fixture = await EngineFixture.make({ executionsMax: 2 });
+  const waits = "until [ -e $VH_OUTPUTS_DIR/go ]; do sleep 0.05; done";
+  const busy: string[] = [];
+  for (let count = 0; count < 4; count++) {
+    busy.push(await fixture.submit(waits, { project: "busy" }));
+  }
+  const other = await fixture.submit("true", { project: "other" });
+  const [first = ""] = busy;
+  await until(async () => (await fixture.record(first)).status === "started");
+  await until(() => Deno.stat(fixture.path(first, "outputs")).then(() => true, () => false));
+  await Deno.writeTextFile(fixture.path(first, "outputs", "go"), "");
+  assertEquals((await fixture.ended(other)).status, "complete");
+  for (const id of busy.slice(1)) {
+    await until(() => Deno.stat(fixture.path(id, "outputs")).then(() => true, () => false));
+    await Deno.writeTextFile(fixture.path(id, "outputs", "go"), "");
+    await fixture.ended(id);
+  }
+});
