@@ -350,7 +350,7 @@ const conditions: { condition: Record<string, unknown>; problems: [string, strin
     condition: { type: "payload_filter", all: [{ path: "bdoy", op: "eq", value: 1 }] },
     problems: [[
       "all/0/path",
-      "Must begin with one of body, raw, headers, query, content_type, remote_ip: " +
+      "Must begin with one of body, raw, headers, query, content_type, remote_ip, jwt: " +
       'found "bdoy"',
     ]],
   },
