@@ -157,8 +157,8 @@ interface Group {
 
 /** Runs some test files, or what other arguments of `deno test` name. */
 function test(
-  // Most tests wait for processes, containers or timers: four files a processor keep it busy.
-  { args, permissions, jobs = 4 * navigator.hardwareConcurrency }: Group,
+  // Many tests wait for processes or containers, so more than there are processors keep these busy.
+  { args, permissions, jobs = navigator.hardwareConcurrency + 2 }: Group,
   stdout: "inherit" | "piped",
 ): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {

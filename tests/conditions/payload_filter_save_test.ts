@@ -106,8 +106,8 @@ const notSaved: { name: string; expression: string; problem: string | RegExp }[]
   },
   {
     name: "an unknown function",
-    expression: "body.a.lowerAscii() == 'x'",
-    problem: "Unknown function 'lowerAscii' (line 1, column 7)",
+    expression: "body.a.reversed() == 'x'",
+    problem: "Unknown function 'reversed' (line 1, column 7)",
   },
   {
     name: "a pattern that is none",
