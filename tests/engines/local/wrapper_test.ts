@@ -127,7 +127,9 @@ Deno.test("a wrapper that cannot leave the exit code ends after a day", async ()
 
 Deno.test("without a service, what a command leaves running is killed after a day", async () => {
   await using folder = await temporaryFolder();
-  const command = "(trap '' TERM; exec sleep 1000) & echo said; exit 7";
+  // It is deaf before its shell ends.
+  const command = "(trap '' TERM; : >deaf; exec sleep 1000) & " +
+    "until [ -e deaf ]; do :; done; echo said; exit 7";
   const left = await run(folder.path, command, { before: COUNT_TIME });
   assertEquals(readExitCode(left)?.code, 7);
   assertEquals(await Deno.readTextFile(left.control("stdout")), "said\n");
