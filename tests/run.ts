@@ -158,7 +158,7 @@ interface Group {
 /** Runs some test files, or what other arguments of `deno test` name. */
 function test(
   // Many tests wait for processes or containers, so more than there are processors keep these busy.
-  { args, permissions, jobs = navigator.hardwareConcurrency + 2 }: Group,
+  { args, permissions, jobs = navigator.hardwareConcurrency + 4 }: Group,
   stdout: "inherit" | "piped",
 ): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
