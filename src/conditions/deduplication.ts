@@ -3,18 +3,22 @@
  *
  * @module
  */
+import { hash } from "node:crypto";
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
 import { headerText } from "../platform/network/header_text.ts";
+import { refuseField } from "../platform/schema/schema.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Refusal } from "./check.ts";
 import type { QuotaKind, QuotaRule, TriggerFacts } from "./condition.ts";
 import { describeField, type Field, readField } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 import { checkField, fieldInSchema, fieldNameSchema, settingsObject } from "./settings.ts";
-import { isOwnTimeSigned, isTimeSigned, signsId } from "./signing/coverage.ts";
+import { isOwnTimeSigned, isTimeSigned, signsBody, signsId } from "./signing/coverage.ts";
 import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/draft.ts";
 
+/** Providers without ids: the SHA-256 of the body stands for one. */
+const BODY_HASH = "body_hash";
 const ID_CHARACTERS_MAX = 1_024;
 const NOWHERE = "no preset of the trigger says where a delivery's id is";
 /** The refusal of a stored trigger whose preset no longer knows the id. */
@@ -24,8 +28,8 @@ const UNUSABLE: Refusal = {
 
 const schema = settingsObject({
   type: z.literal("deduplication"),
-  in: fieldInSchema.optional().describe(
-    "The part of the request with the delivery's id; presets know theirs",
+  in: z.enum([...fieldInSchema.options, BODY_HASH]).optional().describe(
+    "The part of the request with the delivery's id; presets know theirs. body_hash: equal bodies are one delivery",
   ),
   name: fieldNameSchema.optional(),
   window: z.int().min(1).max(31_536_000).default(86_400).describe(
@@ -33,7 +37,9 @@ const schema = settingsObject({
   ),
 }).superRefine((settings, context) => {
   const { in: place, name } = settings;
-  if (place !== undefined && name !== undefined) checkField({ in: place, name }, context);
+  if (place === BODY_HASH) {
+    if (name !== undefined) refuseField(context, ["name"], "Expected none with in: body_hash");
+  } else if (place !== undefined && name !== undefined) checkField({ in: place, name }, context);
   else if (place !== name) {
     context.addIssue({ code: "custom", message: "Expected in and name together, or neither" });
   }
@@ -52,7 +58,7 @@ export const deduplication = {
   schema,
   isUnique: true,
   review(settings: DeduplicationSettings, facts: TriggerFacts): Problem[] {
-    if (deliveryField(settings, facts)) return [];
+    if (settings.in === BODY_HASH || deliveryField(settings, facts)) return [];
     return [{ pointer: "/in", detail: `Expected in and name: ${NOWHERE}` }];
   },
   warnings,
@@ -65,10 +71,15 @@ function deliveryField(
   { in: place, name }: DeduplicationSettings,
   { deliveryId }: Pick<TriggerFacts, "deliveryId">,
 ): Field | undefined {
+  if (place === BODY_HASH) return undefined;
   return place !== undefined && name !== undefined ? { in: place, name } : deliveryId;
 }
 
 function quota(settings: DeduplicationSettings, facts: TriggerFacts): QuotaRule {
+  if (settings.in === BODY_HASH) {
+    const { window: window_s } = settings;
+    return { readDelivery: ({ body }) => ({ id: hash("sha256", body), window_s }) };
+  }
   const field = deliveryField(settings, facts);
   return {
     readDelivery: field === undefined
@@ -98,14 +109,17 @@ function readDelivery(request: LaunchRequest, field: Field, window_s: number): D
 /** Without a signed time, only a signed id tells a request that is sent again. */
 function warnings(settings: DeduplicationSettings, facts: TriggerFacts): Problem[] {
   const field = deliveryField(settings, facts);
-  if (field === undefined) {
+  if (field === undefined && settings.in !== BODY_HASH) {
     return [{ pointer: "", detail: `Refuses every request: ${UNUSABLE.reason}` }];
   }
   const { schemes, times } = facts;
   if (schemes.length === 0) return [];
   const hasSignedTime = schemes.some((scheme) => isOwnTimeSigned(scheme, schemes)) ||
     times.some((time) => isTimeSigned(time, schemes));
-  if (hasSignedTime || schemes.some((scheme) => signsId(scheme, field))) return [];
+  const isSigned = schemes.some((scheme) =>
+    field === undefined ? signsBody(scheme) : signsId(scheme, field)
+  );
+  if (hasSignedTime || isSigned) return [];
   const detail =
     "No signature covers the delivery's id: anyone who has seen a request can send it again with another one";
   return [{ pointer: "", detail }];

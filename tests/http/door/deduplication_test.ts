@@ -128,3 +128,28 @@ Deno.test("a deduplication that does not know where the id is, is refused when i
   };
   assertEquals((await service.api("POST", "triggers/", preset)).status, 201);
 });
+
+Deno.test("without ids, equal bodies are one delivery", async () => {
+  await using service = await startService();
+  const body_hash = { type: "deduplication", in: "body_hash", window: 3600 };
+  const trigger = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    conditions: [body_hash],
+  });
+  const first = await send(trigger.url, "a", '{"a": 1}');
+  assertEquals(first.status, 200);
+  assertEquals(await send(trigger.url, "b", '{"a": 1}'), first);
+  const others = await Promise.all([
+    send(trigger.url, "a", '{"a":1}'),
+    send(trigger.url, "a", ""),
+    send(trigger.url, "a", "x".repeat(300_000)),
+  ]);
+  assertEquals(new Set([first, ...others].map(({ text }) => text)).size, 4);
+  const named = await service.api("POST", "triggers/", {
+    name: "named",
+    project: "files",
+    actions: [{ type: "fetch_repository" }],
+    conditions: [{ ...body_hash, name: "X-Id" }],
+  });
+  assertEquals([named.status, named.body.errors[0].pointer], [422, "/conditions/0/name"]);
+});
