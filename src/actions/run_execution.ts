@@ -30,6 +30,20 @@ import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { commonFields, withAnyValues } from "./values.ts";
 
+/**
+ * Variables by which loaders, shells and interpreters find code. The project chooses the code that runs, and neither
+ * a request nor who edits triggers.
+ */
+const CHOOSES_CODE = new RegExp(
+  [
+    "(?:LD|DYLD|BASH|JAVA|_JAVA|JDK|XDG|VH)_.*",
+    "PYTHON[A-Z]*|PERL5?(?:LIB|OPT|DB)|RUBY(?:LIB|OPT)|CLASSPATH|LUA_.*|R_.*|NODE_(?:OPTIONS|PATH)",
+    "GIT_(?:SSH.*|EXEC_PATH|CONFIG.*|ASKPASS|EDITOR|PAGER|PROXY_COMMAND|EXTERNAL_DIFF|TEMPLATE_DIR)",
+    "PATH|HOME|ENV|IFS|CDPATH|SHELL|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|ZDOTDIR|EDITOR|PAGER|MAKEFLAGS",
+  ].map((names) => `^(?:${names})$`).join("|"),
+  "i",
+);
+
 const schema = z.strictObject({
   type: z.literal("run_execution"),
   ...commonFields,
@@ -42,7 +56,13 @@ const schema = z.strictObject({
   /** Values that replace the defaults of the step's parameters. */
   parameters: z.record(z.string().max(256), z.json()).default({}),
   /** Values that replace the defaults of the step's environment variables, or are added to them. */
-  environment: z.record(z.string().min(1).max(256), z.string().max(65_536)).optional(),
+  environment: z.record(
+    z.string().min(1).max(256).refine((name) => !CHOOSES_CODE.test(name), {
+      error:
+        "Must not be a variable by which shells and interpreters find code: set it in the step",
+    }),
+    z.string().max(65_536),
+  ).optional(),
   /** The URLs of files that replace the default files of inputs, by the input's name. */
   inputs: z.record(z.string().max(64), z.array(z.string().min(1).max(4_096)).max(1_000)).optional(),
   /** The execution's title; by default, the step's name. */

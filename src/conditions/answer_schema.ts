@@ -12,14 +12,17 @@ const HEADERS_MAX = 16;
 const HEADER_CHARACTERS_MAX = 1_024;
 /** The HTTP server sets these (RFC 9110 section 7.6.1), or they would reach other sites of the host. */
 const OWN_HEADERS = new Set([
+  "clear-site-data",
   "connection",
   "content-encoding",
   "content-length",
+  "content-security-policy",
   "content-type",
   "date",
   "keep-alive",
   "proxy-authenticate",
   "proxy-connection",
+  "service-worker-allowed",
   "set-cookie",
   "strict-transport-security",
   "te",

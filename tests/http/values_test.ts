@@ -318,6 +318,18 @@ const refused: [what: string, action: Record<string, unknown>, pointer: string, 
       "/actions/0/environment/A",
       /Unknown variable/,
     ],
+    [
+      "a loader's variable",
+      show({ environment: { LD_PRELOAD: "x" } }),
+      "/actions/0/environment/LD_PRELOAD",
+      /find code/,
+    ],
+    [
+      "a shell's variable",
+      show({ environment: { bash_env: "{body}" } }),
+      "/actions/0/environment/bash_env",
+      /find code/,
+    ],
     ["no bool", show({ if: "'a'" }), "/actions/0/if", /Must be true or false/],
     [
       "a condition's unknown name",
@@ -377,6 +389,35 @@ const answers: [what: string, response: Record<string, unknown>, body: string, e
       '<a b="&quot;&gt;&lt;x&gt;&amp;">&quot;&gt;&lt;x&gt;&amp;</a>',
     ],
   ];
+
+Deno.test("no answer is a page that a browser runs on the console's origin", async (t) => {
+  await using service = await startService();
+  const types = { "text/html": true, "application/xml": true, "text/plain": false };
+  for (const [content_type, isSandboxed] of Object.entries(types)) {
+    await t.step(content_type, async () => {
+      const response = { type: "text", text: "<script>{body.a}</script>", content_type };
+      const handshake = { method: "GET", response: { ...response, text: "<b>x</b>" } };
+      const { url } = await service.trigger({ response, handshakes: [handshake] });
+      for (const method of ["POST", "GET"]) {
+        const answer = await fetch(url, { method, ...(method === "POST" && { body: '{"a": 1}' }) });
+        await answer.text();
+        const policy = answer.headers.get("content-security-policy");
+        assertEquals(policy, isSandboxed ? "sandbox; default-src 'none'" : null, method);
+      }
+    });
+  }
+  for (const name of ["Service-Worker-Allowed", "Content-Security-Policy", "Clear-Site-Data"]) {
+    await t.step(name, async () => {
+      const { status } = await service.api("POST", "triggers/", {
+        name: name.toLowerCase(),
+        project: "files",
+        actions: [given({})],
+        response: { type: "text", text: "x", headers: { [name]: "/" } },
+      });
+      assertEquals(status, 422);
+    });
+  }
+});
 
 Deno.test("responses with values of the request", async (t) => {
   await using service = await startService();

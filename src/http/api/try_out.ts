@@ -11,7 +11,8 @@ import { parseInput } from "../../platform/schema/nulls.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
 import { type PlayedHandshake, playHandshakes } from "../../triggers/play_handshakes.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { requireScope } from "./access.ts";
+import { referencesIn } from "../../triggers/secrets.ts";
+import { type Access, isLimited, refused, requireScope } from "./access.ts";
 import { answer, input, problem, text } from "./answer.ts";
 import { audited } from "./audit_trail.ts";
 import type { Authenticated } from "./auth.ts";
@@ -153,6 +154,7 @@ export const tryOutOperations = [
       // The caller has put it there.
       const authenticated: Authenticated = context.env;
       requireScope(authenticated.access, { method: "post", scope: "admin" });
+      requireOwnSecrets(authenticated.access, prepared);
       const operation = "signRequest";
       const path = `/triggers/${id}/sign/`;
       return await audited(
@@ -166,12 +168,14 @@ export const tryOutOperations = [
     id: "playHandshakes",
     method: "post",
     path: "/triggers/{id}/handshakes/",
-    scope: "operate",
-    isTrial: true,
+    scope: "admin",
     summary: "Play the provider: make each handshake of the trigger, and answer it",
+    description: "The requests hold the trigger's secrets, which its answers may repeat.",
     answers: { 200: { schema: played } },
     async perform({ api, context, params: { id } }) {
       const prepared = await found("trigger", id, api.triggers.prepared(id));
+      const { access }: Authenticated = context.env;
+      requireOwnSecrets(access, prepared);
       const handshakes = await playHandshakes(prepared, {
         baseUrl: api.baseUrl(),
         now_ms: api.clock.now(),
@@ -181,6 +185,16 @@ export const tryOutOperations = [
     },
   }),
 ];
+
+/**
+ * Keeps limited tokens from reading a variable or a file of the service by a trigger that they may change.
+ *
+ * @throws {ForbiddenError} when the trigger has such a secret
+ */
+function requireOwnSecrets(access: Access, { trigger }: PreparedTrigger): void {
+  const { conditions, handshakes } = trigger;
+  if (isLimited(access) && referencesIn({ conditions, handshakes }).size > 0) throw refused(access);
+}
 
 type RequestInput = z.output<typeof requestSchema>;
 
