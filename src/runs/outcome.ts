@@ -34,7 +34,7 @@ export interface Performed {
 /** Performs the actions of a run. */
 export type Perform = (waiting: WaitingRun, signal: AbortSignal) => Promise<Performed>;
 
-/** The status that a run ends with, by the outcomes of its actions. Those that were skipped count for neither. */
+/** Returns the status that a run ends with. Skipped actions are ignored. */
 export function statusOf(actions: readonly ActionOutcome[]): RunStatus {
   const failed = actions.filter(({ error }) => error !== undefined).length;
   if (failed === 0) return "completed";

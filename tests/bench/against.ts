@@ -108,7 +108,7 @@ async function contender(
   return { server, start_ms, [Symbol.asyncDispose]: () => server.stop() };
 }
 
-/** What both know under the same names. */
+/** The figures that both commits measure under the same names. */
 async function configuration(bench: Bench) {
   const repository = await makeProject(bench.folder);
   const header = { header: "X-Signature", prefix: "sha256=" };

@@ -28,7 +28,7 @@ export type Sustained = {
   ended: number;
   backlog_before: number;
   backlog_after: number;
-  /** How long the load was on before that window. */
+  /** The time under load before that window. */
   settled_s: number;
   window_s: number;
   /** Launches that were turned away. */

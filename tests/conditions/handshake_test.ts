@@ -29,7 +29,7 @@ async function knock(
   return await answerOf(handshakes, asked, true);
 }
 
-/** What the handshakes answer that ask for a verified request, or those that do not. */
+/** Returns the answer of the handshakes that need a verified request, or of the others. */
 async function answerOf(
   handshakes: readonly PreparedHandshake[],
   asked: LaunchRequest,

@@ -15,7 +15,7 @@ const SECRET = "a secret of 32 bytes, or of more";
 
 const sha256 = (encoding: "hex" | "base64") => hash("sha256", BODY, encoding);
 
-/** What each provider sends: the header and the claims, beside those of the time. */
+/** The header and the claims that each provider sends, without the claims of time. */
 const sent: Record<string, { header?: string; prefix?: string; claims: JWTPayload }> = {
   "Google Pub/Sub": {
     claims: {

@@ -34,7 +34,7 @@ export type HandshakeResponse =
 export interface HandshakeRow {
   readonly method: typeof HANDSHAKE_METHODS[number];
   /**
-   * An expression that is true for such a request; default: any request of the method. It may compare a value
+   * An expression that is true for such a request; default: every request of the method. It may compare a value
    * with `secret` by `==` and `!=`, in constant time. In a preset that means that the owner sets the secret:
    * `handshakes: [{ preset: meta, secret: "…" }]`. The preset of a condition alone leaves such a row out.
    */

@@ -98,7 +98,7 @@ const SNS_SIGNED: Readonly<Record<string, readonly string[]>> = {
   SubscriptionConfirmation: SNS_CONFIRMATION,
   UnsubscribeConfirmation: SNS_CONFIRMATION,
 };
-/** Fields that SNS does not sign. Any other one is none of SNS. */
+/** The fields of SNS that its signature does not cover. A message with further fields is refused. */
 const SNS_UNSIGNED = [
   "MessageAttributes",
   "Signature",

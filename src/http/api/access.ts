@@ -85,7 +85,7 @@ export function requireNoId(access: Access, { id }: { id?: string | undefined })
 /**
  * Checks that a limited token brings nothing into a trigger that opens the service's surroundings: no variable or
  * file of the service, as a trigger's secrets can be had by signing a request, and no address of a private network.
- * What the trigger has already may stay.
+ * References that the trigger holds already may stay.
  *
  * @throws {ForbiddenError} when it names one
  */

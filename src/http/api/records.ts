@@ -58,12 +58,12 @@ export class Records {
     this.#labels = new TriggerLabels(parts);
   }
 
-  /** Reads a run; undefined when there is none of this id that the operator may see. */
+  /** Reads a run. Returns undefined when it does not exist, or the operator may not see it. */
   async run(id: string): Promise<Run | undefined> {
     return await this.#ifSeen(await getRun(this.#parts.store, id));
   }
 
-  /** Reads a delivery; undefined when there is none of this id that the operator may see. */
+  /** Reads a delivery. Returns undefined when it does not exist, or the operator may not see it. */
   async delivery(id: string): Promise<FoundDelivery | undefined> {
     const found = await deliveryOf(this.#parts, id);
     return found && await this.seesDelivery(found) ? found : undefined;

@@ -96,7 +96,7 @@ export async function deleteStoredTrigger(
   ]);
 }
 
-/** Reads a trigger that was deleted; undefined when there is none of this id. */
+/** Reads the record of a deleted trigger. Returns undefined when no trigger of this id was deleted. */
 export async function getFormerTrigger(
   store: Store,
   id: string,
