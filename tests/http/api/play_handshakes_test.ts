@@ -62,3 +62,44 @@ Deno.test("handshakes of owners are played as far as their expressions tell how"
   assertEquals([third.answered, third.reason], [false, "its secret is not set"]);
   assertEquals(fourth.answered, false);
 });
+
+Deno.test("played handshakes and signed requests tell secrets to those alone who may know them", async () => {
+  const secret = "a-variable-of-the-service";
+  await using service = await startService({ env: { OWN: secret } });
+  const check = { method: "GET", when: "query.verify == secret", response: { type: "text" } };
+  const response = { type: "text", text: "{query.challenge} {query.verify}" };
+  const own = await service.trigger({
+    name: "own",
+    conditions: [token],
+    handshakes: [{ ...check, response, secret: SECRET }],
+  });
+  const service_secret = await service.trigger({
+    name: "of-the-service",
+    conditions: [{ ...token, secrets: ["{env:OWN}"] }],
+    handshakes: [{ ...check, response, secret: "{env:OWN}" }],
+  });
+  const asked = async (settings: Record<string, unknown>, id: string, what: string) => {
+    const { body: made } = await service.api("POST", "tokens/", { name: "t", ...settings });
+    const answer = await fetch(`${service.url}/api/v0/triggers/${id}/${what}/`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${made.token}` },
+      ...(what === "sign" && { body: "{}" }),
+    });
+    const text = await answer.text();
+    await service.api("DELETE", `tokens/${made.id}/`);
+    assert(answer.ok || !text.includes(secret) && !text.includes(SECRET), text);
+    return answer.status;
+  };
+  const limited = { scope: "admin", projects: ["files"] };
+  for (const what of ["handshakes", "sign"]) {
+    const statuses = await Promise.all([
+      asked({ name: "a", scope: "operate" }, own.id, what),
+      asked({ name: "b", ...limited }, own.id, what),
+      asked({ name: "c", ...limited }, service_secret.id, what),
+      asked({ name: "d", scope: "admin" }, service_secret.id, what),
+    ]);
+    assertEquals(statuses, [403, 200, 403, 200], what);
+  }
+  const { body } = await service.api("GET", "audit/?operation=playHandshakes");
+  assertEquals(body.results.length, 2);
+});
