@@ -53,6 +53,8 @@ export class Capture implements AsyncDisposable {
   readonly #log: LogWriter;
   /** The streams whose end is missing, as the log says. */
   readonly #cut = new Set<Stream>();
+  /** The streams whose mark is empty: it is being reserved, or the disk has no room for it. */
+  readonly #unmarked = new Set<Stream>();
   /** The reasons for missing metadata that the log has. */
   readonly #loggedReasons = new Set<string>();
   #metadataUntil_ms = Infinity;
@@ -99,7 +101,8 @@ export class Capture implements AsyncDisposable {
   /** True when some output is missing, so that nothing is known of the time of the last output. */
   get isCut(): boolean {
     // Some programs tell of a limit at their end alone.
-    return this.#cut.size > 0 || STREAMS.some((stream) => this.#readers[stream].isFull);
+    return this.#cut.size > 0 || this.#unmarked.size > 0 ||
+      STREAMS.some((stream) => this.#readers[stream].isFull);
   }
 
   /**
@@ -133,6 +136,8 @@ export class Capture implements AsyncDisposable {
     for (const stream of STREAMS) {
       const { content, end } = this.#readers[stream].rest();
       if (content !== undefined) await this.#take(stream, content, end);
+      // Nobody reserves it any more: there was no room for what was printed either.
+      if (this.#unmarked.has(stream)) await this.#logCut(stream);
     }
   }
 
@@ -169,8 +174,14 @@ export class Capture implements AsyncDisposable {
 
   async #logIfCut(stream: Stream): Promise<void> {
     if (this.#cut.has(stream)) return;
-    const mark = statSync(this.#folder.control(`${stream}.cut`), { throwIfNoEntry: false });
-    if (mark === undefined || mark.size === RESERVED_BYTES) return;
+    const size = statSync(this.#folder.control(`${stream}.cut`), { throwIfNoEntry: false })?.size;
+    // A shell creates the file first, and writes into it then.
+    if (size === 0) this.#unmarked.add(stream);
+    else this.#unmarked.delete(stream);
+    if (size !== undefined && size > RESERVED_BYTES) await this.#logCut(stream);
+  }
+
+  async #logCut(stream: Stream): Promise<void> {
     this.#cut.add(stream);
     await this.logEvent(`Too much was printed to ${stream}: what comes from here on is left out`);
   }

@@ -204,6 +204,22 @@ Deno.test("log: a command that prints too much is neither blocked nor ended by t
   assert(size <= 20_000, `${size}`);
 });
 
+for (const hasRoom of [true, false]) {
+  Deno.test(`log: an empty mark of a cut stream, ${hasRoom ? "being written" : "for want of room"}`, async () => {
+    await using fixture = await EngineFixture.make();
+    const id = await fixture.submit(
+      `: >../control/stdout.cut; echo one; until [ -e $VH_OUTPUTS_DIR/go ]; do sleep 0.01; done` +
+        (hasRoom ? "; echo >../control/stdout.cut" : ""),
+    );
+    await until(async () => (await fixture.printed(id, "stdout")).length === 1);
+    assertEquals(await fixture.printed(id, "event"), []);
+    await Deno.writeTextFile(fixture.path(id, "outputs", "go"), "");
+    assertEquals((await fixture.ended(id)).status, "complete");
+    const events = ["Too much was printed to stdout: what comes from here on is left out"];
+    assertEquals(await fixture.printed(id, "event"), hasRoom ? [] : events);
+  });
+}
+
 Deno.test("log: what is kept is bounded also while no service runs", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, logBytesMax: 20_000 } });
   const id = await fixture.submit(
