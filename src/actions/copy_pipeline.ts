@@ -7,7 +7,7 @@
 import { z } from "zod";
 import { ActionError, type Problem } from "../platform/errors.ts";
 import { derivedId, ID_PATTERN } from "../platform/ids.ts";
-import { newPipeline, refusedNodes, setPayload } from "../pipelines/mod.ts";
+import { dryRun, newPipeline, refusedNodes, setParameters, setPayload } from "../pipelines/mod.ts";
 import type { Write } from "../store/commit/change.ts";
 import {
   createPipelineWrites,
@@ -16,13 +16,15 @@ import {
   type Pipeline,
   type PipelinePlan,
 } from "../store/records/pipelines.ts";
+import type { InputFile } from "../store/records/executions.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
-import { commonFields } from "./values.ts";
+import { givenMetadata, metadataField } from "./metadata.ts";
+import { commonFields, withAnyValues } from "./values.ts";
 
 const schema = z.strictObject({
   type: z.literal("copy_pipeline"),
@@ -30,6 +32,9 @@ const schema = z.strictObject({
   /** The id of a pipeline of the same project, which is kept as long as the trigger names it. */
   source_pipeline: z.string().regex(ID_PATTERN, { error: "Expected the id of a pipeline" }),
   payload_input_name: payloadTargetSchema.optional(),
+  /** Values in place of those of the source: of its parameters, and of its nodes' own as `<node>.<parameter>`. */
+  parameters: z.record(z.string().max(512), z.json()).optional(),
+  ...metadataField,
   /** The new pipeline's title; by default, the title of the source. */
   title: z.string().min(1).max(256).optional(),
 });
@@ -41,12 +46,13 @@ export const copyPipeline = {
   type: "copy_pipeline",
   schema,
   async check(settings: Settings, { project, store }: CheckContext): Promise<Problem[]> {
-    const { source_pipeline, payload_input_name: target } = settings;
+    const { source_pipeline, parameters = {} } = settings;
     try {
       const { plan } = await findSource(source_pipeline, project, store);
-      const detail = target && setPayload(plan, { target, file: ANY_PAYLOAD });
-      if (!detail) return [];
-      return [{ pointer: "/payload_input_name", detail: `Cannot be taken: ${detail}` }];
+      const given = { ...settings, parameters: withAnyValues(parameters), metadata: undefined };
+      return change(plan, given, ANY_PAYLOAD).map(({ pointer, detail }) => {
+        return { pointer, detail: `Cannot be taken: ${detail}` };
+      });
     } catch (error) {
       return problemOf("/source_pipeline", error);
     }
@@ -72,15 +78,31 @@ async function copy(
   context: ActionContext,
 ): Promise<{ name: string; writes: Write[] }> {
   const { run, project, store } = context;
-  const { source_pipeline, payload_input_name: target, title } = settings;
+  const { source_pipeline, title } = settings;
   const { source, plan } = await findSource(source_pipeline, project, store);
   const { commit, name } = source;
-  const problem = target && setPayload(plan, { target, file: payloadFile(run) });
-  if (problem) throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${problem}`);
-  const [refused] = refusedNodes(plan, project.engine);
-  if (refused) throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${refused}`);
+  const problems = change(plan, settings, payloadFile(run)).map(({ detail }) => detail);
+  const why = [...problems, ...refusedNodes(plan, project.engine)].join("; ");
+  if (why !== "") throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${why}`);
   const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });
   return { name, writes: createPipelineWrites({ ...pipeline, copy_of: source.id }, plan) };
+}
+
+/** The settings of a copy that replace those of its source. */
+type Changes = Pick<Settings, "payload_input_name" | "metadata"> & {
+  parameters?: Readonly<Record<string, unknown>> | undefined;
+};
+
+/** Makes the plan of the copy of its source's; returns what cannot be taken, with pointers into the settings. */
+function change(plan: PipelinePlan, settings: Changes, payload: InputFile): Problem[] {
+  const { payload_input_name: target, parameters } = settings;
+  const problems = setParameters(plan, parameters);
+  const detail = target && setPayload(plan, { target, file: payload });
+  if (detail) problems.push({ pointer: "/payload_input_name", detail });
+  const metadata = givenMetadata(settings);
+  if (metadata) plan.metadata = { ...plan.metadata, ...metadata };
+  if (parameters === undefined || problems.length > 0) return problems;
+  return dryRun(plan).map((detail) => ({ pointer: "/parameters", detail }));
 }
 
 async function findSource(
@@ -90,7 +112,9 @@ async function findSource(
 ): Promise<{ source: Pipeline; plan: PipelinePlan }> {
   const [source, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
   if (source !== undefined && plan !== undefined && source.project === project.name) {
-    return { source, plan };
+    // What a retry took over is launched again.
+    const { kept: _kept, ...original } = plan;
+    return { source, plan: original };
   }
   throw new ActionError(
     `Cannot copy pipeline ${id}: project "${project.name}" has none of this id`,

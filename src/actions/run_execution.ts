@@ -22,12 +22,14 @@ import {
   type Execution,
   executionWrites,
   getExecution,
+  initialMetadata,
   type InputFile,
 } from "../store/records/executions.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
+import { givenMetadata, metadataField } from "./metadata.ts";
 import { commonFields, withAnyValues } from "./values.ts";
 
 /**
@@ -63,6 +65,7 @@ const schema = z.strictObject({
     }),
     z.string().max(65_536),
   ).optional(),
+  ...metadataField,
   /** The URLs of files that replace the default files of inputs, by the input's name. */
   inputs: z.record(z.string().max(64), z.array(z.string().min(1).max(4_096)).max(1_000)).optional(),
   /** The execution's title; by default, the step's name. */
@@ -174,7 +177,7 @@ async function newExecution(
     ...activeTrace(),
     status: "queued",
     created_at: new Date(clock.now()).toISOString(),
-    metadata: {},
+    ...initialMetadata(givenMetadata(settings)),
     outputs: [],
   };
 }

@@ -13,6 +13,7 @@ import type { ActionContext, ActionKind, Made } from "./action.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
+import { givenMetadata, metadataField } from "./metadata.ts";
 import { commonFields, withAnyValues } from "./values.ts";
 
 const schema = z.strictObject({
@@ -23,8 +24,9 @@ const schema = z.strictObject({
   /** A branch, tag or hash of the repository. */
   commit: z.string().min(1).max(256).default("HEAD"),
   payload_input_name: payloadTargetSchema.optional(),
-  /** Values that replace the defaults of the pipeline's parameters. */
-  parameters: z.record(z.string().max(256), z.json()).default({}),
+  /** Values of the pipeline's parameters, and of its nodes' own as `<node>.<parameter>`. */
+  parameters: z.record(z.string().max(512), z.json()).default({}),
+  ...metadataField,
   /** The pipeline's title; by default, its name. */
   title: z.string().min(1).max(256).optional(),
 });
@@ -80,6 +82,7 @@ async function newPipelineWrites(
     at,
     engine: project.engine,
     parameters,
+    metadata: givenMetadata(settings),
     ...(target === undefined ? {} : { payload: { target, file: payloadFile(run) } }),
     resolve: (reference) => projects.resolve(project, reference, signal),
   });

@@ -11,7 +11,7 @@ import { ANY_VALUE } from "../projects/mod.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
 
 /** The settings whose texts hold values. */
-const VALUE_FIELDS = ["parameters", "environment"] as const;
+const VALUE_FIELDS = ["parameters", "environment", "metadata"] as const;
 
 /** The settings of actions of any kind. */
 export const commonFields = {

@@ -5,7 +5,6 @@
  * @module
  */
 import { ActionError, messageOf, type Problem } from "../platform/errors.ts";
-import { pointer } from "../platform/schema/pointer.ts";
 import {
   findPipeline,
   findStep,
@@ -21,6 +20,7 @@ import type { EngineSettings } from "../store/records/projects.ts";
 import { engineRefusals } from "../engines/mod.ts";
 import { dryRun } from "./dry_run.ts";
 import { checkCycles, checkEdges } from "./edges.ts";
+import { declareParameters, setParameters } from "./parameters.ts";
 
 /** The number of nodes of a pipeline: the states of all nodes must fit into one record. */
 const NODES_MAX = 100;
@@ -33,8 +33,10 @@ export interface PlanRequest {
   engine: EngineSettings;
   /** The commit from which it is read. */
   at: ResolvedCommit;
-  /** Values that replace the defaults of the pipeline's parameters. */
+  /** Values of the pipeline's parameters, and of its nodes' own as `<node>.<parameter>`. */
   parameters?: Readonly<Record<string, unknown>>;
+  /** The metadata that its executions have at their start. */
+  metadata?: Record<string, unknown> | undefined;
   /** The file that the payload becomes, and the input that takes it as `<node>.<input>`. */
   payload?: { target: string; file: InputFile };
   /** Resolves the commit of a node that names one. */
@@ -91,10 +93,12 @@ async function tryPlan(request: PlanRequest, problems: Problem[]): Promise<Pipel
     edges: pipeline.edges,
     reuse_executions: pipeline.reuseExecutions,
     parameters: {},
+    ...(request.metadata && { metadata: request.metadata }),
   };
   // A problem of a node would cause others of its edges.
   if (problems.length === 0) {
-    setParameters(plan, pipeline.parameters, request.parameters ?? {}, problems);
+    declareParameters(plan, pipeline.parameters);
+    problems.push(...setParameters(plan, request.parameters));
     refuse(...checkEdges(plan), ...checkCycles(plan));
     const detail = request.payload && setPayload(plan, request.payload);
     if (detail !== undefined) problems.push({ pointer: "/payload_input_name", detail });
@@ -175,27 +179,4 @@ function planNode(node: PipelineNode, { commit, config }: ResolvedCommit): Plann
     on_error: node.onError,
     edge_merge_mode: node.edgeMergeMode,
   };
-}
-
-function setParameters(
-  plan: PipelinePlan,
-  declared: ReturnType<typeof findPipeline>["parameters"],
-  given: Readonly<Record<string, unknown>>,
-  problems: Problem[],
-): void {
-  for (const name of Object.keys(given)) {
-    if (declared.has(name)) continue;
-    const detail = `it has no parameter "${name}"; its parameters are ${
-      quotedList(declared.keys())
-    }`;
-    problems.push({ pointer: pointer("parameters", name), detail });
-  }
-  const values: [string, unknown][] = [];
-  for (const { name, default: initial, targets } of declared.values()) {
-    const value = Object.hasOwn(given, name) ? given[name] : initial;
-    if (value === undefined) continue;
-    values.push([name, value]);
-    for (const { node, parameter } of targets) nodeOf(plan, node).parameters[parameter] = value;
-  }
-  plan.parameters = Object.fromEntries(values);
 }

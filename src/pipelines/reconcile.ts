@@ -13,6 +13,7 @@ import {
   executionWrites,
   getExecutions,
   hasEnded,
+  initialMetadata,
 } from "../store/records/executions.ts";
 import {
   type NodeState,
@@ -235,8 +236,7 @@ class Reconciliation {
     { launch, note }: { launch: Launch; note: string | undefined },
   ): Promise<void> {
     const { store, clock, engine, hasOutputs } = this.#tools;
-    // The pipeline ends then.
-    if (engine === undefined) return;
+    if (engine === undefined) return; // The pipeline ends then.
     const { id, run_id, trigger_id, project, title } = this.#pipeline;
     const what = { commit: planned.commit, step: stepOf(planned.step).name, ...launch };
     if (node.attempts === 0) {
@@ -260,7 +260,7 @@ class Reconciliation {
       ...(note !== undefined && { note }),
       status: "queued",
       created_at: new Date(clock.now()).toISOString(),
-      metadata: {},
+      ...initialMetadata(this.#plan.metadata),
       outputs: [],
     };
     node.status = "started";

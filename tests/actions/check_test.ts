@@ -66,7 +66,8 @@ const cases: [settings: Record<string, unknown>, told: [pointer: string, detail:
   [{ type: "run_pipeline", pipeline: "Words", parameters: { rate: 1 } }, [
     [
       "/parameters/rate",
-      'Cannot run pipeline "Words": it has no parameter "rate"; its parameters are "epochs"',
+      'Cannot run pipeline "Words": it has no parameter "rate"; its parameters are "epochs"; ' +
+      'those of its nodes are "n.epochs", "n.rate"',
     ],
   ]],
   [{ type: "run_pipeline", pipeline: "Words", payload_input_name: "n.lables" }, [

@@ -38,6 +38,8 @@ interface CaptureOptions {
   clock: Clock;
   /** The size limit of the log. */
   logBytesMax: number;
+  /** The metadata that the execution has at its start. */
+  metadata?: Readonly<Record<string, unknown>> | undefined;
   /** Called when the log has grown. */
   onLog(): void;
 }
@@ -78,7 +80,7 @@ export class Capture implements AsyncDisposable {
 
   /** Begins, or continues where the log of an earlier service ends. */
   static async open(folder: WorkFolder, options: CaptureOptions): Promise<Capture> {
-    let earlier = nothing();
+    let earlier = nothing(options);
     // The log comes first, so events that a crash prevented are written now, together with all others.
     let append = false;
     const onEvents = async (events: string) => {
@@ -89,7 +91,7 @@ export class Capture implements AsyncDisposable {
       if (!("line" in record && record.line.isRestart)) {
         return await takeRecord(record, earlier, onEvents);
       }
-      earlier = nothing();
+      earlier = nothing(options);
       append = false;
       await onEvents("");
     });
@@ -201,8 +203,8 @@ async function writeEvents(
     .catch(() => {});
 }
 
-function nothing(): Earlier {
-  return { metadata: new Metadata(), ends: { stdout: 0, stderr: 0 } };
+function nothing({ metadata }: Pick<CaptureOptions, "metadata">): Earlier {
+  return { metadata: new Metadata(metadata), ends: { stdout: 0, stderr: 0 } };
 }
 
 /** Takes in a record of the log of an earlier service. */

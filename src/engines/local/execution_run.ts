@@ -282,6 +282,7 @@ export class ExecutionRun {
     await using capture = await Capture.open(this.#folder, {
       clock,
       logBytesMax: settings.logBytesMax,
+      metadata: this.#execution.given_metadata,
       onLog: () => this.#context.onLog(this.#execution.id),
     });
     const { note } = this.#execution;
@@ -338,7 +339,7 @@ export class ExecutionRun {
     await this.clear();
     if (this.#ending === undefined) {
       this.#begin({ reruns });
-      execution.metadata = {};
+      execution.metadata = execution.given_metadata ?? {};
       if (!await save(execution)) return;
       const message = `${reason}: it is run again from the start (${reruns} of ${RERUNS_MAX})`;
       const line: StoredLine = { ...this.#event(message), isRestart: true };

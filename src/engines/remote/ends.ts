@@ -129,7 +129,7 @@ export async function lose(
   const writes = logWrites(job, [encodeLine({ time, stream: "event", message, isRestart: true })]);
   renew(job, reruns);
   execution.started_at = time;
-  execution.metadata = {};
+  execution.metadata = execution.given_metadata ?? {};
   delete execution.machine;
   parts.metadata.forget(job.id);
   context.unhear(job.id);

@@ -37,11 +37,11 @@ export class JobMetadata {
   async of(job: Job, execution: Execution): Promise<KnownMetadata> {
     const known = this.#known.get(job.id);
     if (known?.attempt === job.attempt && known.stdout === job.stored.stdout) return known;
-    let metadata = new Metadata();
+    let metadata = new Metadata(execution.given_metadata);
     const logged = new Set<string>();
     for await (const record of recordsOf(this.#context.store, job.id)) {
       if ("line" in record) {
-        if (record.line.isRestart) metadata = new Metadata();
+        if (record.line.isRestart) metadata = new Metadata(execution.given_metadata);
         logged.add(record.line.message);
       } else if ("head" in record && record.head.stream === "stdout") {
         await take(metadata, record.content, record.head.time);

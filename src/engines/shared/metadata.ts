@@ -37,6 +37,15 @@ export class Metadata {
   changes = 0;
   #lines = 0;
 
+  /** @param given the metadata that the execution has at its start */
+  constructor(given: Readonly<Record<string, unknown>> = {}) {
+    for (const [key, value] of Object.entries(given)) {
+      if (isWithin(value, DEPTH_MAX)) this.#set(key, value);
+      else this.leftOut.add(TOO_DEEP);
+    }
+    this.changes = 0;
+  }
+
   /**
    * Takes in a line.
    *

@@ -164,8 +164,15 @@ export type ShownExecution = ReturnType<typeof show>;
 
 /** Leaves out what concerns the service alone, and the credentials in the URLs of inputs. */
 function show(
-  { engine_state: _state, traceparent: _trace, note: _note, outputs, inputs, ...execution }:
-    Execution,
+  {
+    engine_state: _state,
+    traceparent: _trace,
+    note: _note,
+    given_metadata: _given,
+    outputs,
+    inputs,
+    ...execution
+  }: Execution,
 ) {
   const shown = Object.entries(inputs).map(([name, files]): [string, InputFile[]] => [
     name,

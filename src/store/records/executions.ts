@@ -133,6 +133,8 @@ export interface Execution {
   reason?: string;
   /** The latest value of each metadata key. */
   metadata: Record<string, unknown>;
+  /** The metadata that its action gave it: what it has at its start, and when it is run again. */
+  given_metadata?: Record<string, unknown>;
   outputs: OutputFile[];
   /** The trace context of its launch. */
   traceparent?: string;
@@ -148,6 +150,13 @@ export const NEW_EXECUTION_BYTES_MAX = RECORD_BYTES_MAX - ENGINE_BYTES;
 const READ_AT_ONCE = 10;
 /** Executions of one millisecond that are searched. No more ids are made in one. */
 const SAME_TIME_MAX = 4_096;
+
+/** Returns the metadata of an execution that has not started. */
+export function initialMetadata(
+  given: Record<string, unknown> | undefined,
+): Pick<Execution, "metadata" | "given_metadata"> {
+  return given === undefined ? { metadata: {} } : { metadata: given, given_metadata: given };
+}
 
 /** The write that stores an execution, without its place in the list of open ones. */
 export function executionWrite(execution: Execution): Write {

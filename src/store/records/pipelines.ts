@@ -110,6 +110,16 @@ export interface PipelinePlan {
   kept?: { node: string; execution_id: string }[];
   /** The values of the pipeline's parameters. */
   parameters: Record<string, unknown>;
+  /** The parameters of nodes that each of them sets; earlier versions did not store them. */
+  targets?: Record<string, PlannedTarget[]>;
+  /** The metadata that the executions have at their start. */
+  metadata?: Record<string, unknown>;
+}
+
+/** A parameter of a node that a parameter of its pipeline sets. */
+interface PlannedTarget {
+  node: string;
+  parameter: string;
 }
 
 /** A node of a plan. */
