@@ -9,6 +9,7 @@ import type { Problem } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Check, HeadCheck, Refusal, RunSerially } from "./check.ts";
 import type { CredentialField, Field } from "./field.ts";
+import type { KeyWork } from "./delivery_key.ts";
 import type { FilterWork } from "./filter/job.ts";
 import type { ValuesWork } from "./values/evaluate.ts";
 import type { Quota } from "../runs/rate_window.ts";
@@ -30,8 +31,8 @@ export interface ConditionEnvironment {
   env(name: string): string | undefined;
   /** Aborted when the service stops: ends what a condition does in the background. */
   signal: AbortSignal;
-  /** Evaluates payload filters, and the values of responses, in the Worker. */
-  heavyWork: FilterWork & ValuesWork;
+  /** Evaluates payload filters, keys of deliveries, and the values of responses, in the Worker. */
+  heavyWork: FilterWork & KeyWork & ValuesWork;
 }
 
 /** The facts that the conditions of one trigger tell each other. */
@@ -52,6 +53,8 @@ export interface TriggerFacts {
 export interface WarningFacts extends TriggerFacts {
   /** The trigger answers a request that a filter refuses with success. */
   ignoresFiltered: boolean;
+  /** The variables that the expression reads whose value is the delivery's id. */
+  keyVariables: ReadonlySet<string>;
 }
 
 /** The surroundings of a prepared condition. */
@@ -104,6 +107,8 @@ interface KindBase<Settings extends ConditionSettings> {
   time?(settings: Settings): Field;
   /** Returns the field that stays the same when the sender repeats a delivery, where its preset knows it. */
   deliveryId?(settings: Settings): Field | undefined;
+  /** Returns the expression whose value is the delivery's id. */
+  deliveryKey?(settings: Settings): string | undefined;
   /** Makes the reader of the secret that signed a request, with which a handshake's answer is signed. */
   handshakeKey?(
     settings: Settings,
@@ -135,7 +140,7 @@ export interface CheckedKind<Settings extends ConditionSettings = ConditionSetti
 export interface QuotaKind<Settings extends ConditionSettings = ConditionSettings>
   extends KindBase<Settings> {
   stage: "quota";
-  quota(settings: Settings, facts: TriggerFacts): QuotaRule;
+  quota(settings: Settings, context: ConditionContext): QuotaRule | Promise<QuotaRule>;
 }
 
 /** A rule that acceptance holds a launch to: it has one field or both. */
@@ -143,7 +148,7 @@ export interface QuotaRule {
   /** Limits the accepted launches in any span of time. */
   limit?: Quota;
   /** Reads the id of the delivery, of which a repeat starts nothing. */
-  readDelivery?(request: LaunchRequest): Delivery | Refusal;
+  readDelivery?(request: LaunchRequest): Delivery | Refusal | Promise<Delivery | Refusal>;
 }
 
 /** A kind of condition. */

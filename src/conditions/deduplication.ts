@@ -10,12 +10,25 @@ import { headerText } from "../platform/network/header_text.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Refusal } from "./check.ts";
-import type { QuotaKind, QuotaRule, TriggerFacts } from "./condition.ts";
+import type {
+  ConditionContext,
+  QuotaKind,
+  QuotaRule,
+  TriggerFacts,
+  WarningFacts,
+} from "./condition.ts";
 import { describeField, type Field, readField } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 import { checkField, fieldInSchema, fieldNameSchema, settingsObject } from "./settings.ts";
-import { isOwnTimeSigned, isTimeSigned, signsBody, signsId } from "./signing/coverage.ts";
+import {
+  isOwnTimeSigned,
+  isTimeSigned,
+  signsBody,
+  signsId,
+  signsQuery,
+} from "./signing/coverage.ts";
 import { type SigningContext, type SigningStep, STEP_ORDER } from "./signing/draft.ts";
+import type { Scheme } from "./signing/scheme.ts";
 
 /** Providers without ids: the SHA-256 of the body stands for one. */
 const BODY_HASH = "body_hash";
@@ -32,12 +45,17 @@ const schema = settingsObject({
     "The part of the request with the delivery's id; presets know theirs. body_hash: equal bodies are one delivery",
   ),
   name: fieldNameSchema.optional(),
+  key: z.string().min(1).max(4096).optional().describe(
+    "An expression of CEL over the request, such as body.event.id: requests with equal values are one delivery",
+  ),
   window: z.int().min(1).max(31_536_000).default(86_400).describe(
     "The time for which a repeat is recognised, in seconds",
   ),
 }).superRefine((settings, context) => {
-  const { in: place, name } = settings;
-  if (place === BODY_HASH) {
+  const { in: place, name, key } = settings;
+  if (key !== undefined && (place !== undefined || name !== undefined)) {
+    refuseField(context, ["key"], "Expected in and name, or key: found both");
+  } else if (place === BODY_HASH) {
     if (name !== undefined) refuseField(context, ["name"], "Expected none with in: body_hash");
   } else if (place !== undefined && name !== undefined) checkField({ in: place, name }, context);
   else if (place !== name) {
@@ -58,33 +76,47 @@ export const deduplication = {
   schema,
   isUnique: true,
   review(settings: DeduplicationSettings, facts: TriggerFacts): Problem[] {
-    if (settings.in === BODY_HASH || deliveryField(settings, facts)) return [];
+    if (isComputed(settings) || deliveryField(settings, facts)) return [];
     return [{ pointer: "/in", detail: `Expected in and name: ${NOWHERE}` }];
   },
+  deliveryKey: ({ key }) => key,
   warnings,
   quota,
   sign,
 } satisfies QuotaKind<DeduplicationSettings>;
 
+/** Tells whether the id is no field of the request, but made of it. */
+function isComputed({ in: place, key }: DeduplicationSettings): boolean {
+  return place === BODY_HASH || key !== undefined;
+}
+
 /** Returns the field of the settings, or else that of a preset of the trigger. */
 function deliveryField(
-  { in: place, name }: DeduplicationSettings,
+  settings: DeduplicationSettings,
   { deliveryId }: Pick<TriggerFacts, "deliveryId">,
 ): Field | undefined {
-  if (place === BODY_HASH) return undefined;
+  const { in: place, name } = settings;
+  if (place === BODY_HASH || isComputed(settings)) return undefined;
   return place !== undefined && name !== undefined ? { in: place, name } : deliveryId;
 }
 
-function quota(settings: DeduplicationSettings, facts: TriggerFacts): QuotaRule {
+async function quota(
+  settings: DeduplicationSettings,
+  context: ConditionContext,
+): Promise<QuotaRule> {
+  const { key, window: window_s } = settings;
+  if (key !== undefined) {
+    const { prepareKey } = await import("./delivery_key.ts");
+    return { readDelivery: prepareKey({ source: key, window_s }, context) };
+  }
   if (settings.in === BODY_HASH) {
-    const { window: window_s } = settings;
     return { readDelivery: ({ body }) => ({ id: hash("sha256", body), window_s }) };
   }
-  const field = deliveryField(settings, facts);
+  const field = deliveryField(settings, context);
   return {
     readDelivery: field === undefined
       ? () => UNUSABLE
-      : (request) => readDelivery(request, field, settings.window),
+      : (request) => readDelivery(request, field, window_s),
   };
 }
 
@@ -107,9 +139,9 @@ function readDelivery(request: LaunchRequest, field: Field, window_s: number): D
 }
 
 /** Without a signed time, only a signed id tells a request that is sent again. */
-function warnings(settings: DeduplicationSettings, facts: TriggerFacts): Problem[] {
+function warnings(settings: DeduplicationSettings, facts: WarningFacts): Problem[] {
   const field = deliveryField(settings, facts);
-  if (field === undefined && settings.in !== BODY_HASH) {
+  if (field === undefined && !isComputed(settings)) {
     return [{ pointer: "", detail: `Refuses every request: ${UNUSABLE.reason}` }];
   }
   const { schemes, times } = facts;
@@ -117,12 +149,29 @@ function warnings(settings: DeduplicationSettings, facts: TriggerFacts): Problem
   const hasSignedTime = schemes.some((scheme) => isOwnTimeSigned(scheme, schemes)) ||
     times.some((time) => isTimeSigned(time, schemes));
   const isSigned = schemes.some((scheme) =>
-    field === undefined ? signsBody(scheme) : signsId(scheme, field)
+    field === undefined ? signsAll(scheme, settings, facts) : signsId(scheme, field)
   );
   if (hasSignedTime || isSigned) return [];
   const detail =
     "No signature covers the delivery's id: anyone who has seen a request can send it again with another one";
   return [{ pointer: "", detail }];
+}
+
+/** Tells whether a scheme covers all that an id is made of. */
+function signsAll(
+  scheme: Scheme,
+  { key }: DeduplicationSettings,
+  { keyVariables }: WarningFacts,
+): boolean {
+  const isSigned: Readonly<Record<string, boolean>> = {
+    body: signsBody(scheme),
+    raw: signsBody(scheme),
+    query: signsQuery(scheme),
+    jwt: true,
+  };
+  return key === undefined
+    ? signsBody(scheme)
+    : [...keyVariables].every((name) => isSigned[name] === true);
 }
 
 function sign(settings: DeduplicationSettings, context: SigningContext): SigningStep[] {

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { prefixed, type Problem } from "../platform/errors.ts";
 import { schemasOf } from "../platform/schema/schema.ts";
 import type { ConditionKind, ConditionSettings, SecretForm } from "./condition.ts";
+import { compileKey, keyMistakes } from "./delivery_key.ts";
 import { factsOf, type KnownCondition } from "./facts.ts";
 import { CONDITION_TYPES, KINDS } from "./kinds.ts";
 import type { Preset } from "./signing/preset.ts";
@@ -45,7 +46,8 @@ export function reviewConditions(conditions: readonly ConditionSettings[]): Prob
     const problems = isRepeated
       ? [{ pointer: "/type", detail }]
       : kind.review?.(settings, facts) ?? [];
-    return prefixed(`/${index}`, problems);
+    const key = kind.deliveryKey?.(settings);
+    return prefixed(`/${index}`, [...problems, ...key === undefined ? [] : keyMistakes(key)]);
   });
 }
 
@@ -61,7 +63,12 @@ export function conditionWarnings(
   ignoresFiltered = false,
 ): Problem[] {
   const known = conditions.map(withKind);
-  const facts = { ...factsOf(known), ignoresFiltered };
+  const keys = known.flatMap(({ settings, kind }) => kind.deliveryKey?.(settings) ?? []);
+  const facts = {
+    ...factsOf(known),
+    ignoresFiltered,
+    keyVariables: new Set(keys.flatMap((key) => [...compileKey(key).variables])),
+  };
   return known.flatMap(({ settings, kind }, index) =>
     prefixed(`/${index}`, kind.warnings?.(settings, facts) ?? [])
   );

@@ -74,7 +74,7 @@ export async function prepareConditions(
     .sort((a, b) => CONDITION_TYPES.indexOf(a.type) - CONDITION_TYPES.indexOf(b.type));
   for (const { settings, kind, type, index } of inOrder) {
     if (kind.stage === "quota") {
-      quotas.push({ index, type, ...kind.quota(settings, facts) });
+      quotas.push({ index, type, ...await kind.quota(settings, context) });
       continue;
     }
     const beforeBody = kind.beforeBody?.(settings, context);

@@ -12,6 +12,7 @@ export const heavyJobs = {
   config_file: async () => (await import("../projects/format/config_job.ts")).readConfigJob,
   body_part: async () => (await import("../conditions/body_part.ts")).bodyPartJob,
   values: async () => (await import("../conditions/values/evaluate.ts")).valuesJob,
+  delivery_key: async () => (await import("../conditions/delivery_key.ts")).deliveryKeyJob,
   filter: async () => (await import("../conditions/filter/job.ts")).filterJob,
 } satisfies JobKinds;
 

@@ -300,13 +300,19 @@ function ofStage(checks: readonly PreparedCondition[], stage: Stage): BodyCheck[
 function deliveryChecks(quotas: readonly PreparedQuota[]): BodyCheck[] {
   return quotas.flatMap(({ type, index, readDelivery }) => {
     if (readDelivery === undefined) return [];
+    const place = { condition: type, index };
     const look = (request: LaunchRequest) =>
-      whenPartsRead((): Finding => {
-        const delivery = readDelivery(request);
-        return "reason" in delivery ? delivery : { delivery };
+      whenPartsRead((): Finding | Promise<Finding> => {
+        const read = readDelivery(request);
+        if (!(read instanceof Promise)) return findingOf(read);
+        return read.then(findingOf, (error) => uncheckable(error, place));
       });
-    return [{ condition: type, index, look }];
+    return [{ ...place, look }];
   });
+}
+
+function findingOf(delivery: Delivery | Refusal): Finding {
+  return "reason" in delivery ? delivery : { delivery };
 }
 
 function checkHead(

@@ -20,6 +20,8 @@ import { type CredentialField, readCredentials } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 
 const SHOWN_CHARACTERS_MAX = 200;
+/** Stands for a text that tells a credential. */
+export const NOT_SHOWN = "not shown";
 const OPERANDS_SHOWN_MAX = 4;
 const CREDENTIAL_PART_CHARACTERS_MIN = 6;
 /** CEL has no arithmetic of an int and a double. */
@@ -85,7 +87,8 @@ function operandsOf(clause: Clause, { bindings }: Evaluation, censor: Censor): s
 /** Writes a text for the log: cut off where it is long, hidden where it tells a credential. */
 type Censor = (text: string) => string;
 
-function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): Censor {
+/** Makes the censor of a request's credentials: those of fields, and what is named like one. */
+export function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): Censor {
   const credentials = [
     ...fields.flatMap((field) => readCredentials(request, field)),
     ...suspectsIn(request),
@@ -98,7 +101,7 @@ function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): C
       return searched.includes(start) || searched.includes(JSON.stringify(start).slice(1, -1)) ||
         (shown.length >= CREDENTIAL_PART_CHARACTERS_MIN && credential.includes(shown));
     });
-    return isSecret ? "not shown" : truncate(text, SHOWN_CHARACTERS_MAX);
+    return isSecret ? NOT_SHOWN : truncate(text, SHOWN_CHARACTERS_MAX);
   };
 }
 

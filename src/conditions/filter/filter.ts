@@ -100,8 +100,11 @@ function faultOf(clause: Clause, value: CelResult): Omit<Judgement, "refusal"> {
   return { isError: true, ...(position && { position }) };
 }
 
-/** Tells whether a filter over a request is sure to take a few milliseconds at most. */
-export function isShort({ variables, cost }: Expression, request: LaunchRequest): boolean {
+/** Tells whether an expression over a request is sure to take a few milliseconds at most. */
+export function isShort(
+  { variables, cost }: Pick<Expression, "variables" | "cost">,
+  request: LaunchRequest,
+): boolean {
   const readsBody = variables.has("body") || variables.has("raw");
   if (readsBody && request.body.length > SHORT_BYTES_MAX) return false;
   const body = variables.has("body") ? request.bodySize() : undefined;

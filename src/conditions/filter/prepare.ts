@@ -81,8 +81,8 @@ function judgeInWorker(
   );
 }
 
-/** Returns why the filter has failed; throws what is not its fault. */
-function failureOf(error: unknown): string {
+/** Returns why an evaluation in the Worker has failed; throws what is not its own fault. */
+export function failureOf(error: unknown): string {
   if (error instanceof JobTimeoutError) return `it took longer than ${error.timeout_ms} ms`;
   if (error instanceof WorkerLostError) {
     return "it ended the Worker, as an evaluation that needs too much memory does";

@@ -33,9 +33,12 @@ export interface ValueExpression {
  *
  * @throws {ExpressionError} when it is too large, cannot be parsed, or names an unknown variable or function
  */
-export function compileValue(source: string): ValueExpression {
+export function compileValue(
+  source: string,
+  variables: Readonly<Record<string, VariableType>> = valueVariables,
+): ValueExpression {
   const parsed = parseExpression(source);
-  const { problem, used } = checkNames(parsed, valueVariables, environment.funcs);
+  const { problem, used } = checkNames(parsed, variables, environment.funcs);
   if (problem) {
     throw new ExpressionError(problem.detail, positionOf(problem.expr.id, parsed, source));
   }
@@ -78,7 +81,7 @@ export function templateMistakes(value: unknown, path: PropertyKey[] = []): Temp
     return Object.entries(value).flatMap(([key, inner]) => templateMistakes(inner, [...path, key]));
   }
   if (typeof value !== "string") return [];
-  const message = mistakeOf(() => sourcesIn(value).forEach(compileValue));
+  const message = mistakeOf(() => sourcesIn(value).forEach((source) => compileValue(source)));
   return message === undefined ? [] : [{ path, message: `${message}. {{ is a brace` }];
 }
 
@@ -87,7 +90,8 @@ export function conditionMistake(source: string): string | undefined {
   return mistakeOf(() => compileCondition(source));
 }
 
-function mistakeOf(compileAll: () => void): string | undefined {
+/** Returns the mistake of what compiles an expression, with its place. */
+export function mistakeOf(compileAll: () => void): string | undefined {
   try {
     compileAll();
     return undefined;

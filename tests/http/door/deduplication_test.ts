@@ -1,5 +1,5 @@
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { endOfRun, startService } from "../../data.ts";
+import { endOfRun, HMAC_CONDITION, startService } from "../../data.ts";
 
 const DEDUPLICATION = { type: "deduplication", in: "header", name: "X-Delivery", window: 3600 };
 
@@ -152,4 +152,136 @@ Deno.test("without ids, equal bodies are one delivery", async () => {
     conditions: [{ ...body_hash, name: "X-Id" }],
   });
   assertEquals([named.status, named.body.errors[0].pointer], [422, "/conditions/0/name"]);
+});
+
+const int64 = "9223372036854775807";
+/** Keys, and bodies: those in one group are one delivery. A group of none is refused. */
+const keys: [name: string, key: string, groups: string[][], refused?: [body: string, RegExp][]][] =
+  [
+    ["a text", "body.event.id", [['{"event":{"id":"a"}}', '{"event":{"id":"a"},"try":2}'], [
+      '{"event":{"id":"b"}}',
+    ]], [
+      ["{}", /has no value: .*event/],
+      ['{"event":{"id":""}}', /is no id, .*found 0 characters/],
+      ['{"event":{"id":null}}', /found null/],
+      ['{"event":{"id":{"a":1}}}', /found a map/],
+      [`{"event":{"id":"${"x".repeat(1_025)}"}}`, /found 1025 characters/],
+      ["not JSON", /has no value/],
+    ]],
+    ["exact integers", "body.id", [
+      ['{"id":9007199254740992}'],
+      ['{"id":9007199254740993}', '{"id":9007199254740993,"again":true}'],
+      [`{"id":${int64}}`, `{"id": ${int64} }`],
+    ], [
+      ['{"id":9223372036854775808}', /beyond 64 bits/],
+      ['{"id":1e300}', /a number too large/],
+    ]],
+    ["several values", "[body.repo, string(body.number)]", [
+      ['{"repo":"a","number":1}', '{"number":1,"repo":"a"}'],
+      ['{"repo":"a","number":11}'],
+      ['{"repo":"a1","number":1}'],
+    ]],
+    ["a default", "body.?id.orValue('none')", [['{"a":1}', "{}", '{"id":"none"}'], ['{"id":"1"}']]],
+    ["a long body", "body.id", [
+      [`{"id":1,"fill":"${"x".repeat(300_000)}"}`, `{"fill":"${"y".repeat(300_000)}","id":1}`],
+      [`{"id":2,"fill":"${"x".repeat(300_000)}"}`],
+    ], [[`{"fill":"${"x".repeat(300_000)}"}`, /has no value: .*id/]]],
+    ["costly work", "body.list.map(a, body.list.map(b, a + b)).size()", [
+      ['{"list":["1","2"]}', '{"list":["3","4"]}'],
+      ['{"list":["1"]}'],
+    ]],
+  ];
+
+Deno.test("the key of a delivery is the value of an expression", async (t) => {
+  await using service = await startService();
+  for (const [name, key, groups, refused = []] of keys) {
+    await t.step(name, async () => {
+      const trigger = await service.trigger({
+        response: { type: "text", text: "{run_id}" },
+        conditions: [{ type: "deduplication", key }],
+      });
+      const runs = new Set<string>();
+      for (const group of groups) {
+        const answers = await Promise.all(group.map((body) => send(trigger.url, "x", body)));
+        assertEquals(new Set(answers.map(({ text }) => text)).size, 1, group[0]);
+        assertEquals(answers[0]?.status, 200, answers[0]?.text);
+        runs.add(answers[0]?.text ?? "");
+      }
+      assertEquals(runs.size, groups.length);
+      for (const [body, reason] of refused) {
+        assertEquals((await send(trigger.url, "x", body)).status, 400, body.slice(0, 100));
+        const { body: log } = await service.api("GET", `triggers/${trigger.id}/log/`);
+        const [{ condition, reason: why, expected, found }] = log.results;
+        assertEquals(condition, "deduplication");
+        assertMatch(`${why}, expected ${expected}, found ${found}`, reason);
+      }
+    });
+  }
+});
+
+Deno.test("a key reads headers and the query, and is shown where it is no credential", async () => {
+  await using service = await startService();
+  const shown = async (key: string) => {
+    const trigger = await service.trigger({
+      conditions: [
+        { type: "static_token", in: "header", name: "X-Secret", secrets: ["a-token-of-the-tests"] },
+        { type: "deduplication", key },
+      ],
+    });
+    const headers = { "x-secret": "a-token-of-the-tests", "x-event": "7" };
+    const answer = await fetch(`${trigger.url}?part=b`, { method: "POST", headers, body: "{}" });
+    assertEquals(answer.status, 200, await answer.text());
+    const { body } = await service.api("GET", `deliveries/?trigger=${trigger.id}`);
+    return body.results[0].delivery_id;
+  };
+  assertEquals(await shown("headers['x-event'] + '/' + query.part"), "7/b");
+  assertMatch(await shown("headers['x-secret'] + headers['x-event']"), /^[0-9a-f]{64}$/);
+});
+
+Deno.test("a key that tells no delivery from another is refused when it is saved", async () => {
+  await using service = await startService();
+  const problems = async (settings: Record<string, unknown>) => {
+    const { status, body } = await service.api("POST", "triggers/", {
+      name: "t",
+      project: "files",
+      actions: [{ type: "fetch_repository" }],
+      conditions: [{ type: "deduplication", ...settings }],
+    });
+    assertEquals(status, 422, JSON.stringify(body));
+    return body.errors[0];
+  };
+  const table: [settings: Record<string, unknown>, pointer: string, RegExp][] = [
+    [{ key: "bod.id" }, "key", /Unknown variable 'bod'/],
+    [{ key: "'a' + 'b'" }, "key", /Reads nothing of the request/],
+    [{ key: "string(now)" }, "key", /Unknown variable 'now'/],
+    [{ key: "{body.id}" }, "key", /no braces/],
+    [{ key: "body.id", in: "body_hash" }, "key", /in and name, or key: found both/],
+    [{ key: "body.id", in: "body", name: "id" }, "key", /found both/],
+    [{ key: "" }, "key", /./],
+  ];
+  for (const [settings, pointer, detail] of table) {
+    const problem = await problems(settings);
+    assertEquals(problem.pointer, `/conditions/0/${pointer}`);
+    assertMatch(problem.detail, detail);
+  }
+});
+
+Deno.test("a key over what no signature covers is told when it is saved", async () => {
+  await using service = await startService();
+  const warnings = async (key: string) => {
+    const { id } = await service.trigger({
+      conditions: [HMAC_CONDITION, { type: "deduplication", key }],
+    });
+    const { body } = await service.api("GET", `triggers/${id}/`);
+    return body.warnings.map(({ detail }: { detail: string }) => detail)
+      .filter((detail: string) => /No signature covers the delivery's id/.test(detail)).length;
+  };
+  assertEquals(
+    await Promise.all(["body.id", "headers['x-id']", "body.id + query.a"].map(warnings)),
+    [
+      0,
+      1,
+      1,
+    ],
+  );
 });

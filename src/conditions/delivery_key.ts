@@ -1,0 +1,189 @@
+/**
+ * The key of a delivery: an expression over the request whose value is the delivery's id.
+ *
+ * @module
+ */
+import { hash } from "node:crypto";
+import { messageOf, type Problem } from "../platform/errors.ts";
+import { evictOldest } from "../platform/evict_oldest.ts";
+import type { HeavyWork } from "../platform/heavy_work/heavy_work.ts";
+import type { JobInput } from "../platform/heavy_work/job.ts";
+import type { Delivery } from "../runs/delivery_ids.ts";
+import { ExpressionError } from "./cel/expression.ts";
+import { beginEvaluation } from "./cel/functions.ts";
+import { censorOf, NOT_SHOWN } from "./cel/reason.ts";
+import { bind, filterVariables } from "./cel/variables.ts";
+import type { Refusal } from "./check.ts";
+import type { ConditionContext } from "./condition.ts";
+import type { CredentialField } from "./field.ts";
+import { isShort } from "./filter/filter.ts";
+import { failureOf } from "./filter/prepare.ts";
+import { claimsOf, keepClaims } from "./jwt/claims.ts";
+import { type LaunchRequest, launchRequest } from "./request.ts";
+import { compileValue, mistakeOf, type ValueExpression } from "./values/compile.ts";
+import { toJson } from "./values/json.ts";
+
+const KEY_MS_MAX = 2_000;
+const KEY_CHARACTERS_MAX = 1_024;
+const PARTS_MAX = 32;
+const KEPT_MAX = 100;
+const EXPECTED =
+  `a text, a number, true, false, or a list of at most ${PARTS_MAX} of them, of 1 to ${KEY_CHARACTERS_MAX} characters`;
+
+/** Each request has a time of its own, so a key with it tells no repeat. */
+const { now: _now, ...keyVariables } = filterVariables;
+
+/** A key, and the time for which a repeat is recognised. */
+interface KeySettings {
+  source: string;
+  window_s: number;
+}
+
+interface KeyInput extends JobInput {
+  key: KeySettings;
+  credentials: readonly CredentialField[];
+  headers: [name: string, value: string][];
+  query: string;
+  remoteIp: string;
+  receivedAt_ms: number;
+  /** Of its token. */
+  claims: unknown;
+}
+
+/** Heavy work that evaluates keys of deliveries. */
+export type KeyWork = Pick<
+  HeavyWork<{ delivery_key: () => Promise<typeof deliveryKeyJob> }>,
+  "run"
+>;
+
+/** The keys that were evaluated last. */
+const kept = new Map<string, ValueExpression>();
+
+/**
+ * Compiles the key of a delivery.
+ *
+ * @throws {ExpressionError} when it cannot be evaluated
+ */
+export function compileKey(source: string): ValueExpression {
+  return compileValue(source, keyVariables);
+}
+
+/** Finds the mistakes of a key; pointers are relative to its condition. */
+export function keyMistakes(source: string): Problem[] {
+  const mistake = mistakeOf(() => {
+    const { variables } = compileKey(source);
+    if (variables.size === 0) throw new ExpressionError("Reads nothing of the request");
+  });
+  if (mistake === undefined) return [];
+  const hint = /^\s*\{/.test(source) ? ". A key has no braces around it" : "";
+  return [{ pointer: "/key", detail: mistake + hint }];
+}
+
+/** Prepares a key for requests. One that cannot be used refuses every request. */
+export function prepareKey(
+  key: KeySettings,
+  context: Pick<ConditionContext, "credentials" | "heavyWork" | "triggerId">,
+): (request: LaunchRequest) => Delivery | Refusal | Promise<Delivery | Refusal> {
+  let expression: ValueExpression;
+  try {
+    expression = compileKey(key.source);
+  } catch (error) {
+    const refusal = { reason: `Deduplication cannot be used: ${messageOf(error)}` };
+    return () => refusal;
+  }
+  const { credentials } = context;
+  return (request) =>
+    isShort(expression, request)
+      ? evaluate(expression, request, { key, credentials })
+      : evaluateInWorker(key, request, context);
+}
+
+async function evaluateInWorker(
+  key: KeySettings,
+  request: LaunchRequest,
+  { heavyWork, triggerId, credentials }: Parameters<typeof prepareKey>[1],
+): Promise<Delivery | Refusal> {
+  const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
+  const input = {
+    key,
+    credentials,
+    bytes,
+    headers: [...headers],
+    query: query.toString(),
+    remoteIp,
+    receivedAt_ms,
+    claims: claimsOf(request),
+  };
+  const options = { key: triggerId, timeout_ms: KEY_MS_MAX, ...(signal && { signal }) };
+  try {
+    return await heavyWork.run("delivery_key", input, options);
+  } catch (error) {
+    return { reason: `The delivery's key has no value: ${failureOf(error)}` };
+  }
+}
+
+/** Evaluates a key over a request, in the Worker. */
+export function deliveryKeyJob(
+  { key, credentials, bytes, headers, query, claims, ...facts }: KeyInput,
+): Delivery | Refusal {
+  const expression = kept.get(key.source) ?? compileKey(key.source);
+  kept.delete(key.source);
+  kept.set(key.source, expression);
+  evictOldest(kept, KEPT_MAX);
+  const request = launchRequest({
+    ...facts,
+    // No key reads these.
+    method: "POST",
+    url: "",
+    headers: new Headers(headers),
+    query: new URLSearchParams(query),
+    body: bytes,
+  });
+  keepClaims(request, claims);
+  return evaluate(expression, request, { key, credentials });
+}
+
+function evaluate(
+  { variables, evaluate }: ValueExpression,
+  request: LaunchRequest,
+  { key: { source, window_s }, credentials }: Pick<KeyInput, "key" | "credentials">,
+): Delivery | Refusal {
+  const body = variables.has("body") ? request.parsedBody() : undefined;
+  if (body?.kind === "other" && body.refused !== undefined) {
+    return { reason: `The delivery's key cannot read the body: ${body.refused}` };
+  }
+  beginEvaluation();
+  const value = toJson(evaluate(bind(variables, request)));
+  const censor = censorOf(request, credentials);
+  if ("problem" in value) {
+    return {
+      reason: `The delivery's key has no value: ${censor(value.problem)}`,
+      expected: source,
+    };
+  }
+  const text = textOf(value.json);
+  if (text === undefined || text.length === 0 || text.length > KEY_CHARACTERS_MAX) {
+    const found = text === undefined ? describe(value.json) : `${text.length} characters`;
+    return { reason: "The delivery's key is no id", expected: EXPECTED, found };
+  }
+  // Ids are shown; a credential is not.
+  return { id: censor(text) === NOT_SHOWN ? hash("sha256", text) : text, window_s };
+}
+
+/** Returns the text of a key's value; undefined where it tells no delivery from another. */
+function textOf(json: unknown): string | undefined {
+  if (!Array.isArray(json)) return isPart(json) ? String(json) : undefined;
+  const isKey = json.length > 0 && json.length <= PARTS_MAX && json.every(isPart);
+  return isKey ? JSON.stringify(json) : undefined;
+}
+
+function isPart(json: unknown): boolean {
+  if (typeof json === "number") return Math.abs(json) <= Number.MAX_SAFE_INTEGER;
+  return typeof json === "string" || typeof json === "boolean";
+}
+
+function describe(json: unknown): string {
+  if (Array.isArray(json)) return `a list of ${json.length}`;
+  if (json === null) return "null";
+  return typeof json === "number" ? "a number too large to be told from others" : "a map";
+}
