@@ -320,6 +320,24 @@ Deno.test("parseTimestamp reads the same moment with any offset and any fraction
   }));
 });
 
+/** Returns the milliseconds of a decimal number, cut off. */
+function wholeMs(text: string, unit_ms: bigint): number {
+  const [whole = "", fraction = ""] = text.split(".");
+  return Number(BigInt(whole + fraction.padEnd(9, "0")) * unit_ms / 10n ** 9n);
+}
+
+Deno.test("a fraction of a time is cut off below the millisecond", () => {
+  const nanos = fc.nat(999_999_999);
+  fc.assert(
+    fc.property(fc.nat(2 ** 31), nanos, fc.integer({ min: 1, max: 9 }), (s, ns, digits) => {
+      const text = `${s}.${String(ns).padStart(9, "0").slice(0, digits)}`;
+      assertEquals(parseTimestamp(text, "unix_s"), wholeMs(text, 1_000n), text);
+      assertEquals(parseTimestamp(text, "unix_ms"), wholeMs(text, 1n), text);
+    }),
+    { examples: [[1, 700_900_000, 9], [1, 285_000_000, 3], [1, 1_000_000, 3]] },
+  );
+});
+
 Deno.test("timestamp: any text is of the format and near enough, or refused", async () => {
   const now = formatTimestamp(NOW_MS, "rfc3339");
   const text = fc.oneof(
@@ -338,9 +356,9 @@ Deno.test("timestamp: any text is of the format and near enough, or refused", as
       const isNear = time_ms !== undefined && Math.abs(NOW_MS - time_ms) <= tolerance * 1000;
       assertEquals(refusal === undefined, isNear);
       if (time_ms === undefined) return;
-      // What is read is what the text says, and nothing that stands in it is passed over.
+      // What is read is what the text says, to the millisecond, and nothing that stands in it is passed over.
       if (format === "rfc3339") assertEquals(time_ms, Math.trunc(Date.parse(text.toUpperCase())));
-      else assertEquals(Number(text) * (format === "unix_s" ? 1000 : 1), time_ms);
+      else assertEquals(time_ms, wholeMs(text, format === "unix_s" ? 1_000n : 1n));
     }),
     { numRuns: 500 },
   );
