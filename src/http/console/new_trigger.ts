@@ -9,7 +9,7 @@ import { filterOf } from "./filter_tries.ts";
 import type { Settings } from "./triggers.ts";
 
 /** The fields of the form, with problems or without. */
-const FIELDS = ["name", "provider", "secret", "work", "filter", "quota"] as const;
+const FIELDS = ["name", "provider", "secret", "work", "filter", "quota", "key"] as const;
 
 export type FieldName = typeof FIELDS[number];
 
@@ -71,7 +71,9 @@ function conditionsOf(form: URLSearchParams): Settings[] {
   if (preset) conditions.push({ type, preset, secrets: [form.get("secret") ?? ""] });
   const filter = form.get("filter")?.trim();
   if (filter) conditions.push(filterOf(filter));
-  if (form.has("deduplication")) conditions.push({ type: "deduplication" });
+  const key = form.get("key")?.trim();
+  if (key) conditions.push({ type: "deduplication", key });
+  else if (form.has("deduplication")) conditions.push({ type: "deduplication" });
   const quota = form.get("quota")?.trim();
   if (quota) {
     const count = Number(quota);
@@ -102,6 +104,7 @@ export function fieldOf(
   const condition = Array.isArray(settings.conditions)
     ? settings.conditions[Number(place)]
     : undefined;
+  if (condition?.type === "deduplication" && name === "key") return "key";
   const fields: Readonly<Record<string, FieldName>> = {
     payload_filter: "filter",
     rate_limit: "quota",

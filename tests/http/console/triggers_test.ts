@@ -175,6 +175,17 @@ Deno.test("the form of a new trigger says what is wrong, and nothing else is red
   assert(!fieldOf("work").includes('class="problem"'), "another project can be launched");
 });
 
+Deno.test("the form of a new trigger takes the key of deliveries", async () => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  const { text } = await make(browser, { key: "bod.id" });
+  const field = /<label for="key">.*?<\/div><\/div>/s.exec(text)?.[0] ?? "";
+  assertStringIncludes(field, "Unknown variable &#39;bod&#39;");
+  await make(browser, { key: " body.id " });
+  const { conditions } = await stored(service);
+  assertEquals(conditions.at(-1), { type: "deduplication", key: "body.id", window: 86_400 });
+});
+
 Deno.test("secrets are added, end and are removed, and a missing one is named", async () => {
   await using service = await startService();
   const browser = await loggedIn(service);

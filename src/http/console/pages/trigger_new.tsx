@@ -84,7 +84,7 @@ function NewTriggerForm(
   const typed = (name: string) => form?.get(name) ?? undefined;
   const isOn = (name: string, first: boolean) => form === undefined ? first : form.has(name);
   const isOpen = tries !== undefined ||
-    ["filter", "quota"].some((name) => problemsOf(name as FieldName).length > 0);
+    (["filter", "quota", "key"] as const).some((name) => problemsOf(name).length > 0);
   return (
     <form method="post" action="triggers/new" class="panel">
       {/* Enter presses the first button of a form. */}
@@ -142,6 +142,13 @@ function NewTriggerForm(
         <Choice name="deduplication" isOn={isOn("deduplication", false)}>
           Launch once for a delivery that is sent twice: the provider must send an id
         </Choice>
+        <Input
+          label="Launch once for each value of"
+          id="key"
+          hint="Where the provider sends no id: an expression such as body.event.id"
+          problems={problemsOf("key")}
+          value={typed("key")}
+        />
         <Choice name="keep" isOn={isOn("keep", true)}>
           Keep refused requests for 24 hours, to find out why, and to launch them after all
         </Choice>
