@@ -14,7 +14,6 @@ import { beginEvaluation } from "./cel/functions.ts";
 import { censorOf, NOT_SHOWN } from "./cel/reason.ts";
 import { bind, filterVariables } from "./cel/variables.ts";
 import type { Refusal } from "./check.ts";
-import type { ConditionContext } from "./condition.ts";
 import type { CredentialField } from "./field.ts";
 import { isShort } from "./filter/filter.ts";
 import { failureOf } from "./filter/prepare.ts";
@@ -56,6 +55,15 @@ export type KeyWork = Pick<
   "run"
 >;
 
+/** The surroundings of a key. */
+interface KeyContext {
+  heavyWork: KeyWork;
+  /** The fields that carry credentials: no log shows their values. */
+  credentials: readonly CredentialField[];
+  /** The trigger, to which the Worker's time is counted. */
+  triggerId: string;
+}
+
 /** The keys that were evaluated last. */
 const kept = new Map<string, ValueExpression>();
 
@@ -82,7 +90,7 @@ export function keyMistakes(source: string): Problem[] {
 /** Prepares a key for requests. One that cannot be used refuses every request. */
 export function prepareKey(
   key: KeySettings,
-  context: Pick<ConditionContext, "credentials" | "heavyWork" | "triggerId">,
+  context: KeyContext,
 ): (request: LaunchRequest) => Delivery | Refusal | Promise<Delivery | Refusal> {
   let expression: ValueExpression;
   try {
@@ -101,7 +109,7 @@ export function prepareKey(
 async function evaluateInWorker(
   key: KeySettings,
   request: LaunchRequest,
-  { heavyWork, triggerId, credentials }: Parameters<typeof prepareKey>[1],
+  { heavyWork, triggerId, credentials }: KeyContext,
 ): Promise<Delivery | Refusal> {
   const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
   const input = {
