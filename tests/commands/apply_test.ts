@@ -4,7 +4,7 @@ import { ApiClient } from "../../src/commands/api/client.ts";
 import { apiTarget } from "../../src/commands/api/target.ts";
 import { applyConfig } from "../../src/config/apply.ts";
 import { parseConfig } from "../../src/config/document.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 Deno.test("apply brings a running service up to date, and the next request sees it", async () => {
   await using service = await startService();

@@ -8,7 +8,8 @@ import {
   startService,
   type TestService,
 } from "../data.ts";
-import { hooklaunch, run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
+import { hooklaunch } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const WRONG = { ...HMAC_CONDITION, secrets: ["not-the-right-secret"] };

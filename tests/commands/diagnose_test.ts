@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { createHmac } from "node:crypto";
 import { ADMIN_TOKEN, SECRET, startService } from "../data.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const GITHUB = { type: "hmac", preset: "github", secrets: [SECRET] };

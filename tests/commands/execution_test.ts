@@ -4,7 +4,8 @@ import { downloadOutputs, targetOf } from "../../src/commands/api/download.ts";
 import { ApiClient } from "../../src/commands/api/client.ts";
 import { ADMIN_TOKEN, endOfExecution, startService, temporaryFolder } from "../data.ts";
 import { launchCommand, serveRoutes, storeExecution } from "../http/api/fixture.ts";
-import { hooklaunch, run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
+import { hooklaunch } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const NONE = "01900000-0000-7000-8000-000000000000";

@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import config from "../../deno.json" with { type: "json" };
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 Deno.test("help says what there is", async () => {
   const { code, printed } = await run(["--help"]);

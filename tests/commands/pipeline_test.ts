@@ -6,7 +6,8 @@ import { type Pipeline, savePipeline } from "../../src/store/records/pipelines.t
 import { putProject } from "../../src/store/records/projects.ts";
 import type { Store } from "../../src/store/store.ts";
 import { serveRoutes, storeExecution, storePipeline } from "../http/api/fixture.ts";
-import { hooklaunch, run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
+import { hooklaunch } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: "any" };
 

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ADMIN_TOKEN, HMAC_CONDITION, SECRET, startService, type TestService } from "../data.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const ACTIONS = [{ type: "run_execution", step: "echo" }];

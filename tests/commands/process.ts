@@ -5,7 +5,8 @@
  */
 
 const MAIN = new URL("../../src/main.ts", import.meta.url).href;
-const PERMISSIONS = [
+/** The permissions that the tasks give the command line. */
+export const PERMISSIONS = [
   "--allow-net",
   "--allow-env",
   "--allow-read",

@@ -2,7 +2,8 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { join } from "node:path";
 import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
 import { configFile, GitFixture } from "../projects/code/git_fixture.ts";
-import { hooklaunch, run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
+import { hooklaunch, run as runAlone } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 
@@ -165,7 +166,7 @@ Deno.test("project check says what is wrong with a file, where, and how much", a
 
   await t.step("standard input", async () => {
     for (const path of ["-", "/dev/stdin"]) {
-      const empty = await run(["project", "check", path]);
+      const empty = await runAlone(["project", "check", path]);
       assertMatch(empty.printed, /^standard input:1:1: Expected a list of items.*found nothing\n/);
       assertEquals(empty.code, 1);
     }

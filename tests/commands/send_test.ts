@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, HMAC_CONDITION, SECRET, startService } from "../data.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const SIGNED = [

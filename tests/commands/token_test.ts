@@ -1,7 +1,8 @@
 /** `hooklaunch token` as a process of its own, on a real service. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
-import { hooklaunch, run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
+import { hooklaunch } from "./process.ts";
 
 Deno.test("a token is made, used, listed without itself and revoked", async () => {
   await using service = await startService();

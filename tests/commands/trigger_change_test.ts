@@ -9,7 +9,7 @@ import {
   startService,
   type TestService,
 } from "../data.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN, GITHUB_SECRET: "x" };
 

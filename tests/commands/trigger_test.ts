@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, endOfRun, HMAC_CONDITION, SECRET, signature, startService } from "../data.ts";
 import { TestClock } from "../surroundings.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
+import { run as runAlone } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 
@@ -54,7 +55,7 @@ Deno.test("the operators' token does not go through a proxy to a service on this
     return new Response("a proxy's");
   });
   for (const NO_PROXY of ["", "example.com"]) {
-    const { code, printed } = await run(["trigger", "list", "--url", service.url], {
+    const { code, printed } = await runAlone(["trigger", "list", "--url", service.url], {
       ...TOKEN,
       HTTP_PROXY: `http://127.0.0.1:${proxy.addr.port}`,
       NO_PROXY,

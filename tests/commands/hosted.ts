@@ -1,0 +1,45 @@
+/**
+ * Running many commands in one process, which is faster than a process for each. What Deno reads once, as it
+ * starts, needs a process of its own: certificates and proxies in variables, the streams themselves.
+ *
+ * @module
+ */
+import type { HostedCommand, HostedEnd } from "./command_host.ts";
+import { PERMISSIONS } from "./process.ts";
+
+const HOST = new URL("./command_host.ts", import.meta.url).href;
+/** How long a command may take. */
+const END_MS_MAX = 60_000;
+
+/** Starts the process of the commands, and returns its port. It ends with this module. */
+async function startHost(): Promise<number> {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", ...PERMISSIONS, HOST, String(listener.addr.port)],
+    env: { NO_COLOR: "1" },
+    stdin: "null",
+    stdout: "null",
+    stderr: "inherit",
+  }).spawn().unref();
+  const connection = await listener.accept();
+  const bytes = new Uint8Array(16);
+  const length = await connection.read(bytes) ?? 0;
+  return Number(new TextDecoder().decode(bytes.subarray(0, length)));
+}
+
+// It begins before any test does, and is left when all of them have ended.
+const port = await startHost();
+
+/** Runs `hooklaunch` to its end. A second command begins when the first has ended. */
+export async function runHosted(
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<HostedEnd> {
+  const command: HostedCommand = { args, env };
+  const answer = await fetch(`http://127.0.0.1:${port}/`, {
+    method: "POST",
+    body: JSON.stringify(command),
+    signal: AbortSignal.timeout(END_MS_MAX),
+  });
+  return await answer.json();
+}
