@@ -152,6 +152,7 @@ function partsOn(
     projects,
     metrics,
     artifacts,
+    triggers,
   });
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
   const baseUrl = () => parts.baseUrl;
@@ -170,6 +171,7 @@ function partsOn(
     storeBytes: () => databaseBytes(settings.data),
     instances: () => store.shared?.instances.all.length ?? 0,
     memoryBytes: () => Deno.memoryUsage().rss,
+    triggerLabels: (id) => triggers.labelsOf(id),
   });
   const keepsFiles = async (triggerId: string) => {
     const name = (await triggers.prepared(triggerId))?.trigger.project ?? "";
@@ -214,9 +216,9 @@ function partsOn(
 /** Makes the engines and the pipelines, which notify each other of executions' states. */
 function newEngines(
   { data: dataFolder, executionsMax, agent }: ServiceSettings,
-  { metrics, deliveryCounts, ...parts }: Pick<
+  { metrics, deliveryCounts, triggers, ...parts }: Pick<
     Parts,
-    "store" | "clock" | "projects" | "artifacts" | "metrics" | "deliveryCounts"
+    "store" | "clock" | "projects" | "artifacts" | "metrics" | "deliveryCounts" | "triggers"
   >,
 ): Pick<Parts, "engines" | "pipelines"> {
   const engines = new Engines(engineMakers(), {
@@ -230,7 +232,7 @@ function newEngines(
         deliveryCounts.note(execution.trigger_id, "execution_error");
       }
       traceExecution(execution);
-      inTrace(execution.traceparent, () => logEnd(execution));
+      inTrace(execution.traceparent, () => logEnd(execution, triggers));
       pipelines.changed(execution);
     },
   });
@@ -309,11 +311,21 @@ export async function closeParts(
   parts.artifacts[Symbol.dispose]();
 }
 
-/** Logs that an execution has ended. */
-function logEnd({ id, run_id, pipeline_id, project, step, status, exit_code }: Execution): void {
+/** Logs that an execution has ended, with a warning where it failed. */
+async function logEnd(execution: Execution, triggers: TriggerRegistry): Promise<void> {
+  const { id, run_id, pipeline_id, project, step, status, exit_code, reason } = execution;
   if (!hasEnded(status)) return;
   const details = { execution_id: id, run_id, pipeline_id, project, step, status, exit_code };
-  log.info("Execution {execution_id} of step {step} ended: {status}", details);
+  if (status !== "error") {
+    log.info("Execution {execution_id} of step {step} ended: {status}", details);
+    return;
+  }
+  const labels = await triggers.labelsOf(execution.trigger_id).catch(() => undefined);
+  log.warn("Execution {execution_id} of step {step} of trigger {trigger} failed: {reason}", {
+    ...details,
+    trigger: labels?.name ?? execution.trigger_id,
+    reason,
+  });
 }
 
 /** Writes why actions of a run failed into its trigger's log. */

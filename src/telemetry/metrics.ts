@@ -4,6 +4,7 @@
  * @module
  */
 import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
+import { type LabelsOf, TriggerCounts } from "./trigger_counts.ts";
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../store/records/deliveries.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "../store/records/pipelines.ts";
@@ -33,6 +34,7 @@ interface Gauged {
   memoryBytes(): number;
   /** Instances that share the database; 0 with a database of its own. */
   instances(): number;
+  triggerLabels: LabelsOf;
 }
 
 /** The metrics of one service. */
@@ -113,6 +115,23 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  readonly #triggerRefusals = this.#byTrigger(
+    "hooklaunch_trigger_refusals_total",
+    "Requests that a condition refused, by the condition",
+    "condition",
+  );
+  readonly #triggerRuns = this.#byTrigger(
+    "hooklaunch_trigger_runs_total",
+    "Runs that have ended, by how",
+    "status",
+  );
+  readonly #triggerExecutions = this.#byTrigger(
+    "hooklaunch_trigger_executions_total",
+    "Executions that have ended, by how",
+    "status",
+  );
+  #labelsOf: LabelsOf = () => Promise.resolve(undefined);
+
   /** @param refusers the causes of a refusal, each of which has a count from the start */
   constructor(refusers: readonly string[]) {
     // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
@@ -128,6 +147,7 @@ export class Metrics {
 
   /** Adds the gauges. */
   watch(gauged: Gauged): void {
+    this.#labelsOf = gauged.triggerLabels;
     this.#gauge("hooklaunch_backlog", "Accepted runs that have work before them", gauged.backlog);
     this.#gauge(
       "hooklaunch_executions_running",
@@ -174,8 +194,9 @@ export class Metrics {
   }
 
   /** Counts a request that was refused. */
-  refused(condition: string): void {
+  refused(condition: string, trigger: { id: string; project: string }): void {
     this.#refusals.inc({ condition });
+    this.#triggerRefusals.inc(trigger, condition);
   }
 
   /** Counts a commit. */
@@ -205,13 +226,16 @@ export class Metrics {
   }
 
   /** Counts a run that has ended. */
-  run({ status, created_at, ended_at = created_at }: Run): void {
+  run({ status, created_at, ended_at = created_at, trigger_id: id, project }: Run): void {
+    this.#triggerRuns.inc({ id, project }, status);
     this.#runs.observe({ status }, secondsBetween(created_at, ended_at));
   }
 
   /** Counts an execution, once it has ended. */
-  execution({ status, duration = 0 }: Execution): void {
-    if (hasEnded(status)) this.#executions.observe({ status }, duration);
+  execution({ status, duration = 0, trigger_id: id, project }: Execution): void {
+    if (!hasEnded(status)) return;
+    this.#executions.observe({ status }, duration);
+    this.#triggerExecutions.inc({ id, project }, status);
   }
 
   /** Counts a pipeline that has ended. */
@@ -222,6 +246,11 @@ export class Metrics {
   /** Returns all metrics in Prometheus' text format, with its content type. */
   async text(): Promise<{ body: string; contentType: string }> {
     return { body: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  #byTrigger(name: string, help: string, label: string): TriggerCounts {
+    const labelsOf: LabelsOf = (id) => this.#labelsOf(id);
+    return new TriggerCounts({ name, help, label, labelsOf, registers: [this.#registry] });
   }
 
   #gauge(name: string, help: string, look: () => number | Promise<number>): void {

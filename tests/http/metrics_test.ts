@@ -26,6 +26,7 @@ function sample(text: string, name: string): number | undefined {
 Deno.test("metrics say how launches were answered and how work ended, to operators alone", async () => {
   await using service = await startService();
   const launch = await service.trigger({
+    name: "test",
     conditions: [HMAC_CONDITION],
     response: { type: "text", text: "{run_id}" },
   });
@@ -72,6 +73,9 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
     'hooklaunch_deliveries_total{outcome="refused"}',
     'hooklaunch_run_seconds_count{status="completed"}',
     'hooklaunch_execution_seconds_count{status="complete"}',
+    'hooklaunch_trigger_refusals_total{trigger="test",project="files",condition="hmac"}',
+    'hooklaunch_trigger_runs_total{trigger="test",project="files",status="completed"}',
+    'hooklaunch_trigger_executions_total{trigger="test",project="files",status="complete"}',
     "hooklaunch_backlog",
     "hooklaunch_executions_running",
     "hooklaunch_executions_waiting",
@@ -84,6 +88,9 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
     ['hooklaunch_deliveries_total{outcome="refused"}', 2],
     ['hooklaunch_run_seconds_count{status="completed"}', 1],
     ['hooklaunch_execution_seconds_count{status="complete"}', 1],
+    ['hooklaunch_trigger_refusals_total{trigger="test",project="files",condition="hmac"}', 2],
+    ['hooklaunch_trigger_runs_total{trigger="test",project="files",status="completed"}', 1],
+    ['hooklaunch_trigger_executions_total{trigger="test",project="files",status="complete"}', 1],
     ["hooklaunch_backlog", 0],
     ["hooklaunch_executions_running", 0],
     ["hooklaunch_executions_waiting", 0],
@@ -164,4 +171,41 @@ Deno.test("the dashboard asks for metrics that there are", async () => {
     `hooklaunch_${name}`
   );
   assertEquals(asked.filter((name) => !known.has(name) && !gauges.includes(name)), []);
+});
+
+Deno.test("the busiest 200 triggers are named, and the count of the others never falls", async () => {
+  const metrics = new Metrics(REFUSERS);
+  metrics.watch({
+    backlog: () => 0,
+    executions: () => ({ running: 0, waiting: 0 }),
+    kept: () => ({ requests: 0, bytes: 0 }),
+    artifactStoreWorks: () => true,
+    storeBytes: () => Promise.resolve(0),
+    memoryBytes: () => 0,
+    instances: () => 0,
+    triggerLabels: (id) =>
+      Promise.resolve(id === "gone" ? undefined : { name: `n"${id}`, project: "p" }),
+  });
+  const refuse = (id: string, times: number) => {
+    for (let time = 0; time < times; time++) metrics.refused("hmac", { id, project: "q" });
+  };
+  const counts = async () => {
+    const { body } = await metrics.text();
+    const lines = body.split("\n").filter((line) =>
+      line.startsWith("hooklaunch_trigger_refusals_total{")
+    );
+    return new Map(lines.map((line) => {
+      const [, name = "", count] = /trigger="((?:\\.|[^"])*)".* (\d+)$/.exec(line) ?? [];
+      return [name, Number(count)];
+    }));
+  };
+  for (let trigger = 0; trigger < 210; trigger++) refuse(`${trigger}`, trigger < 10 ? 1 : 2);
+  refuse("gone", 5);
+  let found = await counts();
+  assertEquals(found.size, 201);
+  // A trigger that is there no more is known by its id.
+  assertEquals([found.get("gone"), found.get('n\\"200'), found.get("other")], [5, 2, 12]);
+  refuse("3", 9);
+  found = await counts();
+  assertEquals([found.get('n\\"3'), found.get("other"), found.size], [10, 14, 201]);
 });

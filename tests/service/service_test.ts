@@ -7,6 +7,7 @@ import { delay } from "@std/async/delay";
 import { Service } from "../../src/service/service.ts";
 import { endOfExecution, HMAC_CONDITION, startService, type TestService } from "../data.ts";
 import { launchCommand } from "../http/api/fixture.ts";
+import { collectLog } from "../log_records.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 
 const encoder = new TextEncoder();
@@ -237,4 +238,28 @@ Deno.test("a service is ready while it can store, has room, and does not stop", 
   assertEquals(await ready(), 200);
   closing.abort();
   assertEquals(await ready(), 503);
+});
+
+Deno.test("a failed job is a warning in the log with its trigger, project, step and reason", async () => {
+  await using logged = await collectLog("info");
+  await using service = await startService();
+  await Deno.writeTextFile(
+    `${service.folder}/project/valohai.yaml`,
+    JSON.stringify([{ step: { name: "fail", image: "i", command: "exit 3" } }]),
+  );
+  const launch = await service.trigger({
+    name: "nightly",
+    actions: [{ type: "run_execution", step: "fail" }],
+  });
+  await (await fetch(launch.url, { method: "POST" })).body?.cancel();
+  const found = await eventually(
+    () =>
+      logged.records.find(({ properties }) =>
+        properties.step === "fail" && properties.status === "error"
+      ),
+    { what: "the line of the job's end" },
+  );
+  const { trigger, project, exit_code } = found.properties;
+  assertEquals([found.level, trigger, project, exit_code], ["warning", "nightly", "files", 3]);
+  assertMatch(found.message.join(""), /of step fail of trigger nightly failed: .*3/);
 });

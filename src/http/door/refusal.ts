@@ -63,7 +63,7 @@ export async function inspectLogged(
     return await inspectBody(order, request);
   } catch (error) {
     if (error instanceof UnavailableError) {
-      door.metrics.refused("overload");
+      door.metrics.refused("overload", prepared.trigger);
       const check = error instanceof UndecidedError ? error.check : UNKNOWN_CHECK;
       noteUnavailable(door, prepared, request, { error, end: { undecided: check } });
     }
@@ -116,7 +116,7 @@ export function noteRefusal(
   request: SeenRequest,
   { refused, status, outcome = "refused" }: Omit<Turned, "outcome"> & Partial<Turned>,
 ): void {
-  door.metrics.refused(refused.condition);
+  door.metrics.refused(refused.condition, prepared.trigger);
   log.debug("A request to trigger {trigger} was refused by {condition}", {
     trigger: prepared.trigger.name,
     condition: refused.condition,
