@@ -5,14 +5,15 @@
  */
 import { type Command, Option } from "commander";
 import type { LogLine } from "../engines/engine.ts";
-import { type Execution, EXECUTION_STATUSES } from "../store/records/executions.ts";
+import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import type { ApiClient } from "./api/client.ts";
 import { downloadOutputs } from "./api/download.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { followLog } from "./api/follow.ts";
+import { untilEnded } from "./api/until_ended.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { fullId, listLimit } from "./input/options.ts";
-import { harmlessJson, printFields, printJson, printList } from "./console/table.ts";
+import { harmless, harmlessJson, printFields, printJson, printList } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
 
 const LOG_LIMIT = 10_000;
@@ -57,8 +58,17 @@ export function defineExecution(command: Command): void {
       "follow the log until the execution has ended, also after a lost connection",
     )
     .option("--json", "print each line as a JSON object to standard output")
-    .addHelpText("after", exitCodesHelp("--follow", "execution"))
+    .addHelpText("after", exitCodesHelp("with --follow", "execution"))
     .action(showLog);
+  apiOptions(
+    command.command("wait").summary("Wait until an execution has ended").description(
+      "Wait until an execution has ended, and print its status. The exit code says how it ended.",
+    ),
+  )
+    .argument("<id>", "the full id", fullId)
+    .option("--json", "print the ended execution as JSON")
+    .addHelpText("after", exitCodesHelp("", "execution"))
+    .action(wait);
   apiOptions(command.command("outputs").description("List the files that an execution saved"))
     .argument("<id>", "the full id", fullId)
     .option("--download <folder>", "download the files into a folder, and check their checksums")
@@ -186,6 +196,18 @@ async function printLines(lines: readonly LogLine[]): Promise<void> {
 
 async function printAsJson(lines: readonly LogLine[]): Promise<void> {
   await writeLines(Deno.stdout, lines.map((line) => harmlessJson(JSON.stringify(line))));
+}
+
+async function wait(id: string, { url, json = false }: ApiOptions): Promise<void> {
+  const api = clientOf(url);
+  const execution = await untilEnded({
+    read: () => read(api, id),
+    hasEnded: ({ status }) => hasEnded(status),
+  });
+  Deno.exitCode = exitCodeOf(execution.status);
+  if (json) return printJson(execution);
+  const { status, reason } = execution;
+  console.log(harmless([status, reason].filter(Boolean).join(": ")));
 }
 
 async function showOutputs(

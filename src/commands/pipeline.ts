@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { delay } from "@std/async/delay";
 import { type Command, Option } from "commander";
 import {
   hasPipelineEnded,
@@ -11,15 +10,12 @@ import {
   type Pipeline,
   PIPELINE_STATUSES,
 } from "../store/records/pipelines.ts";
-import { type ApiClient, isPassing } from "./api/client.ts";
+import type { ApiClient } from "./api/client.ts";
+import { untilEnded } from "./api/until_ended.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { fullId, listLimit } from "./input/options.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
-
-const POLL_MS = 1_000;
-/** The time that a service may not answer during `--wait`, such as while it restarts. */
-const PATIENCE_MS = 60_000;
 
 interface ListOptions extends ApiOptions {
   project?: string;
@@ -43,7 +39,7 @@ export function definePipeline(command: Command): void {
     .argument("<id>", "the full id", fullId)
     .option("--wait", "wait until the pipeline has ended, and print the changes of its nodes")
     .option("--json", "print JSON; with --wait, when it has ended")
-    .addHelpText("after", exitCodesHelp("--wait", "pipeline"))
+    .addHelpText("after", exitCodesHelp("with --wait", "pipeline"))
     .action(show);
   apiOptions(
     command.command("stop").description(
@@ -96,11 +92,16 @@ async function show(
   { url, json = false, wait = false }: ApiOptions & { wait?: boolean },
 ): Promise<void> {
   const api = clientOf(url);
-  let pipeline = await read(api, id);
-  if (wait) {
-    pipeline = await untilEnded(api, pipeline);
-    Deno.exitCode = exitCodeOf(pipeline.status);
-  }
+  if (!wait) return print(await read(api, id), json);
+  const pipeline = await untilEnded({
+    read: () => read(api, id),
+    hasEnded: ({ status }) => hasPipelineEnded(status),
+    // Changes go to standard error: they are not part of the result.
+    onRead(now, before) {
+      for (const change of changes(before, now)) console.error(change);
+    },
+  });
+  Deno.exitCode = exitCodeOf(pipeline.status);
   print(pipeline, json);
 }
 
@@ -122,25 +123,6 @@ async function approve(
 ): Promise<void> {
   const body = node === undefined ? {} : { node };
   print(await clientOf(url).request("POST", `pipelines/${id}/approve/`, body), json);
-}
-
-/** Polls a pipeline until it has ended. Changes go to standard error: they are not part of the result. */
-async function untilEnded(api: ApiClient, first: Pipeline): Promise<Pipeline> {
-  let pipeline = first;
-  let heard_ms = performance.now();
-  for (const change of changes(undefined, pipeline)) console.error(change);
-  while (!hasPipelineEnded(pipeline.status)) {
-    await delay(POLL_MS);
-    try {
-      const now = await read(api, pipeline.id);
-      heard_ms = performance.now();
-      for (const change of changes(pipeline, now)) console.error(change);
-      pipeline = now;
-    } catch (error) {
-      if (!isPassing(error) || performance.now() - heard_ms > PATIENCE_MS) throw error;
-    }
-  }
-  return pipeline;
 }
 
 /** Describes the changes of the nodes and of the pipeline; all states, at first. */

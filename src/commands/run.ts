@@ -6,6 +6,7 @@
 import { type Command, Option } from "commander";
 import type { ShownRun } from "../http/api/runs.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
+import { WORK_STATES } from "../runs/work_state.ts";
 import { type ActionOutcome, RUN_STATUSES } from "../store/records/runs.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ApiError } from "./api/client.ts";
@@ -46,6 +47,10 @@ export function defineRuns(command: Command): void {
     .option("--project <name>", "only those of this project")
     .option("--trigger <trigger>", "only those of this trigger, by its name or id")
     .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
+    .addOption(
+      new Option("--work <state>", "only those whose executions and pipelines are in this state")
+        .choices(WORK_STATES),
+    )
     .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
@@ -55,19 +60,21 @@ interface ListOptions extends ApiOptions {
   project?: string;
   trigger?: string;
   status?: string;
+  work?: string;
   limit: number;
 }
 
 async function list(
   nameOrId: string | undefined,
-  { url, json = false, limit, project, trigger: ofOption, status }: ListOptions,
+  { url, json = false, limit, project, trigger: ofOption, status, work }: ListOptions,
 ): Promise<void> {
   if (nameOrId !== undefined && ofOption !== undefined) {
     throw new InvalidInputError("--trigger", "Expected one trigger, found two");
   }
   const api = clientOf(url);
   const trigger = nameOrId === undefined ? ofOption : (await findTrigger(api, nameOrId)).id;
-  printList(await api.list<ShownRun>("runs/", { limit, query: { trigger, project, status } }), [
+  const query = { trigger, project, status, work };
+  printList(await api.list<ShownRun>("runs/", { limit, query }), [
     ["id", (run) => run.id],
     ["status", ({ status }) => status],
     ["created", ({ created_at }) => created_at],
@@ -140,7 +147,7 @@ function print(run: ShownRun, json: boolean): void {
   const { executions: _executions, pipelines: _pipelines, ...fields } = rest;
   printFields({
     ...fields,
-    work: workText(run) || undefined,
+    work: [run.work, workText(run)].filter(Boolean).join(": "),
     query: request?.query,
     ...Object.fromEntries(
       Object.entries(request?.headers ?? {}).map(([name, value]) => [`header ${name}`, value]),

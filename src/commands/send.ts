@@ -11,6 +11,8 @@ import type { PlayedHandshake } from "../triggers/play_handshakes.ts";
 import { addressOf } from "./api/address.ts";
 import { type ApiClient, unreachable } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
+import { endOfWork, SENT_HEADER, sentRun, untilWorkEnded } from "./api/sent_run.ts";
+import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { readInput } from "./input/options.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
@@ -25,6 +27,7 @@ interface SendOptions {
   header?: string[];
   explain?: boolean;
   handshake?: boolean;
+  wait?: boolean;
   json?: boolean;
 }
 
@@ -44,7 +47,12 @@ export function defineSend(command: Command): void {
       "--handshake",
       "play the provider: make each handshake of the trigger, and print its answer",
     )
-    .option("--json", "print JSON")
+    .option(
+      "--wait",
+      "wait until everything that the request launches has ended; the exit code says how",
+    )
+    .option("--json", "print JSON; with --wait, when the work has ended")
+    .addHelpText("after", exitCodesHelp("with --wait", "work"))
     .action(send);
 }
 
@@ -53,15 +61,17 @@ async function send(
   file: string | undefined,
   options: SendOptions,
 ): Promise<void> {
-  const { json = false, explain = false } = options;
+  const { json = false, explain = false, wait = false } = options;
   const api = clientOf(options.url);
-  const { id } = await findTrigger(api, nameOrId);
+  const trigger = await findTrigger(api, nameOrId);
+  const { id } = trigger;
   if (options.handshake) {
     return await playHandshakes(api, id, { hasFile: file !== undefined, json });
   }
   const body_base64 = (file === undefined ? new Uint8Array() : await readInput(file, "the file"))
     .toBase64();
-  const headers = headersOf(file, options);
+  const mark = wait ? crypto.randomUUID() : undefined;
+  const headers = { ...headersOf(file, options), ...(mark && { [SENT_HEADER]: mark }) };
   const signed: SignedResult = await api.request("POST", `triggers/${id}/sign/`, {
     headers,
     body_base64,
@@ -70,10 +80,18 @@ async function send(
   if (!json) printSigned(signed, test);
   const answer = await launch(id, signed, options.url);
   const text = await answer.text();
+  if (!json) await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
+  const run = mark !== undefined && answer.ok
+    ? await untilWorkEnded(api, (await sentRun(api, trigger, mark)).id)
+    : undefined;
   if (json) {
     const { notes, problems } = signed;
-    printJson({ status: answer.status, body: text, notes, problems, ...test });
-  } else await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
+    printJson({ status: answer.status, body: text, notes, problems, ...test, ...(run && { run }) });
+  }
+  if (run) {
+    if (!json) console.log(`work: ${run.work}`);
+    Deno.exitCode = exitCodeOf(endOfWork(run));
+  }
   if (answer.ok) return;
   if (!explain && !json) {
     console.error(`To see why: add --explain, or run: hooklaunch trigger log ${nameOrId}`);

@@ -24,6 +24,7 @@ import { traceExecution, tracePipeline, traceRuns } from "./record_spans.ts";
 import { Acceptor } from "../runs/accept.ts";
 import { Quotas } from "../runs/quotas.ts";
 import { Worker } from "../runs/worker.ts";
+import { RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
 import { getProject } from "../store/records/projects.ts";
@@ -62,6 +63,7 @@ export interface Parts {
   engines: Engines;
   pipelines: Pipelines;
   worker: Worker;
+  runWork: RunWork;
   /** Time limits of actions. */
   deadlines: Deadlines;
   acceptor: Acceptor;
@@ -145,8 +147,10 @@ function partsOn(
     runConfigJob: (input, options) => heavyWork.run("config_file", input, options),
   });
   const deliveryCounts = new DeliveryCounts(store, clock);
+  const runWork = new RunWork({ store, clock });
   const { engines, pipelines } = newEngines(settings, {
     deliveryCounts,
+    runWork,
     store,
     clock,
     projects,
@@ -192,6 +196,7 @@ function partsOn(
     engines,
     pipelines,
     worker,
+    runWork,
     deadlines,
     acceptor,
     replays: new Replays({ store, clock, triggers, acceptor, keptRequests, baseUrl }),
@@ -216,9 +221,16 @@ function partsOn(
 /** Makes the engines and the pipelines, which notify each other of executions' states. */
 function newEngines(
   { data: dataFolder, executionsMax, agent }: ServiceSettings,
-  { metrics, deliveryCounts, triggers, ...parts }: Pick<
+  { metrics, deliveryCounts, triggers, runWork, ...parts }: Pick<
     Parts,
-    "store" | "clock" | "projects" | "artifacts" | "metrics" | "deliveryCounts" | "triggers"
+    | "store"
+    | "clock"
+    | "projects"
+    | "artifacts"
+    | "metrics"
+    | "deliveryCounts"
+    | "triggers"
+    | "runWork"
   >,
 ): Pick<Parts, "engines" | "pipelines"> {
   const engines = new Engines(engineMakers(), {
@@ -234,6 +246,7 @@ function newEngines(
       traceExecution(execution);
       inTrace(execution.traceparent, () => logEnd(execution, triggers));
       pipelines.changed(execution);
+      runWork.changed(execution);
     },
   });
   const pipelines = new Pipelines({
@@ -242,6 +255,7 @@ function newEngines(
     onEnd(pipeline) {
       metrics.pipeline(pipeline);
       tracePipeline(pipeline);
+      runWork.changed(pipeline);
     },
   });
   return { engines, pipelines };

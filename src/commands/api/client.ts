@@ -156,22 +156,30 @@ export class ApiClient {
   }
 
   /** Reads the pages of a list. */
-  async list<T>(path: string, { query = {}, limit = Infinity }: ListOptions = {}): Promise<T[]> {
+  async list<T>(path: string, options: ListOptions = {}): Promise<T[]> {
+    return await Array.fromAsync(this.each<T>(path, options));
+  }
+
+  /** Yields the elements of a list. Reads a page when its first element is asked for. */
+  async *each<T>(
+    path: string,
+    { query = {}, limit = Infinity }: ListOptions = {},
+  ): AsyncGenerator<T> {
     const asked = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) asked.set(name, value);
     }
     if (limit < Infinity) asked.set("limit", String(Math.min(limit, PAGE_MAX)));
-    const all: T[] = [];
+    let left = limit;
     let next: string | null = asked.size > 0 ? `${path}?${asked}` : path;
-    while (next !== null && all.length < limit) {
+    while (next !== null && left > 0) {
       const page: { results: T[]; next: string | null } = await this.request("GET", next);
       if (!Array.isArray(page?.results)) throw this.#foreign();
-      all.push(...page.results);
+      yield* page.results.slice(0, left);
+      left -= page.results.length;
       // The service may know itself by another address than the one in use here.
       next = page.next && path + new URL(page.next).search;
     }
-    return all.slice(0, limit);
   }
 
   /** Makes the error of an answer that is not Hooklaunch's. */

@@ -17,10 +17,14 @@ export function exitCodeOf(status: ExecutionStatus | PipelineStatus): number {
   return EXIT_CODES[status] ?? 1;
 }
 
-/** Returns the part of a command's help about its exit codes. */
-export function exitCodesHelp(option: string, what: string): string {
+/**
+ * Returns the part of a command's help about its exit codes.
+ *
+ * @param when when they hold, such as `with --wait`; empty when always
+ */
+export function exitCodesHelp(when: string, what: string): string {
   return `
-Exit codes with ${option}:
+Exit codes${when === "" ? "" : ` ${when}`}:
   0  the ${what} is complete
   1  the command itself failed, such as without a service
   2  the ${what} ended with an error

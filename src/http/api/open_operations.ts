@@ -5,6 +5,7 @@
  * @module
  */
 import { z } from "zod";
+import { WORK_STATES } from "../../runs/work_state.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import type { RunInfo } from "../door/run_info.ts";
 import { answer, input, problemDetails, text } from "./answer.ts";
@@ -17,7 +18,11 @@ const runQuestion = input(
   z.looseObject({
     run_id: z.string(),
     wait: z.union([z.string(), z.number()]).optional(),
-  }).describe("A run, and how many seconds to wait for its end, at most 30"),
+    work: z.union([z.string(), z.boolean()]).optional(),
+  }).describe(
+    "A run, and how many seconds to wait for its end, at most 30. With `work`, which is true or false, " +
+      "the answer tells how far its work is, too, and the end of that is waited for",
+  ),
   { hasOwnNull: true },
 );
 
@@ -26,6 +31,9 @@ const runInfo = answer<RunInfo>()(
   z.object({
     status: z.enum(RUN_STATUSES),
     result: z.array(z.intersection(z.object({ action: text }), created)),
+    work: z.enum(WORK_STATES).exactOptional().describe(
+      "How far the executions and pipelines are that the run launched; with `work=true` alone",
+    ),
   }),
 );
 
@@ -70,6 +78,11 @@ export const openOperations: readonly Declaration[] = [
       media: ["application/json", "application/x-www-form-urlencoded"],
       examples: {
         "Wait for its end": { run_id: "01900000-0000-7000-8000-000000000000", wait: 30 },
+        "Wait for the end of its work": {
+          run_id: "01900000-0000-7000-8000-000000000000",
+          wait: 30,
+          work: true,
+        },
       },
     },
     answers: { 200: { schema: runInfo }, 400: rejected },

@@ -14,6 +14,7 @@ import { REFUSERS } from "../../conditions/kinds.ts";
 import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
+import { WORK_STATES } from "../../runs/work_state.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import { formerIdByName, getStoredTrigger, triggerIdByName } from "../../store/records/triggers.ts";
 import type { Store } from "../../store/store.ts";
@@ -72,6 +73,7 @@ export const runQuery = z.strictObject({
   trigger: nameOrIdSchema,
   project,
   status: z.enum(RUN_STATUSES).optional().describe("Only those with this status"),
+  work: z.enum(WORK_STATES).optional().describe("Only those whose work is in this state"),
 });
 
 /** The query of `GET /audit/`. */

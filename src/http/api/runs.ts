@@ -17,11 +17,17 @@ import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { answerReplay } from "./replay_answer.ts";
 import { search } from "./search.ts";
-import { withStates, type WorkStates, workStates } from "./work_states.ts";
+import {
+  type RunWorkState,
+  withStates,
+  workState,
+  type WorkStates,
+  workStates,
+} from "./work_states.ts";
 import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
 
 /** A run as the API shows it. */
-export type ShownRun = Run & WorkStates;
+export type ShownRun = Run & WorkStates & RunWorkState;
 
 /** The object that an action created. */
 export const created = z.union([
@@ -75,6 +81,7 @@ export const run = answer<ShownRun>()(
     replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
     replay_id: text.exactOptional().describe("The bulk replay that launched it again"),
     ...workStates,
+    work: workState,
   }),
 );
 
@@ -110,8 +117,18 @@ export const runOperations = [
       const id = await triggerIdOf(api.store, trigger);
       const read = (part: Page) =>
         id === undefined ? listRuns(api.store, part) : runsOf(api, id, part);
-      const { records, next } = await search(read, { limit, cursor, filters });
-      return pageAnswer(context, api.baseUrl(), await allWithStates(api, records), next);
+      const part = { limit, cursor };
+      if (filters.work === undefined) {
+        const { work: _work, ...ofRuns } = filters;
+        const { records, next } = await search(read, { ...part, filters: ofRuns });
+        return pageAnswer(context, api.baseUrl(), await allWithStates(api, records), next);
+      }
+      const readStates = async (part: Page): Promise<Listed<ShownRun>> => {
+        const { records, next } = await read(part);
+        return { records: await allWithStates(api, records), next };
+      };
+      const { records, next } = await search(readStates, { ...part, filters });
+      return pageAnswer(context, api.baseUrl(), records, next);
     },
   }),
   operation({

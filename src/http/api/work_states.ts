@@ -9,10 +9,8 @@ import {
   type Execution,
   EXECUTION_STATUSES,
   type ExecutionStatus,
-  getExecution,
 } from "../../store/records/executions.ts";
 import {
-  getPipeline,
   NODE_STATUSES,
   type NodeStatus,
   type Pipeline,
@@ -20,6 +18,7 @@ import {
   type PipelineStatus,
 } from "../../store/records/pipelines.ts";
 import type { Run } from "../../store/records/runs.ts";
+import { launchedBy, WORK_STATES, type WorkState, workStateOf } from "../../runs/work_state.ts";
 import type { Store } from "../../store/store.ts";
 import { text } from "./answer.ts";
 
@@ -44,6 +43,17 @@ export interface WorkStates {
   pipelines: PipelineState[];
 }
 
+/** The state of all that a run launches, in one word. */
+export interface RunWorkState {
+  work: WorkState;
+}
+
+/** The schema of the state of a run's work. */
+export const workState = z.enum(WORK_STATES).describe(
+  "`running` until everything that it launched has ended; `complete` when all of it is complete; " +
+    "`error` when an action failed, or when something that it launched failed or was stopped",
+);
+
 /** The schemas of {@linkcode WorkStates}. */
 export const workStates = {
   executions: z.array(z.object({ id: text, step: text, status: z.enum(EXECUTION_STATUSES) }))
@@ -61,32 +71,21 @@ export const workStates = {
 };
 
 /** Returns a run with the states of what it has launched. */
-export async function withStates<T extends Pick<Run, "actions">>(
+export async function withStates<T extends Pick<Run, "actions" | "status">>(
   store: Store,
   run: T,
-): Promise<T & WorkStates> {
-  return { ...run, ...await statesOf(store, run) };
+): Promise<T & WorkStates & RunWorkState> {
+  const states = await statesOf(store, run);
+  const launched = [...states.executions, ...states.pipelines].map(({ status }) => status);
+  return { ...run, ...states, work: workStateOf(run, launched) };
 }
 
 /** Reads the states of everything that a run has launched. */
-export async function statesOf(
-  store: Store,
-  { actions }: Pick<Run, "actions">,
-): Promise<WorkStates> {
-  const executions: Promise<Execution | undefined>[] = [];
-  const pipelines: Promise<Pipeline | undefined>[] = [];
-  for (const { created } of actions) {
-    if (created === undefined) continue;
-    if ("execution_id" in created) executions.push(getExecution(store, created.execution_id));
-    else pipelines.push(getPipeline(store, created.pipeline_id));
-  }
+export async function statesOf(store: Store, run: Pick<Run, "actions">): Promise<WorkStates> {
+  const { executions, pipelines } = await launchedBy(store, run);
   return {
-    executions: (await Promise.all(executions)).flatMap((execution) =>
-      execution ? [executionState(execution)] : []
-    ),
-    pipelines: (await Promise.all(pipelines)).flatMap((pipeline) =>
-      pipeline ? [pipelineState(pipeline)] : []
-    ),
+    executions: executions.map(executionState),
+    pipelines: pipelines.map(pipelineState),
   };
 }
 

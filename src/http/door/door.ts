@@ -8,6 +8,7 @@ import type { PartWork } from "../../conditions/body_part.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Acceptor } from "../../runs/accept.ts";
+import type { RunWork } from "../../runs/work_state.ts";
 import type { Worker } from "../../runs/worker.ts";
 import type { Store } from "../../store/store.ts";
 import type { DeliveryOutcome } from "../../store/records/deliveries.ts";
@@ -31,6 +32,7 @@ export interface Door {
   acceptor: Acceptor;
   databaseDeadline: DatabaseDeadline;
   worker: Worker;
+  runWork: RunWork;
   bodies: BodyReader;
   values: ParsedValueBudget;
   heavyWork: PartWork;

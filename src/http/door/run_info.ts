@@ -12,6 +12,7 @@ import { describeBody, describeUnreadable, type LaunchRequest } from "../../cond
 import { childOf } from "../../platform/schema/pointer.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
 import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
+import type { WorkState } from "../../runs/work_state.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instances.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import type { Trigger } from "../../triggers/trigger.ts";
@@ -77,23 +78,22 @@ async function answer(
   request: IncomingRequest,
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
-  // Where requests are signed, the body names the run: many signatures do not cover the query.
-  const runId = (answersGet ? field : bodyField)(request, "run_id");
-  const wait = field(request, "wait");
-  const wait_s = waitOf(wait);
-  if (runId === undefined || wait_s === undefined) {
+  const question = questionOf(request, answersGet);
+  if ("reason" in question) {
     return refuse(door, prepared, request, {
       condition: "run_info",
       index: NO_CONDITION,
-      ...(runId === undefined ? noRun(request, answersGet) : noWait(String(wait))),
+      ...question,
     });
   }
+  const { runId, wait_s, asksWork } = question;
   let run = isId(runId)
     ? door.worker.pendingRun(runId) ??
       await door.databaseDeadline.read(getRun(door.store, runId))
     : undefined;
   if (run === undefined || !isOf(door, run, trigger)) return problem(STATUS_CODE.NotFound);
-  if (run.status === "pending" && wait_s > 0 && !door.closing.aborted) {
+  let work = asksWork ? await door.databaseDeadline.read(door.runWork.stateOf(run)) : undefined;
+  if ((run.status === "pending" || work === "running") && wait_s > 0 && !door.closing.aborted) {
     request[Symbol.dispose]();
     using place = longPolls.take(1, [trigger.id]);
     if (place === undefined) {
@@ -102,13 +102,14 @@ async function answer(
         1,
       );
     }
-    run = await waitForEnd(door, run, wait_s, request.signal);
+    run = await waitForEnd(door, run, { wait_s, asksWork }, request.signal);
+    if (asksWork) work = await door.runWork.stateOf(run);
   }
   // The trigger may have changed during the wait, and the sender may no longer be allowed to ask.
   const refused = door.triggers.isCurrent(prepared)
     ? undefined
     : await refusalAnew(door, prepared, request);
-  return refused ?? new Response(JSON.stringify(infoOf(run)), {
+  return refused ?? new Response(JSON.stringify(infoOf(run, work)), {
     headers: request.method === "GET" ? GET_HEADERS : HEADERS,
   });
 }
@@ -132,28 +133,34 @@ function isOf(
 async function waitForEnd(
   door: Door,
   run: Run,
-  wait_s: number,
+  { wait_s, asksWork }: Pick<Question, "wait_s" | "asksWork">,
   sender: AbortSignal,
 ): Promise<Run> {
   const controller = new AbortController();
+  const { signal } = controller;
   const stop = () => controller.abort();
   const timer = setTimeout(stop, wait_s * 1_000);
   const others = [door.closing, sender];
   for (const signal of others) signal.addEventListener("abort", stop, { once: true });
   if (sender.aborted) stop();
   try {
-    await door.worker.ended(run.id, controller.signal);
+    if (run.status === "pending") await door.worker.ended(run.id, signal);
+    const ended = await getRun(door.store, run.id) ?? run;
+    if (asksWork && ended.status !== "pending") await door.runWork.ended(ended, signal);
+    return ended;
   } finally {
     clearTimeout(timer);
     for (const signal of others) signal.removeEventListener("abort", stop);
   }
-  return await getRun(door.store, run.id) ?? run;
 }
 
-/** Returns the part of a run that its sender sees: its status, and the objects of successful actions in order. */
-function infoOf({ status, actions }: Run) {
+/**
+ * Returns the part of a run that its sender sees: its status, the objects of successful actions in order, and, where
+ * it asks, the state of the work.
+ */
+function infoOf({ status, actions }: Run, work: WorkState | undefined) {
   const result = actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
-  return { status, result };
+  return { status, result, ...(work === undefined ? {} : { work }) };
 }
 
 /** The answer of run info. */
@@ -180,6 +187,35 @@ function noWait(found: string): Refusal {
   };
 }
 
+function noWork(found: string): Refusal {
+  return {
+    reason: "The field work is neither true nor false",
+    expected: "true or false",
+    found: found.slice(0, FOUND_CHARACTERS_MAX),
+  };
+}
+
+/** A sender's question about a run. */
+interface Question {
+  runId: string;
+  wait_s: number;
+  /** True when the sender asks for the state of what the run has launched. */
+  asksWork: boolean;
+}
+
+/** Reads the question; returns why it is refused where it is wrong. */
+function questionOf(request: LaunchRequest, answersGet: boolean): Question | Refusal {
+  // Where requests are signed, the body names the run: many signatures do not cover the query.
+  const runId = (answersGet ? field : bodyField)(request, "run_id");
+  if (runId === undefined) return noRun(request, answersGet);
+  const wait = field(request, "wait");
+  const wait_s = waitOf(wait);
+  if (wait_s === undefined) return noWait(String(wait));
+  const work = bodyFlag(request, "work") ?? field(request, "work") ?? "false";
+  if (work !== "true" && work !== "false") return noWork(work);
+  return { runId, wait_s, asksWork: work === "true" };
+}
+
 /** Parses the seconds to wait, 0 by default; undefined when they are not a number from 0 to 30. */
 function waitOf(text = "0"): number | undefined {
   if (!/^\d{1,2}(\.\d{1,3})?$/.test(text)) return undefined;
@@ -197,4 +233,11 @@ function bodyField(request: LaunchRequest, name: string): string | undefined {
   if (body.kind === "form") return body.fields.get(name)?.[0];
   const value = body.kind === "json" ? childOf(body.value, name) : undefined;
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+/** Returns a boolean of a JSON body's top level, as text. */
+function bodyFlag(request: LaunchRequest, name: string): string | undefined {
+  const body = request.parsedBody();
+  const value = body.kind === "json" ? childOf(body.value, name) : undefined;
+  return typeof value === "boolean" ? String(value) : undefined;
 }

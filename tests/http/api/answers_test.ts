@@ -279,6 +279,11 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     });
     const query = `?run_id=${run_id}&wait=20`;
     const { result } = await ask("/launch/{trigger_id}/run/", { at, query });
+    const { work } = await ask("/launch/{trigger_id}/run/", {
+      at,
+      query: `?run_id=${run_id}&work=true`,
+    });
+    assertEquals(work, "running");
     Object.assign(ids, { away: result[0].execution_id, slow: result[1].execution_id });
   });
 

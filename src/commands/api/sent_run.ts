@@ -1,0 +1,66 @@
+/**
+ * The run of a request that a command has sent, and the end of its work.
+ *
+ * @module
+ */
+import type { ShownRun } from "../../http/api/runs.ts";
+import { harmless } from "../console/table.ts";
+import { type ApiClient, ApiError } from "./client.ts";
+import { untilEnded } from "./until_ended.ts";
+
+/** The header by which a run is found among those of its trigger. The answer need not hold the run's id. */
+export const SENT_HEADER = "x-hooklaunch-send";
+/** The runs to look at: those that others have launched meanwhile come first. */
+const RUNS_MAX = 10_000;
+
+/**
+ * Finds the run of a request.
+ *
+ * @param mark the value of {@linkcode SENT_HEADER}
+ * @throws {ApiError} when it made none
+ */
+export async function sentRun(
+  api: ApiClient,
+  { id, name }: { id: string; name: string },
+  mark: string,
+): Promise<ShownRun> {
+  let left = RUNS_MAX;
+  for await (const run of api.each<ShownRun>("runs/", { query: { trigger: id } })) {
+    if (run.request?.headers?.[SENT_HEADER] === mark) return run;
+    if (--left === 0) break;
+  }
+  throw new ApiError(
+    "The request launched nothing: it is a repeat, or its filter refused it. To see which: " +
+      `hooklaunch deliveries --trigger ${name} --limit 1`,
+  );
+}
+
+/** Waits until the work of a run has ended. Changes go to standard error: they are not part of the result. */
+export function untilWorkEnded(api: ApiClient, runId: string): Promise<ShownRun> {
+  return untilEnded<ShownRun>({
+    read: () => api.request("GET", `runs/${runId}/`),
+    hasEnded: ({ work }) => work !== "running",
+    onRead(now, before) {
+      const old = before === undefined ? [] : linesOf(before);
+      for (const line of linesOf(now)) if (!old.includes(line)) console.error(harmless(line));
+    },
+  });
+}
+
+/** Describes a run and what it has launched, a line each. */
+function linesOf({ id, status, actions, executions, pipelines }: ShownRun): string[] {
+  return [
+    `run ${id}: ${status}`,
+    ...actions.flatMap(({ action, error }) => error === undefined ? [] : `${action}: ${error}`),
+    ...executions.map(({ id, step, status }) => `execution ${id} (${step}): ${status}`),
+    ...pipelines.map(({ id, name, status }) => `pipeline ${id} (${name}): ${status}`),
+  ];
+}
+
+/** Returns the word for the end of a run's work that {@linkcode exitCodeOf} takes. */
+export function endOfWork(run: ShownRun): "complete" | "error" | "stopped" {
+  if (run.work === "complete") return "complete";
+  const ends = [...run.executions, ...run.pipelines].map(({ status }) => status);
+  const isStopped = run.status === "completed" && !ends.includes("error");
+  return isStopped ? "stopped" : "error";
+}

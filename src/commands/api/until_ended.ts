@@ -1,0 +1,45 @@
+/**
+ * Waiting for the end of an execution, a pipeline or a run's work.
+ *
+ * @module
+ */
+import { delay } from "@std/async/delay";
+import { isPassing } from "./client.ts";
+
+/** The first pause is short, since most of what is waited for by a script is. */
+const POLL_MS_FIRST = 50;
+const POLL_MS_MAX = 1_000;
+/** The time that a service may not answer, such as while it restarts. */
+const PATIENCE_MS = 60_000;
+
+/** What is waited for. */
+interface Awaited<T> {
+  read(): Promise<T>;
+  hasEnded(record: T): boolean;
+  /** Called with each state that was read, and with the one before. */
+  onRead?(record: T, before: T | undefined): void;
+}
+
+/**
+ * Reads a record until it has ended.
+ *
+ * @throws {ApiError} when the service does not answer for a minute, or there is no such record
+ */
+export async function untilEnded<T>({ read, hasEnded, onRead }: Awaited<T>): Promise<T> {
+  let record = await read();
+  let heard_ms = performance.now();
+  onRead?.(record, undefined);
+  for (let pause_ms = POLL_MS_FIRST; !hasEnded(record);) {
+    await delay(pause_ms);
+    pause_ms = Math.min(POLL_MS_MAX, pause_ms * 1.5);
+    try {
+      const now = await read();
+      heard_ms = performance.now();
+      onRead?.(now, record);
+      record = now;
+    } catch (error) {
+      if (!isPassing(error) || performance.now() - heard_ms > PATIENCE_MS) throw error;
+    }
+  }
+  return record;
+}

@@ -1,0 +1,87 @@
+/**
+ * The state of the work that a run launches: its actions, and the executions and pipelines that they made.
+ *
+ * @module
+ */
+import type { Clock } from "../platform/clock.ts";
+import {
+  type Execution,
+  type ExecutionStatus,
+  getExecution,
+  hasEnded,
+} from "../store/records/executions.ts";
+import { getPipeline, type Pipeline, type PipelineStatus } from "../store/records/pipelines.ts";
+import type { Run } from "../store/records/runs.ts";
+import type { Store } from "../store/store.ts";
+import { pollUntil, RunWaiters } from "./run_waiters.ts";
+
+/** The states of a run's work. */
+export const WORK_STATES = ["running", "complete", "error"] as const;
+
+/** The state of a run's work: `error` when an action or anything that it launched did not complete. */
+export type WorkState = typeof WORK_STATES[number];
+
+/** Returns the state of a run's work from the statuses of what it has launched. */
+export function workStateOf(
+  { status }: Pick<Run, "status">,
+  launched: readonly (ExecutionStatus | PipelineStatus)[],
+): WorkState {
+  if (status === "pending" || !launched.every(hasStatusEnded)) return "running";
+  const isComplete = status === "completed" && launched.every((each) => each === "complete");
+  return isComplete ? "complete" : "error";
+}
+
+/** Executions and pipelines end with the same statuses. */
+function hasStatusEnded(status: ExecutionStatus | PipelineStatus): boolean {
+  return status !== "created" && hasEnded(status);
+}
+
+/** The executions and pipelines that the actions of a run have launched. What was removed is left out. */
+export async function launchedBy(
+  store: Store,
+  { actions }: Pick<Run, "actions">,
+): Promise<{ executions: Execution[]; pipelines: Pipeline[] }> {
+  const executions: Promise<Execution | undefined>[] = [];
+  const pipelines: Promise<Pipeline | undefined>[] = [];
+  for (const { created } of actions) {
+    if (created === undefined) continue;
+    if ("execution_id" in created) executions.push(getExecution(store, created.execution_id));
+    else pipelines.push(getPipeline(store, created.pipeline_id));
+  }
+  const isThere = <T>(record: T | undefined) => record !== undefined;
+  return {
+    executions: (await Promise.all(executions)).filter(isThere),
+    pipelines: (await Promise.all(pipelines)).filter(isThere),
+  };
+}
+
+/** Tells how far the work of runs is, and notifies those that wait for its end. */
+export class RunWork {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #waiters = new RunWaiters();
+
+  constructor({ store, clock }: { store: Store; clock: Clock }) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Returns the state of a run's work as it is stored now. */
+  async stateOf(run: Pick<Run, "status" | "actions">): Promise<WorkState> {
+    const { executions, pipelines } = await launchedBy(this.#store, run);
+    return workStateOf(run, [...executions, ...pipelines].map(({ status }) => status));
+  }
+
+  /** Waits until the work of a run that has ended is over, or the signal aborts. */
+  async ended(run: Pick<Run, "id" | "status" | "actions">, signal: AbortSignal): Promise<void> {
+    const isOver = async () => await this.stateOf(run) !== "running";
+    // Where several instances share the database, another one may store the end.
+    if (this.#store.shared) return void await pollUntil(isOver, this.#clock, signal);
+    while (!signal.aborted && !await isOver()) await this.#waiters.wait(run.id, isOver, signal);
+  }
+
+  /** Tells that something that a run has launched has changed. Called once that is on disk. */
+  changed({ run_id, status }: Pick<Execution | Pipeline, "run_id" | "status">): void {
+    if (hasStatusEnded(status)) this.#waiters.notify(run_id);
+  }
+}
