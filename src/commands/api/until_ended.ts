@@ -12,7 +12,7 @@ const POLL_MS_MAX = 1_000;
 /** The time that a service may not answer, such as while it restarts. */
 const PATIENCE_MS = 60_000;
 
-/** What is waited for. */
+/** The record that is waited for. */
 interface Awaited<T> {
   read(): Promise<T>;
   hasEnded(record: T): boolean;
