@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { temporaryFolder } from "../surroundings.ts";
+import { eventually, temporaryFolder } from "../surroundings.ts";
 
 /** A trigger's settings, as its owner would write them. */
 export interface TriggerSettings {
@@ -51,8 +51,21 @@ export async function workshop(triggers: readonly TriggerSettings[]): Promise<Wo
   return {
     folder,
     marks: () => marksIn(marks),
-    [Symbol.asyncDispose]: () => temporary[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => removed(temporary),
   };
+}
+
+/** Removes a folder in which commands that have outlived their service may write until they end. */
+async function removed(folder: AsyncDisposable): Promise<void> {
+  await eventually(async () => {
+    try {
+      await folder[Symbol.asyncDispose]();
+      return true;
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOTEMPTY") return undefined;
+      throw error;
+    }
+  }, { what: "the end of all commands" });
 }
 
 /** Returns how often each execution's command has begun, from the folder that the commands mark it in. */
