@@ -1,5 +1,6 @@
 /**
- * Claiming the pending runs that other instances have accepted, before they are performed.
+ * Claiming the pending runs that other instances have accepted, before they are performed, and counting those
+ * that are to be claimed.
  *
  * @module
  */
@@ -53,5 +54,53 @@ export class Claims {
       "",
     );
     return await claimUpTo(this.#intake, mark, newest);
+  }
+}
+
+/**
+ * Counts the runs that other instances have accepted and this one has not claimed, or somewhat more: a launch that
+ * was withdrawn, or was claimed before it was counted, counts until a pass has looked at all pending runs.
+ */
+export class Unclaimed {
+  /** Negative where more are claimed than were counted yet. */
+  #count = 0;
+  /** Those that were counted since the pass began. */
+  #meanwhile = 0;
+  #isSomeLeft = false;
+
+  get count(): number {
+    return Math.max(0, this.#count);
+  }
+
+  /** True when a pass may find some. */
+  get isSome(): boolean {
+    return this.#isSomeLeft || this.#count > 0;
+  }
+
+  /** Forgets what was accepted: it is about to be listed. */
+  reset(): void {
+    this.#count = this.#meanwhile = 0;
+  }
+
+  /** Notes accepted runs. */
+  accepted(count: number): void {
+    this.#count += count;
+    this.#meanwhile += count;
+  }
+
+  /** Notes that a pass over the pending runs begins. */
+  beginPass(): void {
+    this.#meanwhile = 0;
+  }
+
+  /**
+   * Notes the end of a pass.
+   *
+   * @param claimed the runs that it has claimed
+   * @param isComplete false when it has left some pending runs, for lack of room
+   */
+  endPass(claimed: number, isComplete: boolean): void {
+    this.#count = isComplete ? this.#meanwhile : this.#count - claimed;
+    this.#isSomeLeft = !isComplete;
   }
 }

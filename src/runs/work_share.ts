@@ -36,6 +36,8 @@ export class WorkShare {
   readonly #underWay = new Set<{ since_ms: number }>();
   /** Launches accepted minus runs ended, since runs are behind. */
   #lead = 0;
+  /** Runs that have ended since other instances were told how many. */
+  #ended = 0;
 
   /** @param concurrency runs that are performed at a time where no launches arrive */
   constructor(clock: Pick<Clock, "steady">, concurrency: number) {
@@ -48,13 +50,14 @@ export class WorkShare {
     this.#load.note(launches, this.#clock.steady());
   }
 
-  /** Notes an accepted launch. */
-  accepted(backlog: number): void {
-    this.#moveLead(1, backlog);
+  /** Notes accepted launches. */
+  accepted(backlog: number, count = 1): void {
+    this.#moveLead(count, backlog);
   }
 
   /** Notes the end of a run. */
   ended(backlog: number): void {
+    this.#ended++;
     this.#moveLead(-1, backlog);
   }
 
@@ -77,7 +80,21 @@ export class WorkShare {
    * that wait for something else than their turn, waiting launches would not help them.
    */
   holdsLaunches(backlog: number): boolean {
-    return backlog >= BEHIND && this.#lead > 0 && this.#elsewhere < this.#concurrency / 2;
+    return this.#lead > 0 && this.#isBehind(backlog);
+  }
+
+  /**
+   * Returns the number of runs that have ended since the last call, for which other instances may accept as many
+   * launches; undefined while these need not wait.
+   */
+  takeEnded(backlog: number): number | undefined {
+    const ended = this.#ended;
+    this.#ended = 0;
+    return this.#isBehind(backlog) ? ended : undefined;
+  }
+
+  #isBehind(backlog: number): boolean {
+    return backlog >= BEHIND && this.#elsewhere < this.#concurrency / 2;
   }
 
   get #elsewhere(): number {

@@ -25,6 +25,7 @@ import {
   type Run,
 } from "../store/records/runs.ts";
 import type { Write } from "../store/commit/change.ts";
+import type { LeaderLoad } from "../store/commit/instances.ts";
 import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import {
@@ -35,7 +36,9 @@ import {
   withLastFailed,
 } from "./outcome.ts";
 import { claimMarks } from "../store/commit/claims.ts";
-import { Claims } from "./claims.ts";
+import { Allowance } from "./allowance.ts";
+import { Claims, Unclaimed } from "./claims.ts";
+import { performUntilFinal } from "./perform.ts";
 import { pollUntil, RunWaiters } from "./run_waiters.ts";
 import { WorkShare } from "./work_share.ts";
 
@@ -90,6 +93,9 @@ export class Worker {
   /** Launches that are being stored. */
   #expected = 0;
   readonly #share: WorkShare;
+  /** The launches that this instance may accept while another one leads; undefined where it has the database alone. */
+  readonly #allowance: Allowance | undefined;
+  readonly #unclaimed = new Unclaimed();
   /** Cancels the timer of the next look for a place. */
   #cancelLook: (() => void) | undefined;
   #claiming: Promise<void> | undefined;
@@ -110,12 +116,14 @@ export class Worker {
     this.#handsOver = parts.handsOver ?? true;
     this.#performs = parts.store.shared === undefined;
     this.#share = new WorkShare(parts.clock, this.#concurrency);
-    this.id = parts.store.shared?.id ?? newId(parts.clock.now());
+    const { shared } = parts.store;
+    this.#allowance = shared && new Allowance(shared.instances);
+    this.id = shared?.id ?? newId(parts.clock.now());
   }
 
   /** Number of runs that have not ended, in memory or in the database. */
   get backlog(): number {
-    return this.#pending.size;
+    return this.#pending.size + this.#unclaimed.count;
   }
 
   /** True when the limit of pending runs is reached. */
@@ -125,7 +133,20 @@ export class Worker {
 
   /** True while runs have fallen so far behind that launches should wait for some to end. */
   get isBehind(): boolean {
+    if (!this.#performs) return this.#allowance?.isUsedUp === true;
     return this.#share.holdsLaunches(this.backlog);
+  }
+
+  /** Returns what the other instances are told of the runs here, each time anew. */
+  load(): LeaderLoad {
+    return { isFull: this.isFull, ended: this.#share.takeEnded(this.backlog) };
+  }
+
+  /** Looks for runs that other instances have accepted. Returns at once. */
+  acceptedElsewhere(count: number): void {
+    this.#unclaimed.accepted(count);
+    this.#share.accepted(this.backlog, count);
+    this.claim();
   }
 
   /**
@@ -135,6 +156,7 @@ export class Worker {
   async start(): Promise<void> {
     for (const id of this.#held.keys()) this.#announcedBefore.add(id);
     this.#performs = true;
+    this.#unclaimed.reset();
     for await (const { id, triggerId } of pendingIds(this.#parts.store)) {
       this.#pending.set(id, triggerId);
     }
@@ -145,11 +167,13 @@ export class Worker {
   expect(runId: string): void {
     this.#held.set(runId, undefined);
     this.#share.noteLoad(++this.#expected);
+    this.#allowance?.take(1);
   }
 
   /** Takes back what was announced: the run was not accepted. */
   withdraw(runId: string): void {
     this.#expected--;
+    this.#allowance?.take(-1);
     this.#held.delete(runId);
     this.#announcedBefore.delete(runId);
     if (this.#claiming) this.#goneMeanwhile.add(runId);
@@ -229,7 +253,7 @@ export class Worker {
   #next(): void {
     this.#begin();
     const hasRoom = this.#waiting.length < this.#concurrency;
-    if (hasRoom && this.#leavesSome) this.claim();
+    if (hasRoom && (this.#leavesSome || this.#unclaimed.isSome)) this.claim();
   }
 
   /** Starts as many runs as there are places. */
@@ -263,42 +287,10 @@ export class Worker {
 
   /** Performs a run and stores its end. Never rejects. */
   async #perform(waiting: WaitingRun): Promise<void> {
-    const performed = await this.#untilPerformed(waiting);
+    const performed = await performUntilFinal(waiting, this.#parts, this.#abort.signal);
     // An action that the stop cut off has no outcome: the run stays pending and is performed again.
     if (performed === undefined || this.#abort.signal.aborted) return;
     await this.#end(waiting, performed);
-  }
-
-  /**
-   * Returns the outcomes of the actions; undefined when the worker was closed before. Actions that failed
-   * while the database could not store, or for lack of files or processes, are performed again.
-   */
-  async #untilPerformed(waiting: WaitingRun): Promise<Performed | undefined> {
-    const { signal } = this.#abort;
-    const { committer } = this.#parts.store;
-    for (let { repeated } = waiting; !signal.aborted; repeated = true) {
-      const failuresBefore = committer.failures;
-      const performed = await this.#performOnce({ ...waiting, repeated });
-      const isFinal = committer.failures === failuresBefore && performed.isShort !== true;
-      if (isFinal || statusOf(performed.outcomes) === "completed") return performed;
-      const { error } = performed.outcomes.find(({ error }) => error !== undefined) ?? {};
-      log.warn("Cannot perform run {run_id} now, trying again: {error}", {
-        run_id: waiting.run.id,
-        error,
-      });
-      await pause(this.#parts.clock, RETRY_MS, signal);
-    }
-    return undefined;
-  }
-
-  async #performOnce(waiting: WaitingRun): Promise<Performed> {
-    try {
-      return await this.#parts.perform(waiting, this.#abort.signal);
-    } catch (error) {
-      log.error("Cannot perform run {run_id}: {error}", { run_id: waiting.run.id, error });
-      const failed = waiting.actions.map(({ type }) => ({ action: type, error: messageOf(error) }));
-      return { outcomes: failed };
-    }
   }
 
   /** Stores the end of a run with what its last action has made, begins that work, and notifies those that wait. */
@@ -358,12 +350,15 @@ export class Worker {
    */
   async #claimPending(): Promise<void> {
     const { store } = this.#parts;
+    this.#unclaimed.beginPass();
     // Read before the runs: a withdrawal in between changes the mark of its instance.
     const marks = store.shared && await claimMarks(store.kv);
     const claimed = marks && new Claims(marks, store.intake);
+    let isComplete = true;
     for await (const entry of pendingEntries(store)) {
-      if (this.#closing || this.#waiting.length >= this.#heldMax) break;
-      if (claimed && claimed.size >= this.#heldMax) break;
+      const room = this.#heldMax - Math.max(this.#waiting.length, claimed?.size ?? 0);
+      isComplete = !this.#closing && room > 0;
+      if (!isComplete) break;
       const { id, pending } = entry;
       if (this.#held.has(id) || this.#goneMeanwhile.has(id)) continue;
       if (pending === undefined) {
@@ -373,8 +368,12 @@ export class Worker {
       if (claimed && pending.worker !== this.id) claimed.add(entry, pending);
       else this.#holdClaimed(pending);
     }
-    for (const pending of await claimed?.commit() ?? []) this.#holdClaimed(pending);
-    if (claimed?.isIncomplete) this.#claimAgain = true;
+    if (claimed === undefined) return;
+    const found = await claimed.commit();
+    const counted = found.filter(({ run }) => !this.#pending.has(run.id)).length;
+    for (const pending of found) this.#holdClaimed(pending);
+    if (claimed.isIncomplete) this.#claimAgain = true;
+    this.#unclaimed.endPass(counted, isComplete);
   }
 
   #holdClaimed(pending: PendingRun): void {

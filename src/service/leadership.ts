@@ -62,8 +62,8 @@ export class Leadership implements Leading {
     if (shared === undefined) return await this.#work();
     const { instances } = shared;
     instances.isStarting = true;
-    instances.isFull = () => worker.isFull;
-    instances.onAccepted = () => worker.claim();
+    instances.load = () => worker.load();
+    instances.onAccepted = (count) => worker.acceptedElsewhere(count);
     const leading = this.#lead();
     const begun = await Promise.race([
       leading.then(() => "leading"),

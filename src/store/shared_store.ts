@@ -110,6 +110,8 @@ export class Shared implements Fence {
     this.#taking = taking.then((taken) => this.#ownership = taken, () => {});
     const taken = await taking;
     taken.lost.addEventListener("abort", () => this.#lost.abort());
+    // Before the pending runs are listed: what comes between the two counts twice, until all were looked at.
+    await this.instances.acceptedByOthers.begin(clock, signal);
     return taken;
   }
 

@@ -1,12 +1,22 @@
 /** Runs and deliveries where several instances share one database. */
-import { assert, assertEquals, assertInstanceOf } from "@std/assert";
-import { messageOf } from "../../src/platform/errors.ts";
+import { assert, assertEquals, assertInstanceOf, assertLess, assertRejects } from "@std/assert";
+import { messageOf, UnavailableError } from "../../src/platform/errors.ts";
 import { UndecidedError } from "../../src/store/commit/commit_chain.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instances.ts";
+import type { ActionOutcome } from "../../src/store/records/runs.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
 import { contents, sharedStore, watchedKv } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
-import { launchOf, neverEnds, openDesk, pendingOf, storePending } from "./fixture.ts";
+import {
+  accept,
+  launchOf,
+  neverEnds,
+  openDesk,
+  pendingIds,
+  pendingOf,
+  storePending,
+  untilIdle,
+} from "./fixture.ts";
 
 Deno.test("the leader before may have begun with a run that this instance has accepted", async () => {
   using kv = await Deno.openKv(":memory:");
@@ -204,4 +214,82 @@ Deno.test("an instance that stops keeps the payload of a launch that may be stor
   await arrive();
   const kinds = [...(await contents(store)).keys()].map((key) => JSON.parse(key)[0]);
   assertEquals([kinds.includes("pending"), artifacts.size], [true, 1]);
+});
+
+Deno.test("what another instance accepts is performed to the last run, though memory holds few and no more come", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using store = await sharedStore(kv, clock);
+  await using other = await follower(kv, clock);
+  const perform = () => Promise.resolve([{ action: "none" }]);
+  await using leading = openDesk(store, { clock, perform, heldMax: 2, concurrency: 1 });
+  await using following = openDesk(other, { clock });
+  assert(store.shared);
+  store.shared.instances.onAccepted = (count) => leading.worker.acceptedElsewhere(count);
+  await leading.worker.start();
+  for (let count = 0; count < 9; count++) await accept(following);
+  await eventually(async () => (await pendingIds(store)).length === 0 ? true : undefined);
+  await untilIdle(leading);
+});
+
+Deno.test("the leader's backlog counts what others accept, and their launches are refused at its limit", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using store = await sharedStore(kv, clock);
+  await using other = await follower(kv, clock);
+  const ending = Promise.withResolvers<ActionOutcome[]>();
+  const perform = () => ending.promise;
+  const limits = { heldMax: 2, concurrency: 1, backlogMax: 9 };
+  await using leading = openDesk(store, { clock, perform, ...limits });
+  await using following = openDesk(other, { clock });
+  assert(store.shared && other.shared);
+  store.shared.instances.onAccepted = (count) => leading.worker.acceptedElsewhere(count);
+  store.shared.instances.load = () => leading.worker.load();
+  await accept(following);
+  await leading.worker.start();
+  for (let count = 0; count < 8; count++) await accept(following);
+  const { instances } = other.shared;
+  await eventually(() => instances.isLeaderFull ? true : undefined);
+  await assertRejects(() => accept(following), UnavailableError, "too many runs are pending");
+  ending.resolve([{ action: "none" }]);
+  await untilIdle(leading);
+  await eventually(() => instances.isLeaderFull ? undefined : true);
+  await accept(following);
+});
+
+Deno.test("while the leader's runs are behind, another instance accepts its part of what ends, and no more", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  let isSilent = false;
+  const away = () => Promise.reject(new TypeError("connect error"));
+  const leaderKv = watchedKv(kv, (_commit, store) => isSilent ? away() : store());
+  await using store = await sharedStore(leaderKv, clock);
+  await using other = await follower(kv, clock);
+  await using desk = openDesk(other, { clock });
+  assert(store.shared && other.shared);
+  const { acceptor, worker } = desk;
+  /** Has so many launches announced as may be, and returns their number. */
+  const announce = () => {
+    const ids = [];
+    for (; !acceptor.isBusy && ids.length < 10; ids.push(crypto.randomUUID())) {
+      worker.expect(ids.length.toString());
+    }
+    return ids.length;
+  };
+  assertEquals([announce(), acceptor.slowness], [10, undefined], "runs are not behind");
+  await store.shared.instances.look();
+  store.shared.instances.load = () => ({ isFull: false, ended: 5 });
+  await eventually(() => other.shared?.instances.room ? true : undefined);
+  assertEquals(announce(), 2, "half of five");
+  assertEquals(acceptor.slowness?.message.includes("runs end more slowly"), true);
+  worker.withdraw("0");
+  assertEquals(announce(), 1, "one was refused");
+  assertEquals(await eventually(() => announce() || undefined), 2, "with the next beat");
+
+  isSilent = true;
+  for (let looks = 0; acceptor.isBusy; looks++) {
+    assertLess(looks, 30);
+    await other.shared.instances.look();
+  }
+  assertEquals(acceptor.slowness, undefined, "a leader that is gone holds nobody");
 });

@@ -67,3 +67,24 @@ Deno.test("runs that wait for something else than their turn hold no launches, a
   for (let count = 0; count < 1_024; count++) share.ended(49_000);
   assertEquals(share.holdsLaunches(49_000), false);
 });
+
+Deno.test("other instances are told what has ended since the last time, while launches should wait for ends", () => {
+  const { share, pass } = underLoad();
+  share.ended(29_999);
+  assertEquals(share.takeEnded(29_999), undefined, "not behind");
+  share.ended(30_001);
+  share.ended(30_000);
+  assertEquals([share.takeEnded(30_000), share.takeEnded(30_000)], [2, 0]);
+  for (let count = 0; count < CONCURRENCY; count++) share.begin();
+  pass(5_000);
+  assertEquals(share.takeEnded(30_000), undefined, "all wait for something else");
+});
+
+Deno.test("what others accept counts as ahead of the ends", () => {
+  const { share } = underLoad();
+  share.accepted(30_000, 3);
+  for (const isAhead of [true, true, false]) {
+    share.ended(30_000);
+    assertEquals(share.holdsLaunches(30_000), isAhead);
+  }
+});

@@ -100,7 +100,7 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
   let isStopping = false;
   if (shared === undefined) await work();
   else {
-    shared.instances.onAccepted = () => worker.claim();
+    shared.instances.onAccepted = (count) => worker.acceptedElsewhere(count);
     lead(store, "the simulation").then(work).catch(() => isStopping || process.kill());
   }
   store.queue?.listen({

@@ -17,7 +17,7 @@ import { ConflictError, messageOf, UnavailableError } from "../../platform/error
 import { pause, within } from "../../platform/waiting/timers.ts";
 import type { Write } from "./change.ts";
 import { FORMAT_VERSION, keys } from "../keys.ts";
-import { type LaneRecord, laneWrites, removeLaneWrites } from "./lane_records.ts";
+import { AcceptedByOthers, laneWrites, removeLaneWrites } from "./lane_records.ts";
 import type { Owner } from "./ownership.ts";
 
 /** Pause between two looks at the other instances. */
@@ -64,6 +64,15 @@ interface InstanceRecord {
   ahead_ms?: number;
   /** Set while it has no room for more pending runs. */
   is_full?: true;
+  /** Number of launches that each other instance may accept until the leader's next beat; absent: any. */
+  room?: number;
+}
+
+/** The leader's pending runs, as they limit the other instances. */
+export interface LeaderLoad {
+  isFull: boolean;
+  /** Number of runs that have ended since it was asked for before; absent while launches need not wait for them. */
+  ended?: number | undefined;
 }
 
 interface Seen {
@@ -109,19 +118,20 @@ export class Instances {
   #measured: number[] = [];
   #looked_ms = -Infinity;
   #format: unknown;
-  #accepted = -1;
   #working: Promise<unknown> = Promise.resolve();
+  readonly acceptedByOthers: AcceptedByOthers;
   /** Set until the service has begun. The leader does not have its triggers before. */
   isStarting = false;
-  /** Called on the leader when other instances have accepted launches. */
-  onAccepted: () => void = () => {};
+  /** Called on the leader with the number of launches that other instances have accepted since. */
+  onAccepted: (count: number) => void = () => {};
   /** Stores the removal of an instance; set on the leader. */
   remove: ((writes: readonly Write[]) => Promise<void>) | undefined;
-  /** Returns true while this instance has no room for more pending runs. */
-  isFull: () => boolean = () => false;
+  /** Returns how this instance's pending runs limit the others, while it leads. */
+  load: () => LeaderLoad = () => ({ isFull: false });
 
   constructor(parts: InstancesParts) {
     this.#parts = parts;
+    this.acceptedByOthers = new AcceptedByOthers(parts.kv, parts.id);
     this.#look_ms = parts.look_ms ?? LOOK_MS;
     this.#gone_ms = parts.gone_ms ?? GONE_MS;
     this.#record = {
@@ -238,6 +248,16 @@ export class Instances {
     return this.leader?.is_full === true;
   }
 
+  /**
+   * The launches that this instance may accept until the leader's next beat, whose number identifies it; undefined
+   * while there is no limit, or the leader is silent.
+   */
+  get room(): { launches: number; beat: number } | undefined {
+    const seen = this.#seen.get(this.#leaderId ?? "");
+    if (seen?.record.room === undefined || seen.looks * this.#look_ms >= DEAD_MS) return undefined;
+    return { launches: seen.record.room, beat: seen.record.beats };
+  }
+
   /** All instances, those that are silent among them. */
   get all(): SeenInstance[] {
     return [...this.#seen.values()].map(({ record, looks }) => ({
@@ -287,13 +307,15 @@ export class Instances {
   async #beat(): Promise<void> {
     const { kv, clock, id } = this.#parts;
     const ahead_ms = this.isLeader ? 0 : this.#ahead_ms;
-    const { ahead_ms: _before, is_full: _full, ...record } = this.#record;
+    const { ahead_ms: _before, ...record } = this.#record;
+    const { isFull, ended } = this.load();
     const next: InstanceRecord = {
       ...record,
       beats: record.beats + 1,
       time_ms: clock.steady(),
       ...(ahead_ms === undefined ? {} : { ahead_ms }),
-      ...(this.isFull() ? { is_full: true as const } : {}),
+      ...(isFull ? { is_full: true as const } : {}),
+      ...(ended === undefined ? {} : { room: Math.floor(ended / Math.max(1, this.#seen.size)) }),
     };
     const key = keys.instance(id);
     const result = await kv.atomic().check({ key, versionstamp: this.#versionstamp })
@@ -357,15 +379,10 @@ export class Instances {
 
   /** Does what the leader does for the others. */
   async #lead(): Promise<void> {
-    const { kv, id } = this.#parts;
-    let accepted = 0;
-    for await (const { key, value } of kv.list<LaneRecord>({ prefix: ["lane"] })) {
-      if (key[1] !== id) accepted += value.accepted;
-    }
-    if (accepted !== this.#accepted) this.onAccepted();
-    this.#accepted = accepted;
+    const accepted = await this.acceptedByOthers.sinceLast();
+    if (accepted > 0) this.onAccepted(accepted);
     for (const { record, looks } of this.#seen.values()) {
-      if (record.id === id || looks * this.#look_ms < this.#gone_ms) continue;
+      if (record.id === this.#parts.id || looks * this.#look_ms < this.#gone_ms) continue;
       log.warn("Instance {id} is silent for {seconds} s: it is taken for gone", {
         id: record.id,
         seconds: this.#gone_ms / 1_000,

@@ -3,10 +3,17 @@
  *
  * @module
  */
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../../platform/clock.ts";
+import { messageOf } from "../../platform/errors.ts";
+import { pause } from "../../platform/waiting/timers.ts";
 import type { Write } from "./change.ts";
 import { keys } from "../keys.ts";
 
 const LANES = 4;
+const RETRY_MS = 250;
+
+const log = getLogger(["hooklaunch", "store"]);
 
 /** The record of a lane, a link of its chain of commits. */
 export interface LaneRecord {
@@ -26,4 +33,48 @@ export function laneWrites(instanceId: string): Write[] {
 /** Returns the writes that remove them. */
 export function removeLaneWrites(instanceId: string): Write[] {
   return laneWrites(instanceId).map(({ key }) => ({ key }));
+}
+
+/** Counts what the lanes of other instances accept. */
+export class AcceptedByOthers {
+  readonly #kv: Deno.Kv;
+  readonly #instanceId: string;
+  #last: ReadonlyMap<string, number> | undefined;
+
+  constructor(kv: Deno.Kv, instanceId: string) {
+    this.#kv = kv;
+    this.#instanceId = instanceId;
+  }
+
+  /** Counts from here on. Tries until it can, or the signal aborts. */
+  async begin(clock: Clock, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        return void await this.sinceLast();
+      } catch (error) {
+        log.error("Cannot count what other instances accept, trying again: {error}", {
+          error: messageOf(error),
+        });
+        await pause(clock, RETRY_MS, signal);
+      }
+    }
+  }
+
+  /** Returns the number accepted since the last time; 0 at the first time. */
+  async sinceLast(): Promise<number> {
+    const lanes = await Array.fromAsync(this.#kv.list<LaneRecord>({ prefix: ["lane"] }));
+    // Another call may have counted meanwhile.
+    const last = this.#last;
+    const accepted = new Map<string, number>();
+    let count = 0;
+    for (const { key, value } of lanes) {
+      if (key[1] === this.#instanceId) continue;
+      const lane = key.join(" ");
+      const before = last?.get(lane) ?? 0;
+      accepted.set(lane, Math.max(before, value.accepted));
+      count += Math.max(0, value.accepted - before);
+    }
+    this.#last = accepted;
+    return last === undefined ? 0 : count;
+  }
 }
