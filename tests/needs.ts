@@ -49,13 +49,29 @@ const CHECKS: Readonly<Record<string, string>> = {
     mount -o loop "$d/i" "$d/m" && umount "$d/m"; code=$?; rm -r "$d"; exit $code)`,
 };
 
-/** Whether the shell finds a command that can be used. */
-export function has(command: keyof typeof OPTIONAL_COMMANDS | "git"): boolean {
+/** Something that the tests may need. */
+export type Command = keyof typeof OPTIONAL_COMMANDS | "git";
+
+/** Tells all test files which commands `deno task test` has found, separated by commas: it looks once for all. */
+export const FOUND = "HOOKLAUNCH_TEST_COMMANDS";
+
+const looked = new Map<Command, boolean>();
+
+/** Returns true when a command can be used. */
+export function has(command: Command): boolean {
+  const found = looked.get(command) ??
+    Deno.env.get(FOUND)?.split(",").includes(command) ?? look(command);
+  looked.set(command, found);
+  return found;
+}
+
+/** Returns true when the shell finds a command that can be used. */
+export function look(command: Command, env: Record<string, string> = {}): boolean {
   // Some systems have servers in the path of their administrator alone; .ci/run keeps what it builds itself.
   const check =
     `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/kubernetes/bin"; command -v ${command} && ${
       CHECKS[command] ?? "true"
     }`;
-  const options = { stdout: "null", stderr: "null" } as const;
+  const options = { env, stdout: "null", stderr: "null" } as const;
   return new Deno.Command("sh", { args: ["-c", check], ...options }).outputSync().success;
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { has, OPTIONAL_COMMANDS } from "./needs.ts";
+import { FOUND, look, OPTIONAL_COMMANDS } from "./needs.ts";
 
 /**
  * Makes a folder for all that the tests write, and prints it: in memory where this user may mount that,
@@ -81,20 +81,20 @@ const ALONE = [
   "faults/silent_machine_test.ts",
 ];
 
-if (!has("git")) {
+if (!look("git")) {
   console.error("The tests need git: install it first, such as with apt-get install git");
   Deno.exit(1);
 }
-const missing = Object.entries(OPTIONAL_COMMANDS)
-  // The names are the keys of the object itself.
-  .filter(([command]) => !has(command as keyof typeof OPTIONAL_COMMANDS));
-
 const folder = await sh(MAKE_FOLDER);
 const env: Record<string, string> = {
   TMPDIR: folder,
   CONTAINERS_CONF: `${folder}/podman/containers.conf`,
   CONTAINERS_STORAGE_CONF: `${folder}/podman/storage.conf`,
 };
+// The names are the keys of the object itself.
+const optional = Object.keys(OPTIONAL_COMMANDS) as (keyof typeof OPTIONAL_COMMANDS)[];
+const found = optional.filter((command) => look(command, env));
+env[FOUND] = ["git", ...found].join();
 const isBrowserTest = (argument: string) => argument.endsWith("browser_test.ts");
 const files = filesIn("tests");
 const permissions = [
@@ -142,7 +142,8 @@ for (const group of groups) {
 await sh(REMOVE_FOLDER, { args: [folder], env });
 for (const error of errors) console.log(error);
 
-for (const [command, what] of missing) {
+for (const command of optional.filter((command) => !found.includes(command))) {
+  const what = OPTIONAL_COMMANDS[command];
   console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
 Deno.exit(code);
