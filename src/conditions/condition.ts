@@ -67,6 +67,8 @@ export interface ConditionContext extends ConditionEnvironment, TriggerFacts {
   runSerially: RunSerially;
   /** The trigger, to which the Worker's time is counted. */
   triggerId: string;
+  /** A handshake of the trigger signs tokens: no signature of one proves a sender. */
+  signsTokens: boolean;
 }
 
 /** The settings of any condition. */

@@ -110,6 +110,7 @@ function prepare(settings: HmacSettings, context: ConditionContext): Check {
     matcher: macMatcher(scheme.algorithm, secrets.usable.map(({ bytes }) => bytes)),
     timeField: context.times[0],
     hint: describeMissing(secrets),
+    refusesTokens: context.signsTokens,
     runSerially: context.runSerially,
   });
 }

@@ -59,14 +59,25 @@ export async function prepareConditions(
 ): Promise<PreparedConditions> {
   const known = await loadKinds(conditions);
   const facts = factsOf(known);
-  const context: ConditionContext = {
+  const surroundings: ConditionContext = {
     clock: environment.clock,
     env: (name) => environment.env(name),
     signal: environment.signal,
     runSerially: serialChecks(environment.clock),
     heavyWork: environment.heavyWork,
     triggerId,
+    signsTokens: false,
     ...facts,
+  };
+  const handshakes = await handshakesOf(ownHandshakes, known, surroundings);
+  const credentials = [
+    ...facts.credentials,
+    ...handshakes.flatMap((handshake) => handshake.credentials),
+  ];
+  const context: ConditionContext = {
+    ...surroundings,
+    credentials,
+    signsTokens: handshakes.some(({ isSigning }) => isSigning),
   };
   const checks: PreparedCondition[] = [];
   const quotas: PreparedQuota[] = [];
@@ -84,8 +95,8 @@ export async function prepareConditions(
   return {
     checks,
     quotas,
-    handshakes: await handshakesOf(ownHandshakes, known, context),
-    credentials: facts.credentials,
+    handshakes,
+    credentials,
     redacted: known.flatMap(({ kind, settings }) => kind.redacted?.(settings) ?? []),
     signedBy: inOrder.find(({ kind }) => kind.scheme !== undefined),
   };

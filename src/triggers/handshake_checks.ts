@@ -5,13 +5,11 @@
  */
 import type { Refusal } from "../conditions/check.ts";
 import type { PreparedHandshake } from "../conditions/handshake/prepare.ts";
-import { SIGNED_TOKEN } from "../conditions/handshake/row.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import { truncate } from "../platform/text/display.ts";
 import { type BodyCheck, type HandshakeStep, NO_CONDITION } from "./checks.ts";
 
 const EXPECTED_CHARACTERS_MAX = 200;
-const TOKEN_BYTES_MAX = 130;
 
 /** Answers the first handshake that a request is. */
 export function handshakeStep(handshakes: readonly PreparedHandshake[]): HandshakeStep[] {
@@ -39,18 +37,4 @@ export function noHandshakeCheck(handshakes: readonly PreparedHandshake[]): Body
     };
   };
   return { condition: "handshake", index: NO_CONDITION, look };
-}
-
-/** Refuses a body that could be a token, where anyone gets one signed. */
-export function tokenChecks(handshakes: readonly PreparedHandshake[]): BodyCheck[] {
-  if (!handshakes.some(({ signsForAnyone }) => signsForAnyone)) return [];
-  const refusal = {
-    reason: "The body could be a token, which a handshake signs for anyone",
-    expected: "a body that is no single word",
-  };
-  const look = ({ body }: LaunchRequest) =>
-    body.length <= TOKEN_BYTES_MAX && SIGNED_TOKEN.test(String.fromCharCode(...body))
-      ? refusal
-      : undefined;
-  return [{ condition: "handshake", index: NO_CONDITION, look }];
 }

@@ -28,7 +28,7 @@ import {
   NO_CONDITION,
   type RefusalCause,
 } from "./checks.ts";
-import { handshakeStep, noHandshakeCheck, tokenChecks } from "./handshake_checks.ts";
+import { handshakeStep, noHandshakeCheck } from "./handshake_checks.ts";
 
 export { type BodyCheck, type CheckName, type HeadCheck, NO_CONDITION } from "./checks.ts";
 
@@ -104,7 +104,6 @@ export function launchOrder(parts: OrderParts): Order {
       bodySizeCheck(bodyBytesMax),
       ...ofStage(checks, "address"),
       ...handshakeStep(unverified),
-      ...tokenChecks(conditions.handshakes),
       ...ofStage(checks, "authentication"),
       ...ofStage(checks, "timestamp"),
       ...handshakeStep(handshakes.filter(({ row }) => row.verified)),

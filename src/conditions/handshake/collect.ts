@@ -76,7 +76,8 @@ function usable(row: HandshakeRow, options: HandshakeOptions): PreparedHandshake
       row,
       problem: messageOf(error),
       readsSecret: false,
-      signsForAnyone: false,
+      isSigning: false,
+      credentials: [],
       answer: () => Promise.resolve(undefined),
       example: () => ({ query: new URLSearchParams(), headers: {}, body: undefined }),
     };

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { childrenOf, constantOf, type Expr } from "../cel/syntax.ts";
-import { isSecretNode } from "./expression.ts";
-
-type Key = string | number;
+import { constantValue as valueOf, type Key, memberPath, pathOf, pathsIn } from "../cel/paths.ts";
+import { constantOf, type Expr } from "../cel/syntax.ts";
+import { isSecretNode } from "./nodes.ts";
 
 /** A request in the making. */
 export interface HandshakeExample {
@@ -53,38 +52,6 @@ function conjunctsOf(expr: Expr): Expr[] {
   return exprKind.case === "callExpr" && exprKind.value.function === "_&&_"
     ? exprKind.value.args.flatMap(conjunctsOf)
     : [expr];
-}
-
-/** Lists the longest paths in an expression. */
-function pathsIn(expr: Expr): (readonly Key[])[] {
-  const path = pathOf(expr);
-  return path ? [path] : childrenOf(expr).flatMap(pathsIn);
-}
-
-/** Returns the path of `body.a[0]['b']`, its variable first; undefined for any other expression. */
-function pathOf(expr: Expr | undefined): readonly Key[] | undefined {
-  const { case: kind, value } = expr?.exprKind ?? { case: undefined };
-  if (kind === "identExpr") return [value.name];
-  if (kind === "selectExpr") return joined(pathOf(value.operand), value.field);
-  if (kind !== "callExpr" || value.function !== "_[_]") return undefined;
-  const key = valueOf(value.args[1]);
-  return typeof key === "string" || typeof key === "number"
-    ? joined(pathOf(value.args[0]), key)
-    : undefined;
-}
-
-function memberPath(key: Expr | undefined, map: Expr | undefined): readonly Key[] | undefined {
-  const name = valueOf(key);
-  return typeof name === "string" ? joined(pathOf(map), name) : undefined;
-}
-
-function joined(path: readonly Key[] | undefined, key: Key): readonly Key[] | undefined {
-  return path && [...path, key];
-}
-
-function valueOf(expr: Expr | undefined): unknown {
-  const value = constantOf(expr)?.value;
-  return typeof value === "bigint" ? Number(value) : value;
 }
 
 function requestOf(

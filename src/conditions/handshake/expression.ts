@@ -23,6 +23,8 @@ import { FilterLimitError } from "../cel/pattern.ts";
 import { childrenOf, type Expr, positionOf } from "../cel/syntax.ts";
 import { filterVariables } from "../cel/variables.ts";
 import { isAnyOf } from "../secret.ts";
+import { unnamedIn } from "./credentials.ts";
+import { isSecretNode, SIGNS } from "./nodes.ts";
 import { HANDSHAKE_BODY_BYTES_MAX, SIGNED_TOKEN } from "./row.ts";
 
 const { BOOL, BYTES, DYN, STRING } = CelScalar;
@@ -31,7 +33,6 @@ const LARGEST: InputSize = { values: HANDSHAKE_BODY_BYTES_MAX / 2, text: 64 * 10
 /** The variables of a handshake's expressions. */
 export const handshakeVariables = { ...filterVariables, method: "string", secret: "dyn" } as const;
 
-const SIGNS = ["hmac_sha256_hex", "hmac_sha256_base64"];
 /** Comparisons with the secret are renamed to these. */
 const COMPARES: Readonly<Record<string, string>> = { "_==_": "@is_secret", "_!=_": "@no_secret" };
 
@@ -67,7 +68,7 @@ export function compileHandshake(source: string, isBool: boolean): HandshakeExpr
   const parsed = parseExpression(source);
   const check = isBool ? checkExpression : checkNames;
   const { problem, used } = check(parsed, handshakeVariables, handshakeEnvironment.funcs);
-  const fault = problem ?? secretProblem(parsed.expr);
+  const fault = problem ?? secretProblem(parsed.expr) ?? unnamedProblem(parsed.expr);
   if (fault) throw new ExpressionError(fault.detail, positionOf(fault.expr.id, parsed, source));
   const { expr } = parsed;
   // Another tree is planned: the first one stays as it was written.
@@ -79,23 +80,12 @@ export function compileHandshake(source: string, isBool: boolean): HandshakeExpr
   return { source, expr, variables: used, evaluate: plan(handshakeEnvironment, planned) };
 }
 
-/** Tells whether an expression signs with the secret. */
-export function isSigning(expr: Expr): boolean {
-  const { case: kind, value } = expr.exprKind;
-  return kind === "callExpr" && SIGNS.includes(value.function) || childrenOf(expr).some(isSigning);
-}
-
 /** Returns the text of a value that an answer may hold; undefined for any other. */
 export function textOf(value: CelResult): string | undefined {
   if (isCelError(value)) return undefined;
   return ["bigint", "boolean", "number", "string"].includes(typeof value)
     ? String(value)
     : undefined;
-}
-
-/** Tells whether a node is the secret. */
-export function isSecretNode({ exprKind }: Expr): boolean {
-  return exprKind.case === "identExpr" && /^\.?secret$/.test(exprKind.value.name);
 }
 
 /** Finds a use of the secret that could tell it. */
@@ -112,6 +102,13 @@ function secretProblem(expr: Expr): { detail: string; expr: Expr } | undefined {
   if (!isSecretNode(expr)) return undefined;
   const detail = `'secret' may only be compared by == or !=, or be the key of ${SIGNS.join(", ")}`;
   return { detail, expr };
+}
+
+function unnamedProblem(expr: Expr): { detail: string; expr: Expr } | undefined {
+  const other = unnamedIn(expr);
+  const detail =
+    "'secret' may only be compared with a field of a constant name, such as query.token";
+  return other && { detail, expr: other };
 }
 
 function renameComparisons(expr: Expr): void {

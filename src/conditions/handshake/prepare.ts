@@ -8,10 +8,13 @@ import { SHORT_NAMES_MAX } from "../body_limits.ts";
 import type { Bindings } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
 import { bind } from "../cel/variables.ts";
+import type { CredentialField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { type ConfirmOptions, isConfirmed } from "./confirm.ts";
 import { exampleOf, type HandshakeExample } from "./example.ts";
 import { compileHandshake } from "./expression.ts";
+import { isSigning } from "./nodes.ts";
+import { secretFieldsOf } from "./credentials.ts";
 import { compileResponse, renderText, templateOf } from "./response.ts";
 import { HANDSHAKE_BODY_BYTES_MAX, type HandshakeRow } from "./row.ts";
 
@@ -29,8 +32,10 @@ export interface PreparedHandshake {
   readonly problem?: string | undefined;
   /** Its `when` compares with a secret. */
   readonly readsSecret: boolean;
-  /** It signs tokens that anyone sends. */
-  readonly signsForAnyone: boolean;
+  /** It signs tokens that are sent to it. */
+  readonly isSigning: boolean;
+  /** The fields that it compares with a secret or a signature: no log shows their values. */
+  readonly credentials: readonly CredentialField[];
   /**
    * Answers a request; undefined for any other.
    *
@@ -61,6 +66,8 @@ export function prepareHandshake(row: HandshakeRow, options: HandshakeOptions): 
   const when = row.when === undefined ? undefined : compileHandshake(row.when, true);
   const response = compileResponse(row.response);
   const confirm = row.confirm && { ...row.confirm, url: templateOf(row.confirm.url) };
+  const answered = response.templates.flatMap((template) => template.expressions);
+  const expressions = [...when ? [when] : [], ...answered, ...confirm?.url.expressions ?? []];
   const variables = new Set([...when?.variables ?? [], ...response.variables]);
   for (const { variables: names } of confirm?.url.expressions ?? []) {
     names.forEach((name) => variables.add(name));
@@ -71,14 +78,13 @@ export function prepareHandshake(row: HandshakeRow, options: HandshakeOptions): 
     row,
     problem,
     readsSecret,
-    signsForAnyone: response.isSigning && row.verified !== true,
+    isSigning: response.isSigning || when !== undefined && isSigning(when.expr),
+    credentials: expressions.flatMap(({ expr }) => secretFieldsOf(expr)),
     example: (word) =>
       exampleOf(
         {
           when: when?.expr,
-          others: response.templates.flatMap(({ expressions }) =>
-            expressions.map(({ expr }) => expr)
-          ),
+          others: answered.map(({ expr }) => expr),
         },
         { secret: options.secretText ?? "", word },
       ),

@@ -8,7 +8,8 @@ import { rawJson } from "../../platform/text/raw_json.ts";
 import { type Answer, contentTypeOf } from "../answer.ts";
 import type { Bindings } from "../cel/expression.ts";
 import { parseTemplate } from "../cel/template.ts";
-import { compileHandshake, type HandshakeExpression, isSigning, textOf } from "./expression.ts";
+import { compileHandshake, type HandshakeExpression, textOf } from "./expression.ts";
+import { isSigning } from "./nodes.ts";
 import type { HandshakeResponse } from "./row.ts";
 
 /** A longer text, or one of several lines, is echoed by no handshake. */

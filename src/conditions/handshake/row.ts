@@ -10,8 +10,10 @@ export const HANDSHAKE_METHODS = ["GET", "HEAD", "OPTIONS", "POST"] as const;
 
 /** The longest body of a handshake. */
 export const HANDSHAKE_BODY_BYTES_MAX = 8 * 1024;
-/** The texts that a handshake signs: with more than its body, no signed request is one of them. */
+/** The texts that a handshake signs. A condition beside it takes no signature of one. */
 export const SIGNED_TOKEN = /^[A-Za-z0-9+/_-]{1,128}={0,2}$/;
+/** The length of the longest one. */
+export const SIGNED_TOKEN_BYTES_MAX = 130;
 
 /** The answer to a handshake. `{…}` in a string holds an expression of CEL. */
 export type HandshakeResponse =

@@ -16,7 +16,8 @@ import {
 import { oneSecretSchema } from "../settings.ts";
 import { handshakePresets } from "../signing/presets/mod.ts";
 import { ExpressionError } from "../cel/expression.ts";
-import { compileHandshake, handshakeVariables, isSigning } from "./expression.ts";
+import { compileHandshake, handshakeVariables } from "./expression.ts";
+import { isSigning } from "./nodes.ts";
 import { compileResponse } from "./response.ts";
 import { HANDSHAKE_METHODS } from "./row.ts";
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Buffer } from "node:buffer";
 import type { Check, HeadCheck, Refusal, RunSerially } from "../check.ts";
 import {
   bytesOf,
@@ -15,6 +16,7 @@ import {
   readText,
 } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
+import { SIGNED_TOKEN, SIGNED_TOKEN_BYTES_MAX } from "../handshake/row.ts";
 import { checkFreshness } from "../freshness.ts";
 import type { Matcher } from "./algorithms.ts";
 import { candidatesReader, describePlace, describeSignature } from "./candidates.ts";
@@ -28,6 +30,11 @@ const NO_BYTES = new Uint8Array();
 /** Longer bodies are verified off the event loop, one request of a trigger at a time. */
 const IMMEDIATE_BYTES_MAX = 256 * 1024;
 
+const TOKEN: Refusal = {
+  reason: "What is signed could be a token, which a handshake signs for anyone",
+  expected: "more than one word",
+};
+
 /** The parts of a verifier beside its scheme. */
 export interface VerifierParts {
   matcher: Matcher;
@@ -35,6 +42,8 @@ export interface VerifierParts {
   timeField?: Field | undefined;
   /** An addition to the reason of a wrong signature, such as a secret that is missing. */
   hint: string;
+  /** A handshake of the trigger signs tokens for whoever sends them: a signature of one proves nothing. */
+  refusesTokens?: boolean;
   /** Runs costly checks of the trigger one at a time. */
   runSerially: RunSerially;
 }
@@ -82,7 +91,7 @@ export function prepareHeadCheck(scheme: Scheme): HeadCheck | undefined {
 
 function signedReader(
   scheme: Scheme,
-  { timeField, hint }: VerifierParts,
+  { timeField, hint, refusesTokens = false }: VerifierParts,
 ): (request: LaunchRequest) => Signed | Refusal {
   const templates = signedContents(scheme).map(parseTemplate);
   const signs = (kind: "timestamp" | "id") => templates.flat().some((part) => isPlain(part, kind));
@@ -110,12 +119,21 @@ function signedReader(
     const facts: ContentFacts = { timestamp, id, url, identity, built: new Map() };
     const filled = templates.map((template) => contentOf(template, request, facts));
     const refusals = filled.filter((content) => "reason" in content);
+    const contents = filled.filter((content) => Array.isArray(content));
     return {
       signatures: candidates.signatures,
-      contents: filled.filter((content) => Array.isArray(content)),
-      otherwise: refusals.at(-1) ?? { reason, expected },
+      contents: refusesTokens ? contents.filter((content) => !isToken(content)) : contents,
+      otherwise: refusals.at(-1) ??
+        (refusesTokens && contents.some(isToken) ? TOKEN : { reason, expected }),
     };
   };
+}
+
+/** Tells whether a handshake could have signed a content. */
+function isToken(content: readonly Uint8Array[]): boolean {
+  const length = content.reduce((sum, piece) => sum + piece.length, 0);
+  return length <= SIGNED_TOKEN_BYTES_MAX &&
+    SIGNED_TOKEN.test(Buffer.concat(content).toString("latin1"));
 }
 
 /** Reads the scheme's own timestamp, which must be fresh; undefined when the scheme has none. */
