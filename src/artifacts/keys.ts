@@ -7,6 +7,8 @@ import { InvalidInputError } from "../platform/errors.ts";
 
 /** The longest key in bytes of UTF-8, as S3 takes it. */
 const KEY_BYTES_MAX = 1024;
+/** The longest part in bytes of UTF-8, as disks take it. */
+const PART_BYTES_MAX = 255;
 
 /** Keys begin with one of these. */
 export const artifactKeys = {
@@ -28,12 +30,18 @@ export const artifactKeys = {
  */
 export function checkKey(key: string): void {
   const parts = key.split("/");
-  const isPath = parts.every((part) => part !== "" && part !== "." && part !== "..");
+  const isPath = parts.every((part) =>
+    part !== "" && part !== "." && part !== ".." && bytesOf(part) <= PART_BYTES_MAX
+  );
   const isText = key.isWellFormed() && !key.includes("\0");
-  if (isPath && isText && new TextEncoder().encode(key).length <= KEY_BYTES_MAX) return;
+  if (isPath && isText && bytesOf(key) <= KEY_BYTES_MAX) return;
   throw new InvalidInputError(
     "the artifact",
-    `Expected a path of at most ${KEY_BYTES_MAX} bytes without empty parts, "." and "..", found ` +
-      JSON.stringify(key.slice(0, 200)),
+    `Expected a path of at most ${KEY_BYTES_MAX} bytes, ${PART_BYTES_MAX} between two /, without empty ` +
+      `parts, "." and "..", found ${JSON.stringify(key.slice(0, 200))}`,
   );
+}
+
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
 }

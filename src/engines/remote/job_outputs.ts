@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { artifactKeys } from "../../artifacts/keys.ts";
+import { artifactKeys, checkKey } from "../../artifacts/keys.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import { getExecution } from "../../store/records/executions.ts";
 import { type Job, jobOutputs, jobOutputWrite } from "../../store/records/jobs.ts";
@@ -85,9 +85,10 @@ export class JobOutputs {
     });
   }
 
-  /** Checks that an output has room. Returns those that are listed. */
+  /** Checks that an output has a path that it can have, and room. Returns those that are listed. */
   async #expectRoom({ executionId }: JobPass, output: JobOutput): Promise<JobOutput[]> {
     const { store, uploads, settings: { outputsMax } } = this.#context;
+    checkKey(artifactKeys.output(executionId, output.path));
     const [execution, listed] = await Promise.all([
       getExecution(store, executionId),
       jobOutputs(store, executionId),

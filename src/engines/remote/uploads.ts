@@ -68,9 +68,11 @@ export class Uploads {
   }
 
   /**
-   * Checks that an output has room beside those that are listed, under way, or promised an address.
+   * Checks that an output has room beside those that are listed, under way, or promised an address, and that no
+   * file would be a folder, too: S3 has both, and a disk has not.
    *
-   * @throws {TooLargeError} when it has not
+   * @throws {TooLargeError} when it has no room
+   * @throws {ConflictError} when its path goes on behind that of another output, or the other way round
    */
   expectRoom(
     executionId: string,
@@ -87,6 +89,7 @@ export class Uploads {
     for (const [path, { size }] of underWay) count(path, size);
     for (const [path, size] of presigned) count(path, size);
     const what = `Cannot take the output ${JSON.stringify(output.path)}`;
+    expectPlace(what, output.path, others);
     if (others.size >= outputsMax) {
       throw new TooLargeError(`${what}: expected at most ${outputsMax} outputs`);
     }
@@ -101,5 +104,16 @@ export class Uploads {
     const made = { underWay: new Map(), presigned: new Map() };
     this.#all.set(executionId, made);
     return made;
+  }
+}
+
+function expectPlace(what: string, path: string, others: ReadonlyMap<string, number>): void {
+  for (const other of others.keys()) {
+    if (!path.startsWith(`${other}/`) && !other.startsWith(`${path}/`)) continue;
+    const file = path.length < other.length ? path : other;
+    const folder = path.length < other.length ? other : path;
+    throw new ConflictError(
+      `${what}: ${JSON.stringify(file)} would be a file, and a folder of ${JSON.stringify(folder)}`,
+    );
   }
 }
