@@ -1,6 +1,6 @@
 /**
- * Names for something new. What has a name is found by its name or its id: a name that looks like an id could stand for
- * something else.
+ * Names for something new. What has a name is found by its name or its id, and has pages at addresses with its name: one
+ * that looks like an id, or that is a part of another page's address, could stand for something else.
  *
  * @module
  */
@@ -8,23 +8,25 @@ import { InvalidInputError } from "./errors.ts";
 
 /** A UUID in any spelling, or the short id of a token or a session. */
 const LIKE_ID = /^(?:[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|[0-9a-f]{16})$/i;
+/** The parts of addresses that stand where others have a name, such as that of `/triggers/new`. */
+const PARTS_OF_ADDRESSES: ReadonlySet<string> = new Set(["new"]);
 
-/** The problem with a name that looks like an id. */
-export const EXPECTED_NO_ID = "Expected a name that does not look like an id";
-
-/** Returns true for a text that could be taken for an id of any kind. */
-export function looksLikeId(text: string): boolean {
-  return LIKE_ID.test(text);
+/** Says what is wrong with the name of something new; undefined where nothing is. */
+export function newNameProblem(name: string): string | undefined {
+  if (LIKE_ID.test(name)) return "Expected a name that does not look like an id";
+  return PARTS_OF_ADDRESSES.has(name)
+    ? "Expected another name: this one is a part of the console's addresses"
+    : undefined;
 }
 
 /**
- * Checks the name of something new. Earlier versions took names like ids, which stay.
+ * Checks the name of something new. Earlier versions took any, which stay.
  *
  * @param what what is being saved, for the first words of the error
- * @throws {InvalidInputError} when the name looks like an id
+ * @throws {InvalidInputError} when it could stand for something else
  */
 export function expectNewName(what: string, name: string): void {
-  if (!looksLikeId(name)) return;
-  const detail = `${EXPECTED_NO_ID}, found "${name}"`;
-  throw new InvalidInputError(what, [{ pointer: "/name", detail }]);
+  const problem = newNameProblem(name);
+  if (problem === undefined) return;
+  throw new InvalidInputError(what, [{ pointer: "/name", detail: `${problem}, found "${name}"` }]);
 }

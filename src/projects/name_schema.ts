@@ -4,13 +4,14 @@
  * @module
  */
 import { z } from "zod";
-import { EXPECTED_NO_ID, looksLikeId } from "../platform/new_name.ts";
+import { newNameProblem } from "../platform/new_name.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 
 /** A name that is safe in paths, URLs and logs. */
 export const nameSchema = z.string().regex(NAME, { error: EXPECTED_NAME });
 
 /** The schema of a name for something new, which is found by its name or its id. Earlier versions took any name. */
-export const newNameSchema = nameSchema.refine((name) => !looksLikeId(name), {
-  error: EXPECTED_NO_ID,
+export const newNameSchema = nameSchema.superRefine((name, context) => {
+  const message = newNameProblem(name);
+  if (message !== undefined) context.addIssue({ code: "custom", message });
 });

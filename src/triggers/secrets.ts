@@ -17,6 +17,8 @@ const TAG_BYTES = 16;
 const CIPHERTEXT_PREFIX = `${CIPHER}:`;
 const encoder = new TextEncoder();
 const REFERENCE = /^\{(?:env|file):[^}]*\}$/;
+/** References within a text. */
+const REFERENCES = /\{(?:env|file):[^}]*\}/g;
 /** The fields of an element of `secrets` that hold the secret. `secret` is the earlier name of `value`. */
 const SECRET_FIELDS = ["value", "secret"];
 /** The object of a single secret in the field `secret`: elsewhere that is a field like any other. */
@@ -116,14 +118,45 @@ export function mapElements<T>(value: T, change: (element: unknown, at: string) 
   return walk(value, "", change) as T;
 }
 
-/** Finds the references, such as `{env:NAME}`, among the secrets of a value. */
-export function referencesIn(value: unknown): Set<string> {
-  const found = new Set<string>();
-  mapSecrets(value, (secret) => {
-    if (isReference(secret)) found.add(secret);
+/** A part of a trigger that names a variable or a file of the service. */
+export interface ReferenceHolder {
+  /** What it names, such as `{env:NAME}`. */
+  references: readonly string[];
+  /** All of it but its literal secrets: the same where nothing else of it was changed. */
+  form: string;
+}
+
+/**
+ * Finds the conditions, handshakes, actions and other fields of a trigger that name a variable or a file of the
+ * service, wherever in them.
+ */
+export function referenceHolders(settings: object): ReferenceHolder[] {
+  const bare = mapElements(settings, (element) => referenceIn(element) ?? null);
+  const parts = Object.entries(bare).flatMap(([name, value]) =>
+    Array.isArray(value) ? value.map((each) => [name, each]) : [[name, value]]
+  );
+  return parts.map((part) => JSON.stringify(part, withoutNulls)).flatMap((form) => {
+    const references = form.match(REFERENCES) ?? [];
+    return references.length === 0 ? [] : [{ references, form }];
+  });
+}
+
+/** Returns the reference that an element of secrets is. */
+function referenceIn(element: unknown): string | undefined {
+  const found: string[] = [];
+  mapSecrets({ secrets: [element] }, (secret) => {
+    if (isReference(secret)) found.push(secret);
     return secret;
   });
-  return found;
+  return found[0];
+}
+
+/** Leaves out literal secrets, and puts the fields of objects in order. */
+function withoutNulls(_key: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((each) => each !== null);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined);
+  return Object.fromEntries(fields.sort(([one], [other]) => one < other ? -1 : 1));
 }
 
 /** Replaces every secret in a value by the result of a function of the secret and the pointer to it. */

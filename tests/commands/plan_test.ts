@@ -34,24 +34,24 @@ Deno.test("a plan shows what is created, updated and deleted, and nothing is don
     .find(({ name }: { name: string }) => name === "same");
   const secrets = [`${SECRET}-another-one`];
   const path = await fileOf(service, {
-    projects: [{ name: "new", directory }],
+    projects: [{ name: "fresh", directory }],
     triggers: [
       { ...same, conditions: [HMAC_CONDITION] },
       { ...trigger, name: "changed", actions: same.actions, enabled: false },
-      { ...trigger, name: "in-new", project: "new" },
+      { ...trigger, name: "in-fresh", project: "fresh" },
     ],
   });
   const check = await command(service, "apply", path, "--check", "--prune");
   assertEquals(check.code, 2, check.printed);
   assertEquals(
     check.printed,
-    "+ project new\n~ trigger changed\n    /enabled: Stored is true, sent was false\n" +
-      "+ trigger in-new\n- trigger extra\n- project files\n",
+    "+ project fresh\n~ trigger changed\n    /enabled: Stored is true, sent was false\n" +
+      "+ trigger in-fresh\n- trigger extra\n- project files\n",
   );
   const json = await command(service, "apply", path, "--check", "--json");
   assertEquals(
     JSON.parse(json.printed).map(({ sign, name }: { sign: string; name: string }) => sign + name),
-    ["+new", "~changed", "+in-new"],
+    ["+fresh", "~changed", "+in-fresh"],
   );
   // Nobody is there to answer.
   const asked = await command(service, "apply", path, "--plan");
@@ -63,7 +63,7 @@ Deno.test("a plan shows what is created, updated and deleted, and nothing is don
   const done = await command(service, "apply", path, "--plan", "--yes");
   assertEquals(done.code, 0, done.printed);
   assertMatch(done.printed, /\ntrigger changed: updated/);
-  assertEquals(await namesOf(service, "triggers/"), ["same", "changed", "extra", "in-new"]);
+  assertEquals(await namesOf(service, "triggers/"), ["same", "changed", "extra", "in-fresh"]);
   const again = await command(service, "apply", path, "--check");
   assertEquals([again.code, again.printed], [
     0,

@@ -8,7 +8,7 @@ import { ForbiddenError } from "../../platform/errors.ts";
 import { hideUserInfo } from "../../platform/network/urls.ts";
 import { type Scope, SCOPES } from "../../store/records/tokens.ts";
 import type { Author } from "../../store/records/audit.ts";
-import { referencesIn } from "../../triggers/secrets.ts";
+import { type ReferenceHolder, referenceHolders } from "../../triggers/secrets.ts";
 import type { TriggerSettings } from "../../triggers/trigger.ts";
 import type { Declaration } from "./declaration.ts";
 
@@ -83,11 +83,11 @@ export function requireNoId(access: Access, { id }: { id?: string | undefined })
 }
 
 /**
- * Checks that a limited token brings nothing into a trigger that opens the service's surroundings: no variable or
- * file of the service, as a trigger's secrets can be had by signing a request, and no address of a private network.
- * References that the trigger holds already may stay.
+ * Checks that a limited token opens no surroundings of the service by a trigger. What names a variable or a file of the
+ * service stays as it is: elsewhere in the trigger, or read otherwise, its value could be told. And no address
+ * leads into a private network that the trigger does not reach already.
  *
- * @throws {ForbiddenError} when it names one
+ * @throws {ForbiddenError} when it does
  */
 export function requireReferences(
   access: Access,
@@ -95,10 +95,13 @@ export function requireReferences(
   current: TriggerSettings | undefined,
 ): void {
   if (!isLimited(access)) return;
-  const other = newOf(referencesIn(written), referencesIn(current));
+  const other = changedReference(referenceHolders(written), referenceHolders(current ?? {}));
   if (other !== undefined) {
     throw new ForbiddenError(
-      `${refused(access).message}: it cannot let a trigger read ${other}. Send the secret itself`,
+      `${
+        refused(access).message
+      }: it cannot let a trigger read ${other}, nor change the condition, the ` +
+        "handshake or the action that does, but for literal secrets beside it. Send the secret itself",
     );
   }
   const address = newOf(privateUrlsIn(written), privateUrlsIn(current));
@@ -106,6 +109,20 @@ export function requireReferences(
   throw new ForbiddenError(
     `${refused(access).message}: it cannot set private_networks, which ${address} stands beside`,
   );
+}
+
+/** Finds a reference in what was brought in, changed or left out. */
+function changedReference(
+  written: readonly ReferenceHolder[],
+  current: readonly ReferenceHolder[],
+): string | undefined {
+  const left = [...current];
+  for (const { form, references } of written) {
+    const at = left.findIndex((each) => each.form === form);
+    if (at === -1) return references[0];
+    left.splice(at, 1);
+  }
+  return left[0]?.references[0];
 }
 
 function newOf(written: ReadonlySet<string>, known: ReadonlySet<string>): string | undefined {

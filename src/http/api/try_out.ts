@@ -11,7 +11,7 @@ import { parseInput } from "../../platform/schema/nulls.ts";
 import { explain, type Verdict } from "../../triggers/explain.ts";
 import { type PlayedHandshake, playHandshakes } from "../../triggers/play_handshakes.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
-import { referencesIn } from "../../triggers/secrets.ts";
+import { referenceHolders } from "../../triggers/secrets.ts";
 import { type Access, isLimited, refused, requireScope } from "./access.ts";
 import { answer, input, problem, text } from "./answer.ts";
 import { audited } from "./audit_trail.ts";
@@ -193,7 +193,9 @@ export const tryOutOperations = [
  */
 function requireOwnSecrets(access: Access, { trigger }: PreparedTrigger): void {
   const { conditions, handshakes } = trigger;
-  if (isLimited(access) && referencesIn({ conditions, handshakes }).size > 0) throw refused(access);
+  if (isLimited(access) && referenceHolders({ conditions, handshakes }).length > 0) {
+    throw refused(access);
+  }
 }
 
 type RequestInput = z.output<typeof requestSchema>;

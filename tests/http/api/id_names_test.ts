@@ -1,9 +1,11 @@
-/** Names that look like ids: refused for what is new, and never taken for an id where an earlier version took them. */
-import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+/** Names that look like ids or are parts of addresses: refused for what is new, and never taken for an id where an earlier version took them. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ApiClient } from "../../../src/commands/api/client.ts";
 import { findTrigger } from "../../../src/commands/api/find_trigger.ts";
 import { putStoredTrigger } from "../../../src/store/records/triggers.ts";
 import { keys } from "../../../src/store/keys.ts";
+import { operations } from "../../../src/http/api/mod.ts";
+import { ROUTES } from "../../../src/http/console/mod.ts";
 import { ADMIN_TOKEN, startService, type TestService } from "../../data.ts";
 import { loggedIn } from "../console/fixture.ts";
 
@@ -16,7 +18,16 @@ const LIKE_IDS = [
   "00000000-0000-0000-0000-000000000000",
   "0123456789abcdef",
 ];
-const LIKE_NO_IDS = ["retrain", `${UUID}-retrain`, "0123456789abcde", "deadbeef", "2026-01-31"];
+const LIKE_NO_IDS = [
+  "retrain",
+  "news",
+  "New",
+  "test",
+  `${UUID}-retrain`,
+  "0123456789abcde",
+  "deadbeef",
+  "2026-01-31",
+];
 
 /** Saves something new of a name, in each way. */
 function saves(service: TestService, id: string) {
@@ -34,6 +45,41 @@ function saves(service: TestService, id: string) {
     "POST tokens/": (name: string) => service.api("POST", "tokens/", { name }),
   };
 }
+
+/** Parts of addresses of the console and the API that stand where another address has a name. */
+function partsOfAddresses(): Set<string> {
+  const paths = [
+    ...ROUTES.map(({ path }) => path.split("/")),
+    ...operations.map(({ path }) => path.replaceAll(/{(\w+)}/g, ":$1").split("/")),
+  ];
+  const isName = (part: string | undefined) => part === ":name";
+  return new Set(
+    paths.flatMap((path) =>
+      path.filter((part, at) =>
+        /^[^:]/.test(part) &&
+        paths.some((other) =>
+          isName(other[at]) && other.slice(0, at).join("/") === path.slice(0, at).join("/")
+        )
+      )
+    ),
+  );
+}
+
+Deno.test("nothing new has a name that is a part of another page's address", async (t) => {
+  await using service = await startService();
+  const { id } = await service.trigger({ name: "first" });
+  const parts = partsOfAddresses();
+  assert(parts.has("new"));
+  for (const [way, save] of Object.entries(saves(service, id))) {
+    await t.step(way, async () => {
+      for (const name of parts) {
+        const { status, body } = await save(name);
+        assertEquals([status, body.errors?.[0].pointer], [422, "/name"], name);
+        assertMatch(body.detail, /Expected another name/);
+      }
+    });
+  }
+});
 
 Deno.test("nothing new has a name that looks like an id", async (t) => {
   await using service = await startService();

@@ -191,7 +191,7 @@ Deno.test("a limited token lets no trigger read a secret of the service", async 
   for (const secret of ["{env:HOOKLAUNCH_ADMIN_TOKEN}", "{file:/etc/hostname}"]) {
     for (const written of [secret, { name: "x", value: secret }]) {
       const trigger = withSecrets("{env:OWN}", written);
-      const made = await send("POST", "triggers/", { ...trigger, name: "new" });
+      const made = await send("POST", "triggers/", { ...trigger, name: "fresh" });
       assertEquals(made.status, 403, made.text);
       const { conditions } = trigger;
       const changed = await send("PATCH", path, { conditions });
@@ -201,6 +201,83 @@ Deno.test("a limited token lets no trigger read a secret of the service", async 
   }
   const kept = await send("PUT", path, withSecrets("{env:OWN}", "a-literal-of-the-token"));
   assertEquals(kept.status, 200, kept.text);
+});
+
+const OWN = "{env:OWN}";
+const LITERAL = "a-literal-of-the-token";
+const TOKEN = { type: "static_token", in: "header", name: "X-Token", secrets: [OWN] };
+const MAC = {
+  type: "hmac",
+  algorithm: "sha256",
+  header: "X-Sig",
+  secrets: [{ name: "first", value: "{env:MAC}" }],
+};
+const CHECK = { method: "GET", response: { type: "text", text: "ok" } };
+const VERIFIED = { ...CHECK, when: "query.x == secret", secret: "{env:VERIFY}" };
+const REFERRING = { conditions: [TOKEN, MAC], handshakes: [VERIFIED], actions: ACTIONS };
+
+/** Changes of that trigger by a limited admin. */
+const CHANGES: [what: string, patch: object, status: 200 | 403][] = [
+  ["a handshake with the token", { handshakes: [VERIFIED, { ...VERIFIED, secret: OWN }] }, 403],
+  ["a handshake that signs", {
+    handshakes: [VERIFIED, {
+      ...CHECK,
+      secret: "{env:MAC}",
+      response: { type: "text", text: "{hmac_sha256_hex(secret, query.x)}" },
+    }],
+  }, 403],
+  ["another when", { handshakes: [{ ...VERIFIED, when: "query.x != secret" }] }, 403],
+  ["a handshake less", { handshakes: [] }, 403],
+  ["the token in the query", { conditions: [{ ...TOKEN, in: "query" }, MAC] }, 403],
+  ["another header", { conditions: [{ ...TOKEN, name: "X-Other" }, MAC] }, 403],
+  ["another content", { conditions: [TOKEN, { ...MAC, signed_content: "a{body}" }] }, 403],
+  ["swapped", {
+    conditions: [{ ...TOKEN, secrets: ["{env:MAC}"] }, { ...MAC, secrets: [OWN] }],
+  }, 403],
+  ["twice", { conditions: [TOKEN, TOKEN, MAC] }, 403],
+  ["another secret in its place", { conditions: [{ ...TOKEN, secrets: [LITERAL] }, MAC] }, 403],
+  ["no conditions", { conditions: [] }, 403],
+  ["a variable of an action", {
+    actions: [{ ...ACTIONS[0], environment: { A: `Bearer ${OWN}` } }],
+  }, 403],
+  ["a response", { response: { type: "text", text: OWN } }, 403],
+  ["a header", { response: { type: "text", text: "", headers: { "x-a": OWN } } }, 403],
+  ["a literal more", { conditions: [{ ...TOKEN, secrets: [OWN, LITERAL] }, MAC] }, 200],
+  ["a name", {
+    conditions: [{ ...TOKEN, secrets: [{ name: "own", value: OWN }] }, MAC],
+  }, 200],
+  ["another order", { conditions: [MAC, TOKEN] }, 200],
+  ["a filter", {
+    conditions: [TOKEN, { type: "payload_filter", expression: "query.a == '1'" }, MAC],
+  }, 200],
+  ["a handshake with a literal", {
+    handshakes: [{ ...VERIFIED, secret: LITERAL }, VERIFIED],
+  }, 200],
+  ["an action", { actions: [...ACTIONS, ...ACTIONS] }, 200],
+];
+
+Deno.test("a limited token moves no variable of the service to where it could be told", async (t) => {
+  const env = {
+    OWN: "a-secret-of-the-trigger",
+    MAC: "a-key-of-the-trigger",
+    VERIFY: "a-word-of-it",
+  };
+  await using service = await startService({ env });
+  const { id } = await service.trigger({ name: "mine", project: "files", ...REFERRING });
+  const send = await withToken(service, { name: "p", projects: ["files"] });
+  const path = `triggers/${id}/?dry_run`;
+  const { body: shown } = await service.api("GET", `triggers/${id}/`);
+  for (const [what, patch, expected] of CHANGES) {
+    await t.step(what, async () => {
+      for (
+        const [method, written] of [["PATCH", patch], ["PUT", { ...shown, ...patch }]] as const
+      ) {
+        const { status, body, text } = await send(method, path, written);
+        assertEquals(status, expected, text);
+        if (status === 403) assertMatch(body.detail, /cannot let a trigger read \{env:/);
+      }
+    });
+  }
 });
 
 Deno.test("a limited token leads no trigger to an address of a private network", async () => {
@@ -219,7 +296,9 @@ Deno.test("a limited token leads no trigger to an address of a private network",
   const { id } = await service.trigger(withKeys(1));
   const path = `triggers/${id}/`;
   const send = await withToken(service, { name: "p", projects: ["files"] });
-  for (const [method, at, name] of [["POST", "triggers/", "new"], ["PUT", path, "mine"]] as const) {
+  for (
+    const [method, at, name] of [["POST", "triggers/", "fresh"], ["PUT", path, "mine"]] as const
+  ) {
     const refused = await send(method, at, { ...withKeys(2), name });
     assertEquals(refused.status, 403, refused.text);
     assertMatch(refused.body.detail, /cannot set private_networks/);

@@ -133,7 +133,7 @@ Deno.test("a dry run answers as a save does, and stores nothing", async (t) => {
   const { id } = await service.trigger({ name: "t" });
   const read = () => send(service, { method: "GET", path: `triggers/${id}/` });
   const before = await read();
-  const body = { name: "new", project: "files", actions: ACTIONS };
+  const body = { name: "fresh", project: "files", actions: ACTIONS };
   const cases: [method: string, path: string, body: unknown, status: number, revision?: number][] =
     [
       ["POST", "triggers/?dry_run", body, 200, 1],
@@ -141,11 +141,11 @@ Deno.test("a dry run answers as a save does, and stores nothing", async (t) => {
       ["PUT", `triggers/${id}/?dry_run`, body, 200, 2],
       ["PATCH", `triggers/${id}/?dry_run`, { enabled: false }, 200, 2],
       ["PATCH", `triggers/${id}/?dry_run`, { name: "t" }, 200, 1],
-      ["POST", "projects/?dry_run", { name: "new", directory: "/srv" }, 200, 1],
+      ["POST", "projects/?dry_run", { name: "fresh", directory: "/srv" }, 200, 1],
       ["POST", "projects/?dry_run", { name: "files", directory: "/srv" }, 409],
-      ["PUT", "projects/new/?dry_run", { directory: "/srv" }, 200, 1],
+      ["PUT", "projects/fresh/?dry_run", { directory: "/srv" }, 200, 1],
       ["PUT", "projects/files/?dry_run", { directory: "/srv" }, 200, 2],
-      ["PUT", "projects/new/?dry_run", { directory: "srv" }, 422],
+      ["PUT", "projects/fresh/?dry_run", { directory: "srv" }, 422],
     ];
   for (const [method, path, sent, status, revision] of cases) {
     await t.step(`${method} ${path.replace(id, "…")}`, async () => {
@@ -159,7 +159,7 @@ Deno.test("a dry run answers as a save does, and stores nothing", async (t) => {
   }
   assertEquals(await read(), before);
   assertEquals((await service.api("GET", "triggers/")).body.results.length, 1);
-  assertEquals((await service.api("GET", "projects/new/")).status, 404);
+  assertEquals((await service.api("GET", "projects/fresh/")).status, 404);
 });
 
 Deno.test("a save is answered with what the project does not have", async (t) => {
@@ -218,12 +218,12 @@ Deno.test("a save is answered with what the project does not have", async (t) =>
 
 Deno.test("If-Match of a project that is not there is answered 412, and creates nothing", async () => {
   await using service = await startService();
-  const sent = { method: "PUT", path: "projects/new/", body: { directory: service.folder } };
+  const sent = { method: "PUT", path: "projects/fresh/", body: { directory: service.folder } };
   for (const ifMatch of ["*", '"1"']) {
     const { status, body } = await send(service, { ...sent, ifMatch });
     assertEquals(status, 412);
     assertStringIncludes(body.detail, "it does not exist");
-    assertEquals((await service.api("GET", "projects/new/")).status, 404);
+    assertEquals((await service.api("GET", "projects/fresh/")).status, 404);
   }
   assertEquals((await send(service, sent)).status, 201);
 });

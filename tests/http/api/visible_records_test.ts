@@ -402,7 +402,7 @@ Deno.test("no trigger gets an id that another one had, and limited tokens choose
   const { store } = service.service.parts;
   await store.kv.delete(keys.formerTrigger(before.id));
   await service.restart();
-  const trigger = (id: string) => ({ name: "new", project: "mine", actions: ACTIONS, id });
+  const trigger = (id: string) => ({ name: "fresh", project: "mine", actions: ACTIONS, id });
   const url = `${service.url}/api/v0/triggers/`;
   const ids = { taken: taken.id, gone: gone.id, "left runs of an earlier version": before.id };
   const answers = new Set<string>();
