@@ -73,6 +73,7 @@ export function context(parts: {
     ...factsOfAll(parts.siblings ?? []),
     credentials: parts.credentials ?? [],
     signal: parts.signal ?? new AbortController().signal,
+    signsTokens: false,
     triggerId: "0190fe82-c984-7f66-8302-69874914e1c9",
     heavyWork: parts.heavyWork ?? atOnce,
   };
