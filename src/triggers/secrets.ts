@@ -120,7 +120,7 @@ export function mapElements<T>(value: T, change: (element: unknown, at: string) 
 
 /** A part of a trigger that names a variable or a file of the service. */
 export interface ReferenceHolder {
-  /** What it names, such as `{env:NAME}`. */
+  /** The variables and files that it names, such as `{env:NAME}`. */
   references: readonly string[];
   /** All of it but its literal secrets: the same where nothing else of it was changed. */
   form: string;
