@@ -7,6 +7,7 @@
 import type { Command } from "commander";
 import type { SignedResult, TestResult, TestVerdict } from "../http/api/try_out.ts";
 import { InvalidInputError } from "../platform/errors.ts";
+import { shellQuote } from "../platform/shell.ts";
 import type { PlayedHandshake } from "../triggers/play_handshakes.ts";
 import { addressOf } from "./api/address.ts";
 import { type ApiClient, unreachable } from "./api/client.ts";
@@ -94,7 +95,8 @@ async function send(
   }
   if (answer.ok) return;
   if (!explain && !json) {
-    console.error(`To see why: add --explain, or run: hooklaunch trigger log ${nameOrId}`);
+    const command = `hooklaunch trigger log ${shellQuote(nameOrId)}`;
+    console.error(`To see why: add --explain, or run: ${command}`);
   }
   Deno.exitCode = 1;
 }

@@ -7,6 +7,7 @@ import type { Command } from "commander";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { confirm } from "./console/confirm.ts";
+import { shellQuote } from "../platform/shell.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { readInput } from "./input/options.ts";
 import { findTrigger } from "./api/find_trigger.ts";
@@ -74,7 +75,8 @@ async function remove(
   if (json) printJson({ id, name });
   else {
     console.log(
-      `Trigger ${name} is deleted. What it has launched goes on: hooklaunch runs --trigger ${name}`,
+      `Trigger ${name} is deleted. What it has launched goes on: ` +
+        `hooklaunch runs --trigger ${shellQuote(name)}`,
     );
   }
 }

@@ -13,7 +13,7 @@ const PARTS_OF_ADDRESSES: ReadonlySet<string> = new Set(["new"]);
 
 /** Says what is wrong with the name of something new; undefined where nothing is. */
 export function newNameProblem(name: string): string | undefined {
-  if (LIKE_ID.test(name)) return "Expected a name that does not look like an id";
+  if (LIKE_ID.test(name.normalize("NFKC"))) return "Expected a name that does not look like an id";
   return PARTS_OF_ADDRESSES.has(name)
     ? "Expected another name: this one is a part of the console's addresses"
     : undefined;

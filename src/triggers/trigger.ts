@@ -9,6 +9,7 @@ import { handshakesSchema } from "../conditions/handshake/settings.ts";
 import { conditionSchema } from "../conditions/mod.ts";
 import { ID_PATTERN } from "../platform/ids.ts";
 import { nameSchema } from "../projects/name_schema.ts";
+import { triggerNameSchema } from "./name_schema.ts";
 import { isKeepTime, KEEP_TIME_MAX, keepTime_ms } from "./keep_refused.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
 import { refusedSchema } from "./refused.ts";
@@ -30,8 +31,8 @@ const keepRefusedSchema = z.string().refine(isKeepTime, {
 
 /** The schema of a trigger as its owner writes it. */
 export const triggerSchema = z.strictObject({
-  /** Unique; `apply` finds the trigger by it. */
-  name: nameSchema,
+  /** Unique, as no other looks like it; `apply` finds the trigger by it. */
+  name: triggerNameSchema,
   /** Part of the launch URL; it never changes. */
   id: z.string().regex(ID_PATTERN, { error: "Expected a UUID in lower case" }).optional(),
   /** The project whose steps its actions run. */

@@ -19,7 +19,7 @@ export async function findTrigger(api: ApiClient, nameOrId: string): Promise<Sho
   const triggers = await api.list<ShownTrigger>("triggers/");
   // An id wins: an earlier version took names like ids.
   const found = triggers.find(({ id }) => id === nameOrId) ??
-    triggers.find(({ name }) => name === nameOrId);
+    triggers.find(({ name }) => name === nameOrId.normalize("NFC"));
   if (found) return found;
   const names = triggers.slice(0, NAMES_SHOWN).map(({ name }) => name).join(", ") || "none";
   const more = triggers.length - NAMES_SHOWN;

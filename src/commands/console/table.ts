@@ -5,6 +5,9 @@
  */
 
 const CELL_LENGTH_MAX = 120;
+/** Characters of two columns. */
+const WIDE =
+  /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\u3000-\u303f\uff01-\uff60]/gu;
 
 /** A column: its heading, and its text for an element. */
 export type Column<T> = readonly [heading: string, show: (element: T) => unknown];
@@ -53,19 +56,29 @@ export function harmless(text: string): string {
 
 /** Formats a row of a table that is printed row by row. */
 export function rowText(values: readonly unknown[], widths: readonly number[]): string {
-  return values.map((value, index) => cell(value).padEnd(widths[index] ?? 0)).join("  ").trimEnd();
+  return values.map((value, index) => padded(cell(value), widths[index])).join("  ").trimEnd();
 }
 
 function printRows(rows: readonly (readonly string[])[]): void {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [index, text] of row.entries()) {
-      widths[index] = Math.max(widths[index] ?? 0, text.length);
+      widths[index] = Math.max(widths[index] ?? 0, widthOf(text));
     }
   }
   for (const row of rows) {
-    console.log(row.map((text, index) => text.padEnd(widths[index] ?? 0)).join("  ").trimEnd());
+    console.log(row.map((text, index) => padded(text, widths[index])).join("  ").trimEnd());
   }
+}
+
+function padded(text: string, width = 0): string {
+  return text + " ".repeat(Math.max(0, width - widthOf(text)));
+}
+
+/** Returns the number of columns that a terminal shows a text in. */
+function widthOf(text: string): number {
+  const letters = text.replaceAll(/\p{M}/gu, "");
+  return Array.from(letters).length + (letters.match(WIDE)?.length ?? 0);
 }
 
 function cell(value: unknown): string {

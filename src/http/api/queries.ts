@@ -18,6 +18,7 @@ import { WORK_STATES } from "../../runs/work_state.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import { formerIdByName, getStoredTrigger, triggerIdByName } from "../../store/records/triggers.ts";
 import type { Store } from "../../store/store.ts";
+import { triggerNameText } from "../../triggers/name_schema.ts";
 
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;
@@ -29,7 +30,7 @@ export const idSchema = z.string().regex(ID_PATTERN, {
 const tokenIdSchema = z.string().regex(/^[0-9a-f]{16}$/, {
   error: "Expected the id of a token, 16 hexadecimal digits",
 });
-const nameOrIdSchema = nameSchema.optional().describe(
+const nameOrIdSchema = triggerNameText.optional().describe(
   "Only those of this trigger, by its name or id",
 );
 
@@ -54,7 +55,7 @@ export const listQuery = z.strictObject(page);
 /** The query of `GET /triggers/`. */
 export const triggerQuery = z.strictObject({
   ...page,
-  name: nameSchema.optional().describe("Only the one with this name"),
+  name: triggerNameText.optional().describe("Only the one with this name"),
   activity: flag.describe("Count each one's deliveries in the last 24 hours, too"),
 });
 

@@ -47,7 +47,7 @@ const { last_used_at: _unused, ...madeFields } = tokenFields;
 const madeToken = answer<MadeToken>()("MadeToken", z.object({ ...madeFields, token: text }));
 
 /** Names of triggers or projects. */
-const limits = z.array(z.string().min(1).max(64)).min(1).max(100).exactOptional();
+const limits = z.array(z.string().normalize("NFC").min(1).max(64)).min(1).max(100).exactOptional();
 
 const tokenInput = input(
   "TokenInput",

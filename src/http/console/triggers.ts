@@ -7,9 +7,13 @@ import { STATUS_CODE } from "@std/http/status";
 import { isId } from "../../platform/ids.ts";
 import { presetsByType, type PresetType } from "../../conditions/signing/presets/mod.ts";
 import type { Preset } from "../../conditions/signing/preset.ts";
+import { NAME } from "../../projects/name.ts";
 import type { ShownTrigger } from "../api/triggers.ts";
 import { ApiCallError } from "./client.ts";
 import type { View } from "./route.ts";
+
+/** The last segment of the page that makes triggers. */
+const NEW = "new";
 
 /** One condition or action of a trigger, of any kind. */
 export type Settings = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -45,6 +49,11 @@ async function ifThere<T>(reading: Promise<T>): Promise<T | undefined> {
     if (error instanceof ApiCallError && error.status === STATUS_CODE.NotFound) return undefined;
     throw error;
   }
+}
+
+/** Returns the address of a trigger's page: its name where that is one plain segment, else its id. */
+export function pageOf({ id, name }: Pick<ShownTrigger, "id" | "name">): string {
+  return `triggers/${NAME.test(name) && name !== NEW ? name : id}`;
 }
 
 /** The secrets of a condition, in the form of objects. */

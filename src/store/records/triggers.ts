@@ -7,6 +7,7 @@ import { ConflictError } from "../../platform/errors.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { triggerChangeWrite } from "../commit/trigger_version.ts";
+import { likenessOf } from "../../platform/text/likeness.ts";
 import { withPause } from "../commit/chunked.ts";
 import { type Listed, recordOf } from "../read/lists.ts";
 import { behind, isStored, readValue, scan } from "../read/scan.ts";
@@ -67,11 +68,17 @@ export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Pr
     throw new ConflictError(`Cannot save the trigger: another one is named "${trigger.name}"`);
   }
   const before = await getStoredTrigger(store, trigger.id);
+  const isNamed = before?.name !== trigger.name;
+  if (isNamed && await hasAlike(store, trigger)) {
+    const detail = `"${trigger.name}" looks like the name of another one`;
+    throw new ConflictError(`Cannot save the trigger: ${detail}`);
+  }
   const change = await triggerChangeWrite(store.kv, trigger.id);
   await store.committer.write([
     change,
-    ...(before && before.name !== trigger.name ? [{ key: keys.triggerName(before.name) }] : []),
+    ...(before && isNamed ? await unnamed(store, before) : []),
     { key: keys.triggerName(trigger.name), value: trigger.id },
+    ...(isNamed ? [{ key: likenessKey(trigger), value: trigger.id }] : []),
     { key: keys.trigger(trigger.id), value: trigger, bytes: 64 * 1024 },
   ]);
 }
@@ -91,9 +98,34 @@ export async function deleteStoredTrigger(
     change,
     recordWrite(keys.formerTrigger(id), former),
     { key: keys.formerName(name, id), value: end.deleted_at },
-    { key: keys.triggerName(name) },
+    ...await unnamed(store, { id, name }),
     { key: keys.trigger(id) },
   ]);
+}
+
+/** Tells whether people take the name of another trigger for this one's. */
+async function hasAlike(
+  store: Store,
+  trigger: Pick<StoredTrigger, "id" | "name">,
+): Promise<boolean> {
+  const id = await readValue(store.kv, likenessKey(trigger)) ??
+    // Earlier versions stored no likeness. Most of their names are their own.
+    await triggerIdByName(store, likenessOf(trigger.name));
+  return typeof id === "string" && id !== trigger.id;
+}
+
+function likenessKey({ name }: Pick<StoredTrigger, "name">): Deno.KvKey {
+  return keys.triggerLikeness(likenessOf(name));
+}
+
+/** Returns the writes that free a trigger's name. */
+async function unnamed(
+  { kv }: Store,
+  trigger: Pick<StoredTrigger, "id" | "name">,
+): Promise<Write[]> {
+  const key = likenessKey(trigger);
+  const isOwn = await readValue(kv, key) === trigger.id;
+  return [{ key: keys.triggerName(trigger.name) }, ...(isOwn ? [{ key }] : [])];
 }
 
 /** Reads the record of a deleted trigger. Returns undefined when no trigger of this id was deleted. */

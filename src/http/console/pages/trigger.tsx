@@ -22,7 +22,14 @@ import {
   type View,
 } from "../route.ts";
 import { sampleOf } from "../samples.ts";
-import { presetNameOf, presetOf, readTrigger, secretsOf, type ShownSecret } from "../triggers.ts";
+import {
+  pageOf,
+  presetNameOf,
+  presetOf,
+  readTrigger,
+  secretsOf,
+  type ShownSecret,
+} from "../triggers.ts";
 import { Health } from "./triggers.tsx";
 
 const DELIVERIES = 10;
@@ -146,7 +153,7 @@ function Head({ view, trigger }: TriggerProps): Html {
             <Action view={view} to={`triggers/${id}/enable`} fields={{ enabled: String(!enabled) }}>
               {enabled ? "Disable" : "Enable"}
             </Action>
-            <a class="button" href={`triggers/${name}/edit`}>Edit</a>
+            <a class="button" href={`${pageOf(trigger)}/edit`}>Edit</a>
             <Confirm
               view={view}
               to={`triggers/${id}/delete`}
@@ -262,10 +269,10 @@ async function test({ view, params: { id }, form }: Submission<"/:id">): Promise
       body: sent,
     });
     await answer.body?.cancel();
-    const { name } = await readTrigger(view, id);
+    const trigger = await readTrigger(view, id);
     const delivery = await deliveryOf(view, id, sent);
     const why = signed.problems.map(({ detail }) => `. ${detail}`).join("");
-    return { to: `triggers/${name}`, notice: testMessage(answer, delivery, why) };
+    return { to: pageOf(trigger), notice: testMessage(answer, delivery, why) };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
     return {
@@ -320,7 +327,8 @@ async function changeSecrets(
   change: (secrets: ShownSecret[], place: number) => ShownSecret[],
 ): Promise<Submitted> {
   try {
-    const { conditions, name } = await readTrigger(view, id);
+    const trigger = await readTrigger(view, id);
+    const { conditions } = trigger;
     const index = Number(form.get("condition"));
     const changed = conditions.map((each, place) =>
       place === index
@@ -329,7 +337,7 @@ async function changeSecrets(
     );
     const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
     await view.api.send("PATCH", `triggers/${id}/`, { conditions: changed }, ifMatch);
-    return { to: `triggers/${name}`, notice: "The secrets are changed" };
+    return { to: pageOf(trigger), notice: "The secrets are changed" };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
     return { page: await TriggerPage({ view, name: id, refused: error }), status: error.status };

@@ -17,7 +17,7 @@ import {
 } from "../edit_trigger.ts";
 import { type Tries, triesOf, TRY } from "../filter_tries.ts";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
-import { presetNameOf, readTrigger } from "../triggers.ts";
+import { pageOf, presetNameOf, readTrigger } from "../triggers.ts";
 
 const CHANGED = 412;
 
@@ -46,7 +46,7 @@ function EditPage({ view, trigger, form, refused, tries = {} }: EditProps): Html
   return (
     <Page view={view} title={`Edit ${trigger.name}`} nav="Triggers">
       <p class="crumbs">
-        <a href="triggers">Triggers</a> › <a href={`triggers/${trigger.name}`}>{trigger.name}</a>
+        <a href="triggers">Triggers</a> › <a href={pageOf(trigger)}>{trigger.name}</a>
       </p>
       <h1>Edit {trigger.name}</h1>
       {refused === undefined || isSaid
@@ -91,7 +91,7 @@ function EditPage({ view, trigger, form, refused, tries = {} }: EditProps): Html
           />
         ))}
         <button class="primary">{isConflict ? "Save mine" : "Save"}</button>{" "}
-        <a href={`triggers/${trigger.name}`}>Cancel</a>
+        <a href={pageOf(trigger)}>Cancel</a>
       </form>
       <p>
         <a href="docs/payload_filters">Filters</a>, <a href="docs/conditions">all conditions</a>,
@@ -163,8 +163,8 @@ async function save(
   try {
     const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
     const patch = patchOf(form);
-    const { name } = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, patch, ifMatch);
-    return { to: `triggers/${name}`, notice: "Saved. It holds from the next request on" };
+    const saved = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, patch, ifMatch);
+    return { to: pageOf(saved), notice: "Saved. It holds from the next request on" };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
     return { page: EditPage({ view, trigger, form, refused: error }), status: error.status };

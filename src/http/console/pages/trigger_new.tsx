@@ -19,7 +19,7 @@ import {
   workOf,
 } from "../new_trigger.ts";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
-import { providers } from "../triggers.ts";
+import { pageOf, providers } from "../triggers.ts";
 
 /** The projects whose files are read for the form. */
 const PROJECTS = 10;
@@ -231,8 +231,8 @@ async function create({ view, form }: Submission): Promise<Submitted> {
   try {
     const problems = problemsOfForm(form);
     if (problems.length > 0) throw new ApiCallError(422, "The trigger is not made", problems);
-    const { name } = await view.api.send<ShownTrigger>("POST", "triggers/", settingsOfForm(form));
-    return { to: `triggers/${name}`, notice: "The trigger is made. Give its URL to the sender" };
+    const made = await view.api.send<ShownTrigger>("POST", "triggers/", settingsOfForm(form));
+    return { to: pageOf(made), notice: "The trigger is made. Give its URL to the sender" };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
     return { page: await NewTriggerPage({ view, form, refused: error }), status: error.status };

@@ -16,7 +16,7 @@ import {
   type View,
   type Visit,
 } from "../route.ts";
-import { presetOf } from "../triggers.ts";
+import { pageOf, presetOf } from "../triggers.ts";
 
 async function show({ view }: Visit): Promise<Shown> {
   const cursor = view.query.get("cursor") ?? undefined;
@@ -73,7 +73,7 @@ function Found({ view, name, page: { results, cursor: next } }: FoundProps): Htm
           {results.map((trigger) => (
             <Row id={trigger.id}>
               <td>
-                <a href={`triggers/${trigger.name}`}>{trigger.name}</a>
+                <a href={pageOf(trigger)}>{trigger.name}</a>
               </td>
               <td>
                 <Health trigger={trigger} />
@@ -138,9 +138,9 @@ function None({ view, name }: Pick<FoundProps, "view" | "name">): Html {
 
 async function enable({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
   const enabled = form.get("enabled") === "true";
-  const { name } = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, { enabled });
+  const changed = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, { enabled });
   const notice = enabled ? "It takes requests again" : "It refuses all requests from now on";
-  return { to: `triggers/${name}`, notice };
+  return { to: pageOf(changed), notice };
 }
 
 async function remove({ view, params: { id } }: Submission<"/:id">): Promise<Submitted> {
