@@ -9,6 +9,7 @@ import type { Problem } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Check, HeadCheck, Refusal, RunSerially } from "./check.ts";
 import type { CredentialField, Field } from "./field.ts";
+import type { DecodeWork } from "./decoding/job.ts";
 import type { KeyWork } from "./delivery_key.ts";
 import type { FilterWork } from "./filter/job.ts";
 import type { ValuesWork } from "./values/evaluate.ts";
@@ -31,8 +32,8 @@ export interface ConditionEnvironment {
   env(name: string): string | undefined;
   /** Aborted when the service stops: ends what a condition does in the background. */
   signal: AbortSignal;
-  /** Evaluates payload filters, keys of deliveries, and the values of responses, in the Worker. */
-  heavyWork: FilterWork & KeyWork & ValuesWork;
+  /** Evaluates filters, keys of deliveries and values of responses, and undoes codings of bodies, in the Worker. */
+  heavyWork: DecodeWork & FilterWork & KeyWork & ValuesWork;
 }
 
 /** The facts that the conditions of one trigger tell each other. */

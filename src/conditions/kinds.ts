@@ -30,6 +30,7 @@ const NO_CONDITIONS = [
   "enabled",
   "secrets",
   "body_size",
+  "content_encoding",
   "handshake",
   "run_info",
   "overload",

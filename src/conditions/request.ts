@@ -39,6 +39,10 @@ export interface LaunchRequest extends RequestHead {
   readonly receivedAt_ms: number;
   /** Aborted when the sender has gone. */
   readonly signal?: AbortSignal;
+  /** Holds so much memory for the bodies of this request, in place of what it held; returns false where there is none. */
+  holdMemory?(bytes: number): Promise<boolean>;
+  /** Returns the same request with another body. */
+  withBody(body: Uint8Array, headers: Headers): LaunchRequest;
   /** Measures the body; undefined when it cannot be parsed. */
   bodySize(): BodySize | undefined;
   /**
@@ -71,10 +75,15 @@ export type OtherBody = { kind: "other"; refused?: string };
 
 /** Makes a request whose body is parsed when it is first needed. */
 export function launchRequest(
-  parts: Omit<LaunchRequest, "parsedBody" | "bodySize">,
+  parts: Omit<LaunchRequest, "parsedBody" | "bodySize" | "withBody">,
 ): LaunchRequest {
   const body = new RequestBody(parts.body, parts.headers.get("content-type") ?? "");
-  return { ...parts, bodySize: () => body.size, parsedBody: () => body.parsed() };
+  return {
+    ...parts,
+    bodySize: () => body.size,
+    parsedBody: () => body.parsed(),
+    withBody: (body, headers) => launchRequest({ ...parts, body, headers }),
+  };
 }
 
 /**
@@ -153,7 +162,7 @@ export function parseBody(body: Uint8Array, contentType: string): ParsedBody {
 export function describeBody({ body, headers }: LaunchRequest): string {
   const type = headers.get("content-type")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
   const coding = headers.get("content-encoding")?.slice(0, TYPE_CHARACTERS_SHOWN_MAX);
-  const coded = coding ? `, encoded as ${coding}, which is not undone` : "";
+  const coded = coding ? `, encoded as ${coding}` : "";
   return `${body.length} bytes of ${type ? `type ${type}` : "no type"}${coded}`;
 }
 

@@ -63,6 +63,8 @@ export interface HeldBody extends Disposable {
   readonly body: ReadBody;
   /** Over HTTP/2, settles when no more comes of a body that was too slow. */
   readonly rest?: Promise<unknown>;
+  /** Takes a number of bytes in place of those before, and may wait until so many are free. */
+  grow(bytes: number): Promise<boolean>;
 }
 
 /** The memory of one body. */

@@ -11,6 +11,7 @@ import { serveJobs } from "../platform/heavy_work/serve_jobs.ts";
 export const heavyJobs = {
   config_file: async () => (await import("../projects/format/config_job.ts")).readConfigJob,
   body_part: async () => (await import("../conditions/body_part.ts")).bodyPartJob,
+  decode_body: async () => (await import("../conditions/decoding/job.ts")).decodeJob,
   values: async () => (await import("../conditions/values/evaluate.ts")).valuesJob,
   delivery_key: async () => (await import("../conditions/delivery_key.ts")).deliveryKeyJob,
   filter: async () => (await import("../conditions/filter/job.ts")).filterJob,

@@ -32,8 +32,8 @@ export interface BodyCheck extends CheckName {
   look(request: LaunchRequest): Finding | Promise<Finding>;
 }
 
-/** The result of a check: a refusal, the delivery's id, or undefined to go on. */
-export type Finding = Refusal | { delivery: Delivery } | undefined;
+/** The result of a check: a refusal, the delivery's id, the request for the checks that follow, or undefined to go on. */
+export type Finding = Refusal | { delivery: Delivery } | { decoded: LaunchRequest } | undefined;
 
 /** The place in the order where a provider's handshake is answered. */
 export interface HandshakeStep {

@@ -97,7 +97,7 @@ export async function diagnoseAccepted(
   for (const check of launch.withBody) {
     if ("answer" in check || check.cause !== "filter") continue;
     const found = await check.look(request);
-    if (found === undefined || "delivery" in found) continue;
+    if (found === undefined || "delivery" in found || "decoded" in found) continue;
     const finding = refused({ ...placeOf(check), verdict: "failed", ...found });
     const sentence =
       `It was accepted when it came. The trigger would refuse it now. ${finding.sentence}`;

@@ -54,11 +54,12 @@ interface ExplanationContext {
  */
 export async function explain(
   order: Order,
-  request: LaunchRequest,
+  sent: LaunchRequest,
   context: ExplanationContext,
 ): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   let isOver = false;
+  let request = sent;
   const checks = [...order.beforeBody, ...order.withBody];
   for (const [place, check] of checks.entries()) {
     if ("answer" in check) {
@@ -75,8 +76,11 @@ export async function explain(
       if (isLast) verdicts.push({ ...placeOf(check), verdict: "not reached" });
       continue;
     }
-    const { repeatOf, ...verdict } = await verdictOf(check, request, context);
-    isOver = repeatOf !== undefined;
+    const { repeatOf, decoded = request, ...verdict } = await verdictOf(check, request, context);
+    request = decoded;
+    // What follows would only see bytes that mean nothing.
+    const isUnread = check.condition === "content_encoding" && verdict.verdict === "failed";
+    isOver = repeatOf !== undefined || isUnread;
     const isToBeListed = isLast && check.index !== NO_CONDITION;
     if (verdict.verdict === "failed" || isToBeListed) verdicts.push(verdict);
   }
@@ -92,16 +96,26 @@ export async function explain(
   return verdicts;
 }
 
-/** The verdict of one check, and the run that the request is a repeat of. */
+/** The verdict of one check, the run that the request is a repeat of, and the request for the checks that follow. */
 async function verdictOf(
   check: HeadCheck | BodyCheck,
   request: LaunchRequest,
   { triggerId, acceptance }: ExplanationContext,
-): Promise<Verdict & { repeatOf?: string }> {
+): Promise<Verdict & { repeatOf?: string; decoded?: LaunchRequest }> {
   const finding = "head" in check ? check.head(request) : await check.look(request);
   const place = placeOf(check);
   if (finding === undefined) return { ...place, verdict: "passed" };
-  if (!("delivery" in finding)) return { ...place, verdict: "failed", ...finding };
+  if ("decoded" in finding) return { ...place, verdict: "passed", decoded: finding.decoded };
+  if (!("delivery" in finding)) {
+    const { reason, expected, found } = finding;
+    return {
+      ...place,
+      verdict: "failed",
+      reason,
+      ...(expected === undefined ? {} : { expected }),
+      ...(found === undefined ? {} : { found }),
+    };
+  }
   const run = await acceptance.madeBy(triggerId, finding.delivery);
   if (run === undefined) return { ...place, verdict: "passed" };
   const reason =

@@ -43,7 +43,7 @@ const log = getLogger(["hooklaunch"]);
 type Keeping = Pick<Trigger, "id" | "keep_refused" | "conditions">;
 
 /** A request as it came. */
-interface SentRequest {
+export interface SentRequest {
   method: string;
   /** The path and the query as they were sent. */
   target: string;

@@ -7,6 +7,7 @@
 import { whenPartsRead } from "../conditions/body_part.ts";
 import type { Check, HeadCheck as ConditionHeadCheck, Refusal } from "../conditions/check.ts";
 import type { Stage } from "../conditions/condition.ts";
+import type { DecodeRequest } from "../conditions/decoding/decode.ts";
 import type { HandshakeReply } from "../conditions/handshake/prepare.ts";
 import { HANDSHAKE_BODY_BYTES_MAX } from "../conditions/handshake/row.ts";
 import type { Refuser } from "../conditions/kinds.ts";
@@ -42,6 +43,8 @@ export interface Refused extends Refusal {
   index: number;
   /** The cause, where the trigger can set the status of the answer. */
   cause?: RefusalCause;
+  /** The status of the answer, where no trigger sets it. */
+  status?: number;
   /** Set when the request was refused before its body was read. */
   isBeforeBody?: true;
 }
@@ -79,17 +82,18 @@ export interface OrderParts {
   conditions: PreparedConditions;
   /** The longest body of a launch, in bytes. */
   bodyBytesMax: number;
+  decode: DecodeRequest;
 }
 
 /** The result of all checks: a refusal, an answer to a handshake, or a pass. */
 export type Inspection =
   | { refused: Refused }
   | HandshakeReply
-  | { passed: true; delivery?: Delivery };
+  | { passed: true; delivery?: Delivery; decoded?: LaunchRequest };
 
 /** Makes the order of a launch. */
 export function launchOrder(parts: OrderParts): Order {
-  const { conditions, bodyBytesMax } = parts;
+  const { conditions, bodyBytesMax, decode } = parts;
   const { checks, quotas } = conditions;
   const handshakes = conditions.handshakes.filter(({ row }) => row.method === "POST");
   const unverified = handshakes.filter(({ row }) => !row.verified);
@@ -105,6 +109,8 @@ export function launchOrder(parts: OrderParts): Order {
       ...ofStage(checks, "address"),
       ...handshakeStep(unverified),
       ...ofStage(checks, "authentication"),
+      // What follows reads the body as its sender meant it. Only a known sender may make the service decode.
+      { condition: "content_encoding", index: NO_CONDITION, look: decode },
       ...ofStage(checks, "timestamp"),
       ...handshakeStep(handshakes.filter(({ row }) => row.verified)),
       ...ofStage(checks, "filter"),
@@ -187,8 +193,9 @@ export function inspectHead({ beforeBody }: Order, head: RequestHead): Refused |
  */
 export async function inspectBody(
   { withBody }: Order,
-  request: LaunchRequest,
+  sent: LaunchRequest,
 ): Promise<Inspection> {
+  let request = sent;
   let delivery: Delivery | undefined;
   for (const check of withBody) {
     if ("answer" in check) {
@@ -200,12 +207,12 @@ export async function inspectBody(
     // Most checks answer at once: awaiting each costs more than some of them.
     const finding = look instanceof Promise ? await look : look;
     if (finding === undefined) continue;
-    if (!("delivery" in finding)) {
-      return { refused: refusedBy(check, finding) };
-    }
-    delivery = finding.delivery;
+    if ("decoded" in finding) request = finding.decoded;
+    else if ("delivery" in finding) delivery = finding.delivery;
+    else return { refused: refusedBy(check, finding) };
   }
-  return { passed: true, ...(delivery && { delivery }) };
+  const decoded = request === sent ? {} : { decoded: request };
+  return { passed: true, ...(delivery && { delivery }), ...decoded };
 }
 
 /** Checks a request whose body is read. */

@@ -5,6 +5,7 @@
  */
 import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { maskedFieldsOf } from "../conditions/masked_body.ts";
+import { type DecodeRequest, requestDecoder } from "../conditions/decoding/decode.ts";
 import type { CredentialField } from "../conditions/field.ts";
 import type { Condition } from "../conditions/mod.ts";
 import type { PreparedHandshake } from "../conditions/handshake/prepare.ts";
@@ -34,6 +35,8 @@ export interface PreparedTrigger {
   /** True when run info may be asked for by GET: a request without a body cannot be signed. */
   answersGet: boolean;
   respond: Responder;
+  /** Undoes the codings of a request's body. */
+  decode: DecodeRequest;
   /** The checks of a launch. */
   launch: Order;
   /** The checks of run info. */
@@ -66,11 +69,14 @@ export async function prepareTrigger(
   );
   const conditions = await prepareConditions(live, environment, trigger.id, handshakes);
   const limits = conditions.quotas.map(({ limit }) => limit).filter((limit) => limit !== undefined);
+  const { heavyWork } = environment;
+  const bodyBytesMax = Math.min(payloadBytesMax, sizeOf(trigger.max_payload));
   const parts: OrderParts = {
     enabled: trigger.enabled,
     locked: lockOf(lockedSecrets),
     conditions,
-    bodyBytesMax: Math.min(payloadBytesMax, sizeOf(trigger.max_payload)),
+    bodyBytesMax,
+    decode: requestDecoder({ heavyWork, owner: trigger.id, limit_bytes: bodyBytesMax }),
   };
   return {
     trigger,
@@ -81,10 +87,8 @@ export async function prepareTrigger(
     secretFiles,
     quotas: smallestByPeriod(limits),
     answersGet: conditions.signedBy === undefined,
-    respond: prepareResponse(trigger.response, {
-      heavyWork: environment.heavyWork,
-      trigger: trigger.name,
-    }),
+    respond: prepareResponse(trigger.response, { heavyWork, trigger: trigger.name }),
+    decode: parts.decode,
     launch: launchOrder(parts),
     runInfo: runInfoOrder(parts),
     handshake: handshakeOrder(parts),

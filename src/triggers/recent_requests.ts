@@ -86,8 +86,12 @@ function ofEntry(
   const load = async () => {
     const kept = await keptRequests.read({ triggerId, entryId });
     if (kept === undefined) return undefined;
-    const body = await shownKeptBody({ triggers }, triggerId, kept);
-    return requestOfKept({ ...kept, body: new Uint8Array(body) }, baseUrl());
+    const prepared = await triggers.prepared(triggerId);
+    const sent = requestOfKept(kept, baseUrl());
+    const found = await prepared?.decode(sent);
+    const { body, headers } = found && "decoded" in found ? found.decoded : sent;
+    const shown = await shownKeptBody({ triggers }, triggerId, { ...kept, body, headers });
+    return sent.withBody(shown, headers);
   };
   return { id: entryId, time, outcome: "filtered", size, load };
 }

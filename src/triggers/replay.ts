@@ -103,13 +103,16 @@ export async function replayKept(
   }
   return await launchAgain(parts, entryId, changes, async () => {
     const prepared = await currentTrigger(parts, triggerId, entryId);
-    const delivery = await passed(prepared, kept, { entryId, baseUrl: parts.baseUrl() });
-    const seen = { headers: kept.headers, queryText: queryOf(kept).slice(1) };
+    const { delivery, request } = await passed(prepared, kept, {
+      entryId,
+      baseUrl: parts.baseUrl(),
+    });
+    const seen = { headers: request.headers, queryText: queryOf(kept).slice(1) };
     const { facts, deliveryId, contentType } = launchFacts(seen, prepared);
     return {
       prepared,
       launch: {
-        body: changes.body ?? kept.body,
+        body: changes.body ?? request.body,
         contentType,
         remoteIp: kept.remoteIp,
         ...(facts && { facts }),
@@ -167,16 +170,21 @@ function queryOf({ target }: KeptRequest): string {
 /**
  * Checks a kept request against its trigger as it is now.
  *
- * @returns the sender's id, where the trigger recognises repeats by it
+ * @returns the request with its body as the sender meant it, and the sender's id, where the trigger recognises
+ * repeats by it
  * @throws {ConflictError} when it is refused
  */
 async function passed(
   { launch, trigger }: PreparedTrigger,
   kept: KeptRequest,
   { entryId, baseUrl }: { entryId: string; baseUrl: string },
-): Promise<Delivery | undefined> {
-  const inspection = await inspect(launch, requestOfKept(kept, baseUrl));
-  if ("passed" in inspection) return inspection.delivery;
+): Promise<{ delivery?: Delivery; request: LaunchRequest }> {
+  const sent = requestOfKept(kept, baseUrl);
+  const inspection = await inspect(launch, sent);
+  if ("passed" in inspection) {
+    const { delivery, decoded: request = sent } = inspection;
+    return { request, ...(delivery && { delivery }) };
+  }
   const why = "refused" in inspection
     ? describe(inspection.refused)
     : "it is a handshake, which launches nothing";

@@ -7,7 +7,7 @@
 import { maskBody, maskedFieldsOf } from "../conditions/masked_body.ts";
 import type { SearchOptions } from "../store/records/deliveries.ts";
 import type { Run } from "../store/records/runs.ts";
-import type { KeptRequest } from "./kept_requests.ts";
+import type { SentRequest } from "./kept_requests.ts";
 import type { TriggerRegistry } from "./registry.ts";
 
 /** Knows which fields of bodies carry credentials. */
@@ -36,7 +36,7 @@ export async function shownPayload(
 export async function shownKeptBody(
   { triggers }: MaskParts,
   triggerId: string,
-  { body, headers, masked = [] }: Pick<KeptRequest, "body" | "headers" | "masked">,
+  { body, headers, masked = [] }: Pick<SentRequest, "body" | "headers" | "masked">,
 ): Promise<Uint8Array> {
   const fields = new Set([...masked, ...await currentFields(triggers, triggerId)]);
   return await maskBody(body, headers.get("content-type") ?? "", [...fields]);

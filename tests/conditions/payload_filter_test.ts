@@ -413,7 +413,7 @@ Deno.test("the log says that there was no body to read, and what was sent as one
       "content-type": "application/json",
       "content-encoding": "gzip",
     }),
-    `${why}: 2 bytes of type application/json, encoded as gzip, which is not undone`,
+    `${why}: 2 bytes of type application/json, encoded as gzip`,
   );
   assertEquals(await reason("", {}), `${why}: 0 bytes of no type`);
   assertEquals(await reason("{}", {}), "Payload filter failed: field not found: action");

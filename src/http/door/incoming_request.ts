@@ -26,6 +26,8 @@ interface IncomingFacts {
   values: ParsedValueBudget;
   /** Reads a part of a long body. */
   readPart(request: LaunchRequest, part: BodyPart): Promise<ParsedBody>;
+  /** Its headers, where they are not those that it came with. */
+  headers?: Headers;
 }
 
 const NO_BYTES = new Uint8Array();
@@ -44,25 +46,28 @@ export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
   body: Uint8Array = NO_BYTES;
   /** Set when the request is answered although its body is still in use: settles when it no longer is. */
   inUse?: Promise<unknown>;
+  holdMemory?: (bytes: number) => Promise<boolean>;
   readonly #request: Request;
   readonly #baseUrl: string;
   readonly #budget: ParsedValueBudget;
   #values = 0;
   #body: RequestBody | undefined;
-  readonly #readPart: IncomingFacts["readPart"];
+  readonly #facts: IncomingFacts;
+  /** The same request with another body. */
+  #other: IncomingRequest | undefined;
   /** The parts of a long body that have been read. */
   readonly #parts = new Map<string, ParsedBody>();
 
   constructor(request: Request, facts: IncomingFacts) {
     this.method = request.method;
-    this.headers = request.headers;
+    this.headers = facts.headers ?? request.headers;
     this.remoteIp = facts.remoteIp;
     this.receivedAt_ms = facts.receivedAt_ms;
     this.isDelivery = facts.isDelivery;
     this.#request = request;
     this.#baseUrl = facts.baseUrl;
     this.#budget = facts.values;
-    this.#readPart = facts.readPart;
+    this.#facts = facts;
   }
 
   /** The part that is known before the body is read. */
@@ -103,12 +108,21 @@ export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
     const read = this.#parts.get(key);
     if (read !== undefined) return read;
     throw new PartPending(
-      this.#readPart(this, part).then((parsed) => this.#parts.set(key, parsed)),
+      this.#facts.readPart(this, part).then((parsed) => this.#parts.set(key, parsed)),
     );
+  }
+
+  /** Returns the same request with another body, which is dropped with this one. */
+  withBody(body: Uint8Array, headers: Headers): IncomingRequest {
+    this.#other?.[Symbol.dispose]();
+    this.#other = new IncomingRequest(this.#request, { ...this.#facts, headers });
+    this.#other.body = body;
+    return this.#other;
   }
 
   /** Drops the parsed body. */
   [Symbol.dispose](): void {
+    this.#other?.[Symbol.dispose]();
     this.#budget.giveBack(this.#values);
     this.#values = 0;
     this.#body = undefined;

@@ -7,6 +7,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { Answer } from "../../conditions/answer.ts";
 import { maskBody } from "../../conditions/masked_body.ts";
+import type { LaunchRequest } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Quota } from "../../runs/rate_window.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
@@ -79,11 +80,12 @@ async function answerLaunch(
   }
   // A check may have waited for an issuer's keys while the trigger changed.
   if (!door.triggers.isCurrent(prepared)) return await answerAnew(door, prepared, request);
-  const { delivery } = inspection;
+  const { delivery, decoded = request } = inspection;
   const body = prepared.redacted.length === 0
-    ? request.body
-    : await maskBody(request.body, request.headers.get("content-type") ?? "", prepared.redacted);
-  const launch = launchOf(door, prepared, request, { body, delivery });
+    ? decoded.body
+    : await maskBody(decoded.body, decoded.headers.get("content-type") ?? "", prepared.redacted);
+  const { headers } = decoded;
+  const launch = launchOf(door, prepared, request, { body, headers, delivery });
   const acceptance = await accept(door, prepared, request, launch);
   // It may also have changed while the payload was stored, or a copy of the delivery was.
   const isOutdated = "outdated" in acceptance ||
@@ -92,7 +94,7 @@ async function answerLaunch(
   if ("exhausted" in acceptance) {
     return await answerExhausted(door, prepared, request, acceptance.exhausted);
   }
-  return answerTo(door, prepared, request, acceptance, delivery);
+  return answerTo(door, prepared, request, { acceptance, delivery, decoded });
 }
 
 /** Returns true when another instance has changed a trigger. For a new run, its commit checks that. */
@@ -181,11 +183,11 @@ function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
-  { body, delivery }: Pick<Launch, "body" | "delivery">,
+  { body, headers, delivery }: Pick<Launch, "body" | "delivery"> & { headers: Headers },
 ): Launch {
-  const { remoteIp } = request;
+  const { remoteIp, queryText } = request;
   const { trigger, quotas } = prepared;
-  const { facts, deliveryId, contentType } = launchFacts(request, prepared);
+  const { facts, deliveryId, contentType } = launchFacts({ headers, queryText }, prepared);
   return {
     triggerId: trigger.id,
     project: trigger.project,
@@ -223,8 +225,11 @@ function answerTo(
   door: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
-  acceptance: Exclude<Acceptance, { outdated: true } | { exhausted: Quota }>,
-  delivery: Delivery | undefined,
+  { acceptance, delivery, decoded }: {
+    acceptance: Exclude<Acceptance, { outdated: true } | { exhausted: Quota }>;
+    delivery: Delivery | undefined;
+    decoded: LaunchRequest;
+  },
 ): Response | Promise<Response> {
   const runId = "run" in acceptance ? acceptance.run.id : acceptance.repeatOf;
   log.debug("Run {run_id} of trigger {trigger}: {outcome}", {
@@ -234,7 +239,7 @@ function answerTo(
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
   countDelivery(door, prepared.trigger.id, "run" in acceptance ? "accepted" : "repeat");
-  const answer = prepared.respond(runId, request);
+  const answer = prepared.respond(runId, decoded);
   const send = (answered: Answer): Response => {
     const response = responseOf(answered);
     if ("repeatOf" in acceptance) {

@@ -94,15 +94,20 @@ export function refuse(
   request: SeenRequest,
   refused: Refused,
 ): Response {
-  const answer = refused.condition === "body_size"
-    ? problem(STATUS_CODE.ContentTooLarge, { headers: NOT_READ_ON })
-    : refusalOf(prepared, refused);
+  const answer = answerOf(prepared, refused);
   noteRefusal(door, prepared, request, { refused, status: answer.status });
   return answer;
 }
 
 /** Makes the answer to a refusal. */
-function refusalOf({ trigger }: PreparedTrigger, { cause }: Refused): Response {
+function answerOf(
+  { trigger }: PreparedTrigger,
+  { condition, status: own, cause }: Refused,
+): Response {
+  if (condition === "body_size") {
+    return problem(STATUS_CODE.ContentTooLarge, { headers: NOT_READ_ON });
+  }
+  if (own !== undefined) return problem(own);
   const status = refusalStatus(trigger, cause);
   // RFC 9110 section 15.5.2 asks for a challenge, of which no provider has a scheme.
   const headers = status === STATUS_CODE.Unauthorized ? CHALLENGE : {};
@@ -144,7 +149,7 @@ function addRefusal(
   const { trigger } = prepared;
   if (request.isDelivery) countDelivery(door, trigger.id, outcome);
   if (!triggerLog.hasRoom(trigger, outcome)) return;
-  const { index, isBeforeBody: _isBeforeBody, cause: _cause, ...rest } = refused;
+  const { index, isBeforeBody: _isBeforeBody, cause: _cause, status: _status, ...rest } = refused;
   const entry = {
     kind: "refused",
     outcome,

@@ -178,6 +178,7 @@ class Intake {
           : await this.#refuseBody(held, body.failure, { found, incoming });
       }
       incoming.body = body.bytes;
+      incoming.holdMemory = (bytes) => held.grow(bytes);
       return refused ? refuse(door, found, incoming, refused) : await this.#answer(found, incoming);
     } finally {
       const release = () => held[Symbol.dispose]();

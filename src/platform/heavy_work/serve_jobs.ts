@@ -23,7 +23,8 @@ export function serveJobs(kinds: JobKinds): void {
     post("begun");
     // The caller gave the input of this kind, which its type has checked.
     sandbox.perform = () => job({ ...input, bytes: new Uint8Array(bytes) } as never);
-    post(resultOf(() => script.runInContext(sandbox, { timeout: timeout_ms })));
+    const result = resultOf(() => script.runInContext(sandbox, { timeout: timeout_ms }));
+    post(result, buffersIn(result));
     sandbox.perform = nothing;
   });
   post("ready");
@@ -55,6 +56,12 @@ function codeOf(error: unknown): unknown {
   return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
 }
 
-function post(message: WorkerMessage): void {
-  parentPort?.postMessage(message);
+/** Lists the buffers of an output: they move to the service without a copy. */
+function buffersIn(result: JobResult): ArrayBuffer[] {
+  if (!("output" in result) || typeof result.output !== "object") return [];
+  return Object.values(result.output ?? {}).filter((value) => value instanceof ArrayBuffer);
+}
+
+function post(message: WorkerMessage, buffers: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, buffers);
 }
