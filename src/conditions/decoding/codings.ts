@@ -18,7 +18,7 @@ const CODINGS_MAX = 4;
 const FOUND_CHARACTERS_MAX = 100;
 
 /** The codings of a body, in the order in which its sender applied them; `unknown` is a header that names another. */
-export type ReadCodings = { codings: readonly Coding[] } | { unknown: string };
+type ReadCodings = { codings: readonly Coding[] } | { unknown: string };
 
 /** Reads a header Content-Encoding. */
 export function codingsIn(header: string): ReadCodings {

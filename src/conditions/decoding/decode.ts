@@ -12,19 +12,17 @@ import { type Coding, codingsIn, KNOWN_CODINGS } from "./codings.ts";
 import type { DecodingFailure } from "./decoding_error.ts";
 import type { Decoded, DecodeWork } from "./job.ts";
 
-export type { DecodeWork } from "./job.ts";
-
 const DECODE_MS_MAX = 2_000;
 /** The most that deflate, and so gzip, makes of one byte. */
 const RATIO_MAX = 1_040;
 
 /** A refusal of a coded body, and the status of its answer. */
-export interface CodingRefusal extends Refusal {
+interface CodingRefusal extends Refusal {
   status: 413 | 415;
 }
 
 /** The body of a coded request as its sender meant it, or the reason why there is none. */
-export type DecodedRequest = { decoded: LaunchRequest } | CodingRefusal;
+type DecodedRequest = { decoded: LaunchRequest } | CodingRefusal;
 
 /** Undoes the codings of a request; undefined for one without any. */
 export type DecodeRequest = (
