@@ -8,11 +8,14 @@
 /** The commands, and what is left out without them. */
 export const OPTIONAL_COMMANDS = {
   busybox: "running steps in containers of an image that is made of it",
+  caddy: "the printed configuration of Caddy in front of the service (Debian's package caddy)",
   chromium: "the console in a real browser (Debian's package chromium)",
   curl: "pasting the demo's curl line into a shell",
   denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
   docker: "running steps in containers of docker",
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
+  haproxy:
+    "the printed configuration of HAProxy in front of the service (Debian's package haproxy)",
   kubelet: "running steps in a Kubernetes (.ci/run builds its programs where go is)",
   mount: "filling a small disk to its last byte",
   nginx:
@@ -26,6 +29,7 @@ export const OPTIONAL_COMMANDS = {
   sshd: "fetching over ssh with a deploy key",
   "systemd-analyze": "reading the documented unit as systemd does",
   strace: "writes that fail under the running service, and which files are on disk before a rename",
+  traefik: "the printed configuration of Traefik in front of the service",
   unshare: "the programs of a pod's containers without a Kubernetes (needs root)",
   xfs_io: "cutting the power of a disk (Debian's package xfsprogs)",
 } as const;

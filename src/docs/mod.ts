@@ -164,6 +164,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./operating.md", { with: { type: "text" } }),
       },
       {
+        name: "proxies",
+        title: "Proxies",
+        about: "Caddy, HAProxy, Traefik and Cloudflare Tunnel in front of the service",
+        read: () => import("./proxies.md", { with: { type: "text" } }),
+      },
+      {
         name: "scale",
         title: "Scale",
         about: "several machines behind a load balancer, and what a launch costs",
