@@ -11,7 +11,8 @@ COPY deno.json deno.lock ./
 COPY src ./src
 # The home is for the keys and known hosts of git over SSH: the base image's user has none.
 RUN deno cache --lock=deno.lock --frozen src/main.ts \
-  && install -d -m 700 -o deno -g deno /data /home/deno
+  && install -d -m 700 -o deno -g deno /data /home/deno \
+  && ln -s /app/src/bin/hooklaunch /usr/local/bin/hooklaunch
 
 USER deno
 VOLUME /data

@@ -90,6 +90,17 @@ Deno.test({
     }).output();
     const said = new TextDecoder().decode(stderr).split("\n");
     assertEquals([code, said.filter((line) => line.includes(path))], [0, []]);
+    const judged = await new Deno.Command("sh", {
+      args: [
+        "-c",
+        'exec systemd-analyze security --no-pager --offline=true --threshold=30 "$0"',
+        path,
+      ],
+    }).output();
+    // Its exposure is the last line; without the user, whom this machine lacks, it counts as root's.
+    const [, exposure] =
+      /exposure level for .*: ([\d.]+)/.exec(new TextDecoder().decode(judged.stdout)) ?? [];
+    assertEquals(judged.code, 0, exposure);
   },
 });
 
