@@ -5,7 +5,7 @@
  * @module
  */
 import type { HostedCommand, HostedEnd } from "./command_host.ts";
-import { PERMISSIONS } from "./process.ts";
+import { FLAGS } from "./process.ts";
 
 const HOST = new URL("./command_host.ts", import.meta.url).href;
 /** How long a command may take. */
@@ -15,7 +15,7 @@ const END_MS_MAX = 60_000;
 async function startHost(): Promise<number> {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", ...PERMISSIONS, HOST, String(listener.addr.port)],
+    args: ["run", "--quiet", ...FLAGS, HOST, String(listener.addr.port)],
     env: { NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",

@@ -4,16 +4,15 @@
  * @module
  */
 
+import denoConfig from "../../deno.json" with { type: "json" };
+
 const MAIN = new URL("../../src/main.ts", import.meta.url).href;
-/** The permissions that the tasks give the command line. */
-export const PERMISSIONS = [
-  "--allow-net",
-  "--allow-env",
-  "--allow-read",
-  "--allow-write",
-  "--allow-run=git,sh,setsid",
-  "--allow-sys=statfs",
-];
+/**
+ * The permissions that `deno task start` gives the command line, and what it tells V8: Deno keeps compiled code
+ * for one set of V8's flags alone, so others would have it compiled anew each time.
+ */
+export const FLAGS: readonly string[] = denoConfig.tasks.start.command.split(" ")
+  .filter((word) => /^--(?:allow|v8)/.test(word));
 
 /** How long a command may take to end once its end is waited for. */
 const END_MS_MAX = 60_000;
@@ -32,7 +31,7 @@ export interface Running extends AsyncDisposable {
 /** Starts `hooklaunch` with the permissions that the tasks give it. */
 export function hooklaunch(args: string[], env: Record<string, string> = {}): Running {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", ...PERMISSIONS, MAIN, ...args],
+    args: ["run", "--quiet", ...FLAGS, MAIN, ...args],
     env: { NO_COLOR: "1", ...env },
     stdin: "null",
     stdout: "piped",

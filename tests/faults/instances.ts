@@ -19,7 +19,6 @@ import { workshop } from "./workshop.ts";
 const SENDERS = 12;
 /** After so long a sender asks another instance. */
 const ANSWER_MS_MAX = 500;
-const PAUSE_MS = 20;
 const DELIVERIES = 200;
 const INSTANCES = 3;
 /** A frozen instance is taken for gone after 15 s. */
@@ -46,6 +45,8 @@ export interface InstancesSize {
   faults: readonly InstanceFault[];
   /** The longest time without an accepted launch while an instance is gone. */
   gap_ms: number;
+  /** How long a sender waits between two launches. */
+  pause_ms: number;
 }
 
 /** A launch that was answered 200. */
@@ -67,7 +68,7 @@ interface Told {
 export async function instances(
   findings: Findings,
   random: Random,
-  { faults, gap_ms }: InstancesSize,
+  { faults, gap_ms, pause_ms }: InstancesSize,
 ): Promise<void> {
   await using shop = await workshop([
     { id: FREE, name: "free" },
@@ -98,7 +99,8 @@ export async function instances(
   let goesOn = true;
   const sending = Array.from(
     { length: SENDERS },
-    (_, sender) => send({ serving, told, random: random.fork(), sender, goesOn: () => goesOn }),
+    (_, sender) =>
+      send({ serving, told, random: random.fork(), sender, pause_ms, goesOn: () => goesOn }),
   );
   for (const fault of faults) {
     await pause(SETTLE_MS);
@@ -170,11 +172,12 @@ async function suffer(
 
 /** Launches until it is told to end. */
 async function send(
-  { serving, told, random, sender, goesOn }: {
+  { serving, told, random, sender, pause_ms, goesOn }: {
     serving: readonly Served[];
     told: Told;
     random: Random;
     sender: number;
+    pause_ms: number;
     goesOn: () => boolean;
   },
 ): Promise<void> {
@@ -205,7 +208,7 @@ async function send(
       }
       if (answer !== undefined && answer.status !== 503) break;
     }
-    await pause(PAUSE_MS);
+    await pause(pause_ms);
   }
 }
 

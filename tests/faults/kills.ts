@@ -20,7 +20,9 @@ const LIFE_MS = 700;
 const KILLED_AT_START = 5;
 /** How long a start takes, about. */
 const START_MS = 900;
-const DELIVERIES = 300;
+/** The deliveries of which each round sends some, again and again. Each runs commands. */
+const DELIVERIES_A_ROUND = 15;
+const DELIVERIES_MAX = 300;
 /** As it is told when the service listens no more. */
 const NOWHERE = 1;
 
@@ -69,7 +71,15 @@ export async function kills(
     const sending = Array.from(
       { length: SENDERS },
       () =>
-        send({ served, ledger, findings, triggers, random: random.fork(), goesOn: () => goesOn }),
+        send({
+          served,
+          ledger,
+          findings,
+          triggers,
+          deliveries: Math.min(DELIVERIES_MAX, rounds * DELIVERIES_A_ROUND),
+          random: random.fork(),
+          goesOn: () => goesOn,
+        }),
     );
     await pause(life_ms);
     served.signal(signal);
@@ -119,18 +129,20 @@ async function killAtStart(folder: string, after_ms: number): Promise<void> {
 }
 
 /** Sends launches until the service is gone, and keeps what was answered. */
-async function send({ served, ledger, findings, triggers, random, goesOn }: {
+async function send({ served, ledger, findings, triggers, deliveries, random, goesOn }: {
   served: Served;
   ledger: Ledger;
   findings: Findings;
   triggers: readonly [string, ...string[]];
+  /** The number of deliveries that come repeatedly. */
+  deliveries: number;
   random: Random;
   goesOn: () => boolean;
 }): Promise<void> {
   using sender = new Sender(() => served.hasEnded ? NOWHERE : served.port);
   while (goesOn()) {
     const trigger = random.pick(triggers);
-    const delivery = trigger === ONCE ? random.int(DELIVERIES) : undefined;
+    const delivery = trigger === ONCE ? random.int(deliveries) : undefined;
     const body = delivery === undefined ? bodyOf(random) : bodyOf(new Random(delivery));
     const sha256 = createHash("sha256").update(body).digest("hex");
     const launch: Omit<KeptLaunch, "runId"> = {

@@ -88,6 +88,7 @@ const parts: Readonly<Record<string, Part>> = {
           "connections",
         ],
         gap_ms: 1_000,
+        pause_ms: 20,
       }),
   },
   damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },

@@ -3,15 +3,13 @@
  *
  * @module
  */
-import denoConfig from "../../deno.json" with { type: "json" };
+import { FLAGS } from "../commands/process.ts";
 import { eventually } from "../surroundings.ts";
 
 /** The operator's token of these services. */
 export const TOKEN = "an-operators-token-for-tests";
 
 const MAIN = new URL("../../src/main.ts", import.meta.url).href;
-/** The permissions of `deno task start`, and what it tells V8. */
-const FLAGS = denoConfig.tasks.start.command.split(" ").filter((word) => word.startsWith("--"));
 const PRINTED_MAX = 256 * 1024;
 const START_WITHIN_MS = 60_000;
 
