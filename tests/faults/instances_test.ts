@@ -12,7 +12,7 @@ Deno.test({
     const findings = new Findings((line) => said.push(line));
     findings.say(`seed ${seed}`);
     // A machine that runs all tests at once is slow, and each launch runs a command.
-    const size = { faults: ["kill", "connections"], gap_ms: 10_000, pause_ms: 60 } as const;
+    const size = { faults: ["kill", "connections"], gap_ms: 10_000, pause_ms: 100 } as const;
     await instances(findings, new Random(seed), size);
     if (findings.violations.length > 0) console.log(said.join("\n"));
     findings.assertNone();

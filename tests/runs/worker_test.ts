@@ -482,9 +482,12 @@ Deno.test("after close nothing is begun, not even what is accepted then", async 
 
 Deno.test("an end that the database does not take is stored when it takes it again", async () => {
   let isBroken = false;
-  await using store = await storeInMemory((_commit, store) =>
-    isBroken ? Promise.reject(new TypeError("disk is full")) : store()
-  );
+  const refused = Promise.withResolvers<void>();
+  await using store = await storeInMemory((_commit, store) => {
+    if (!isBroken) return store();
+    refused.resolve();
+    return Promise.reject(new TypeError("disk is full"));
+  });
   const ended: string[] = [];
   const counted = new Counter(() => {
     isBroken = true;
@@ -495,7 +498,7 @@ Deno.test("an end that the database does not take is stored when it takes it aga
     onEnd: ({ id }) => void ended.push(id),
   });
   const id = await accept(desk);
-  await pause(10);
+  await refused.promise;
   assertEquals([ended, await pendingIds(store), desk.worker.backlog], [[], [id], 1]);
   isBroken = false;
   await untilNothingIsPending(store);

@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertGreater } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { temporaryFolder } from "../../data.ts";
 import { hooklaunch } from "../process.ts";
@@ -15,9 +15,11 @@ Deno.test("a signal that comes twice at once, as Ctrl-C through deno task, is on
   // A request whose body does not come is under way for as long as a stop may take.
   using connection = await Deno.connect({ port: Number(port) });
   const request = `POST /api/v0/projects/ HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n` +
-    `authorization: Bearer ${TOKEN}\r\ncontent-type: application/json\r\n\r\n{`;
+    `authorization: Bearer ${TOKEN}\r\ncontent-type: application/json\r\n` +
+    `expect: 100-continue\r\n\r\n{`;
   await connection.write(new TextEncoder().encode(request));
-  await delay(300);
+  // The body is asked for once the request is there.
+  assertGreater(await connection.read(new Uint8Array(64)) ?? 0, 0);
   service.child.kill("SIGINT");
   await service.expect(/Stopping after SIGINT/);
   service.child.kill("SIGINT");

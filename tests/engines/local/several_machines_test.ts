@@ -1,6 +1,5 @@
 /** Records that the leader and the machine of an execution change at the same time. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
-import { delay } from "@std/async/delay";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { storeBesideLeader } from "../../../src/engines/local/following.ts";
 import { OtherMachines } from "../../../src/engines/local/other_machines.ts";
 import { stopped } from "../../../src/engines/shared/execution_end.ts";
@@ -13,7 +12,7 @@ import { changeExecution } from "../../../src/store/records/execution_changes.ts
 import type { Store } from "../../../src/store/store.ts";
 import { executionOf } from "../../store/execution.ts";
 import { sharedStore } from "../../store/fixture.ts";
-import { TestClock } from "../../surroundings.ts";
+import { eventually, TestClock } from "../../surroundings.ts";
 
 interface Both {
   leader: Store;
@@ -114,6 +113,23 @@ Deno.test("of an end and a stop at the same time one is stored, and both know wh
     assertEquals([isSaved, isStopped], status === "complete" ? [true, false] : [false, true]);
   }));
 
+/** Resolves when the machines of a leader's executions have been looked at once more. */
+async function nextLook(leader: Store): Promise<void> {
+  const instances = leader.shared?.instances;
+  assert(instances);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  // It stands before that of the class until it is read.
+  Object.defineProperty(instances, "all", {
+    configurable: true,
+    get() {
+      Reflect.deleteProperty(instances, "all");
+      resolve();
+      return instances.all;
+    },
+  });
+  await promise;
+}
+
 Deno.test("a machine is silent until an instance looks after what it runs", async (t) => {
   for (const isTaken of [true, false]) {
     await t.step(
@@ -121,10 +137,13 @@ Deno.test("a machine is silent until an instance looks after what it runs", asyn
       () =>
         both(async ({ leader, machine, others, execution, clock }) => {
           if (isTaken) await machine.shared?.instances.takeMachine();
-          // By then the machine's record says so, and the leader has looked at it.
-          await delay(2_500);
+          await eventually(() => {
+            const found = leader.shared?.instances.all
+              .find(({ machine_id }) => machine_id === machine.shared?.machineId);
+            return found && Boolean(found.has_machine) === isTaken ? true : undefined;
+          }, { what: "the machine's record, as the leader sees it" });
           clock.time_ms += 20_000;
-          await delay(1_500);
+          await nextLook(leader);
           assertEquals(await others.stop(execution.id, stopped()), true);
           const { status } = await getExecution(leader, execution.id) ?? {};
           assertEquals(status, isTaken ? "stopping" : "stopped");

@@ -1,6 +1,5 @@
-import { assert, assertEquals, assertLess } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import { delay } from "@std/async/delay";
 import { ignoreTimeout } from "../../../src/platform/waiting/promises.ts";
 import { BodyReader } from "../../../src/http/body.ts";
 import {
@@ -378,9 +377,10 @@ Deno.test("wait does not hold the answer of a service that is stopping already",
   // While this body is arriving, the service answers.
   const head = `POST ${
     new URL(url).pathname
-  } HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n`;
+  } HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n`;
   await connection.write(new TextEncoder().encode(head));
-  await delay(100);
+  // The body is asked for once the request is there.
+  assertGreater(await connection.read(new Uint8Array(64)) ?? 0, 0);
   void stop(20_000);
   const began_ms = performance.now();
   const answer = await fetch(`${url}run/?run_id=${runId}&wait=5`);

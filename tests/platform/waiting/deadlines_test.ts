@@ -10,14 +10,18 @@ function pause(time_ms: number): Promise<void> {
 Deno.test("who takes too long is told once, in the order in which they began", async () => {
   using deadlines = new Deadlines(TIME_MS);
   const late: string[] = [];
-  deadlines.begin(() => late.push("first"));
-  const done = deadlines.begin(() => late.push("in time"));
-  await pause(TIME_MS / 4);
-  deadlines.begin(() => late.push("second"));
-  done();
+  const begin = (name: string) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const done = deadlines.begin(() => resolve(void late.push(name)));
+    return { promise, done };
+  };
+  const first = begin("first");
+  begin("in time").done();
   assertEquals(late, []);
-  await pause(TIME_MS * 3);
-  assertEquals(late, ["first", "second"]);
+  await pause(TIME_MS / 4);
+  await Promise.all([first.promise, begin("second").promise]);
+  await begin("third").promise;
+  assertEquals(late, ["first", "second", "third"]);
 });
 
 Deno.test("deadlines hold again after a time without any", async () => {
