@@ -12,6 +12,7 @@ import type { CredentialField, Field } from "./field.ts";
 import type { DecodeWork } from "./decoding/job.ts";
 import type { KeyWork } from "./delivery_key.ts";
 import type { FilterWork } from "./filter/job.ts";
+import type { SchemaWork } from "./json_schema/job.ts";
 import type { ValuesWork } from "./values/evaluate.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import type { LaunchRequest } from "./request.ts";
@@ -32,8 +33,8 @@ export interface ConditionEnvironment {
   env(name: string): string | undefined;
   /** Aborted when the service stops: ends what a condition does in the background. */
   signal: AbortSignal;
-  /** Evaluates filters, keys of deliveries and values of responses, and undoes codings of bodies, in the Worker. */
-  heavyWork: DecodeWork & FilterWork & KeyWork & ValuesWork;
+  /** Evaluates filters, schemas, keys of deliveries and values of responses, and decodes bodies, in the Worker. */
+  heavyWork: DecodeWork & FilterWork & KeyWork & SchemaWork & ValuesWork;
 }
 
 /** The facts that the conditions of one trigger tell each other. */

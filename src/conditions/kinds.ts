@@ -15,6 +15,7 @@ export const KINDS = {
   signature: async () => (await import("./signature.ts")).signature,
   timestamp: async () => (await import("./timestamp.ts")).timestamp,
   payload_filter: async () => (await import("./payload_filter.ts")).payloadFilter,
+  json_schema: async () => (await import("./json_schema.ts")).jsonSchema,
   deduplication: async () => (await import("./deduplication.ts")).deduplication,
   rate_limit: async () => (await import("./rate_limit.ts")).rateLimit,
 } as const satisfies Record<string, () => Promise<ConditionKind>>;

@@ -15,6 +15,7 @@ export const heavyJobs = {
   values: async () => (await import("../conditions/values/evaluate.ts")).valuesJob,
   delivery_key: async () => (await import("../conditions/delivery_key.ts")).deliveryKeyJob,
   filter: async () => (await import("../conditions/filter/job.ts")).filterJob,
+  schema: async () => (await import("../conditions/json_schema/job.ts")).schemaJob,
 } satisfies JobKinds;
 
 serveJobs(heavyJobs);

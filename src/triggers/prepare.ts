@@ -110,5 +110,8 @@ function withoutEnded(condition: Condition, now_ms: number): Condition {
 }
 
 function secretsOf(condition: Condition): readonly SecretSetting[] {
+  if (condition.type === "json_schema") {
+    return typeof condition.schema === "string" ? [condition.schema] : [];
+  }
   return "secrets" in condition ? condition.secrets ?? [] : [];
 }

@@ -237,9 +237,14 @@ function walk(
     return value.map((element, index) => walk(element, at + pointer(index), change));
   }
   if (typeof value !== "object" || value === null) return value;
+  const isSchema = "type" in value && value.type === "json_schema";
   return Object.fromEntries(
     Object.entries(value).map(([name, inner]) => {
       const place = at + pointer(name);
+      // A schema may have names like these. In a file, it is where a secret could be.
+      if (isSchema && name === "schema") {
+        return [name, typeof inner === "string" ? change(inner, place) : inner];
+      }
       if (name === "secret" && HANDSHAKE.test(at)) return [name, change(inner, place)];
       if (name !== "secrets") return [name, walk(inner, place, change)];
       return [

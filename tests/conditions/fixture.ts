@@ -14,6 +14,7 @@ import type {
 import { factsOf } from "../../src/conditions/facts.ts";
 import { conditionKinds } from "../../src/conditions/mod.ts";
 import { filterJob, type FilterWork } from "../../src/conditions/filter/job.ts";
+import { schemaJob } from "../../src/conditions/json_schema/job.ts";
 import { type LaunchRequest, launchRequest } from "../../src/conditions/request.ts";
 import { TestClock } from "../surroundings.ts";
 
@@ -80,9 +81,12 @@ export function context(parts: {
 }
 
 /** Does heavy work in this thread, with a copy of the input as a Worker has it. */
-const atOnce: FilterWork = {
-  // There is one kind of work, whose output this is.
-  run: (_kind, input) => Promise.resolve(filterJob(structuredClone(input)) as never),
+const atOnce: ConditionContext["heavyWork"] = {
+  run: (kind: string, input: unknown) => {
+    const job = kind === "schema" ? schemaJob : filterJob;
+    // The job of this kind takes this input, and its output is what the caller waits for.
+    return Promise.resolve(job(structuredClone(input) as never) as never);
+  },
 };
 
 /** The facts of a trigger's conditions. */

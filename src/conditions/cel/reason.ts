@@ -85,7 +85,7 @@ function operandsOf(clause: Clause, { bindings }: Evaluation, censor: Censor): s
 }
 
 /** Writes a text for the log: cut off where it is long, hidden where it tells a credential. */
-type Censor = (text: string) => string;
+export type Censor = (text: string) => string;
 
 /** Makes the censor of a request's credentials: those of fields, and what is named like one. */
 export function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): Censor {

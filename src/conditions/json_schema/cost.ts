@@ -1,0 +1,54 @@
+/**
+ * A bound of the work of a schema, which decides what is checked at once and what in the Worker.
+ *
+ * @module
+ */
+import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
+import { parsePattern } from "../cel/pattern.ts";
+import type { LaunchRequest } from "../request.ts";
+import { isObject, type Schema, schemasIn } from "./keywords.ts";
+
+/** Within these limits a check takes a few milliseconds at most. */
+const STEPS_MAX = 20_000;
+const PATTERN_STEPS_MAX = 100_000;
+
+/** The work of a schema. */
+interface SchemaCost {
+  /** The schemas in it: each is for each value of the body once, at most. */
+  schemas: number;
+  /** The values that it compares with, and the names that it asks for. */
+  constants: number;
+  /** The parts of its patterns. */
+  patternParts: number;
+  /** There is no useful bound: it refers to itself, or compares all elements of a list with each other. */
+  isUnbounded: boolean;
+}
+
+/** Returns the work of a schema. */
+export function costOfSchema(schema: Schema): SchemaCost {
+  const cost: SchemaCost = { schemas: 0, constants: 0, patternParts: 0, isUnbounded: false };
+  add(schema, cost);
+  return cost;
+}
+
+/** Tells whether the check of a request's body is sure to take a few milliseconds at most. */
+export function isShortCheck(cost: SchemaCost, request: LaunchRequest): boolean {
+  if (cost.isUnbounded || request.body.length > SHORT_BYTES_MAX) return false;
+  const size = request.bodySize();
+  if (size === undefined) return true;
+  if (size.names > SHORT_NAMES_MAX) return false;
+  const steps = (cost.schemas + cost.constants) * size.values;
+  return steps <= STEPS_MAX && cost.patternParts * request.body.length <= PATTERN_STEPS_MAX;
+}
+
+function add(schema: unknown, cost: SchemaCost): void {
+  cost.schemas += 1;
+  if (!isObject(schema)) return;
+  const { $ref, uniqueItems, pattern, patternProperties, enum: choices, required } = schema;
+  cost.isUnbounded ||= $ref !== undefined || uniqueItems === true ||
+    patternProperties !== undefined || isObject(schema.const) || Array.isArray(schema.const);
+  if (typeof pattern === "string") cost.patternParts += parsePattern(pattern).programSize();
+  if (Array.isArray(choices)) cost.constants += JSON.stringify(choices).length;
+  if (Array.isArray(required)) cost.constants += required.length;
+  for (const place of schemasIn(schema)) add(place.schema, cost);
+}

@@ -1,0 +1,282 @@
+/** A JSON Schema as a condition: what it lets pass, what it says of the rest, and which schemas are refused. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { Validator } from "@cfworker/json-schema";
+import fc from "fast-check";
+import { jsonSchema } from "../../src/conditions/json_schema.ts";
+import { compileSchema } from "../../src/conditions/json_schema/validator.ts";
+import { assertTakesLess } from "../surroundings.ts";
+import { checkOnce, form, json, problemsOf, type RequestParts } from "./fixture.ts";
+
+interface Case {
+  name: string;
+  schema: unknown;
+  body: unknown;
+  /** The place in the body and the keyword that refuse it; none lets it pass. */
+  refused?: [at: string, keyword: string, expected: string, found: string];
+}
+
+const object = (properties: unknown, more = {}) => ({ type: "object", properties, ...more });
+
+const cases: Case[] = [
+  { name: "true", schema: true, body: {} },
+  {
+    name: "false",
+    schema: false,
+    body: {},
+    refused: [
+      "the body",
+      "there must be none",
+      "no such property or element",
+      "an object with no properties",
+    ],
+  },
+  { name: "a type", schema: object({ n: { type: "integer" } }), body: { n: 3 } },
+  {
+    name: "another type",
+    schema: object({ n: { type: ["integer", "null"] } }),
+    body: { n: "3" },
+    refused: ["/n", "type", "integer or null", '"3"'],
+  },
+  {
+    name: "deep, in a list",
+    schema: object({ l: { items: object({ "a/b": { minimum: 2 } }) } }),
+    body: { l: [{ "a/b": 2 }, { "a/b": 1 }] },
+    refused: ["/l/1/a~1b", "minimum", "at least 2", "1"],
+  },
+  {
+    name: "required",
+    schema: object({}, { required: ["a", "b"] }),
+    body: { a: 1 },
+    refused: ["the body", "required", 'the property "b"', 'an object with "a"'],
+  },
+  {
+    name: "names of JavaScript are no properties",
+    schema: object({}, { required: ["constructor", "__proto__"] }),
+    body: {},
+    refused: ["the body", "required", 'the property "constructor"', "an object with no properties"],
+  },
+  {
+    name: "an enum",
+    schema: object({ a: { enum: ["x", 1, null] } }),
+    body: { a: "y" },
+    refused: ["/a", "enum", 'one of "x", 1, null', '"y"'],
+  },
+  {
+    name: "a constant object",
+    schema: { const: { a: [1] } },
+    body: { a: [2] },
+    refused: ["the body", "const", '{"a":[1]}', 'an object with "a"'],
+  },
+  {
+    name: "no other properties",
+    schema: object({ a: true }, { additionalProperties: false }),
+    body: { a: 1, toString: 2 },
+    refused: ["/toString", "there must be none", "no such property or element", "2"],
+  },
+  {
+    name: "a format",
+    schema: object({ t: { format: "date-time" } }),
+    body: { t: "yesterday" },
+    refused: ["/t", "format", "the format date-time", '"yesterday"'],
+  },
+  { name: "an unknown format", schema: object({ t: { format: "color" } }), body: { t: "x" } },
+  {
+    name: "a pattern",
+    schema: object({ t: { pattern: "^v\\d+$" } }),
+    body: { t: "v1x" },
+    refused: ["/t", "pattern", "a match of ^v\\d+$", '"v1x"'],
+  },
+  {
+    name: "a pattern and a format",
+    schema: object({ t: { pattern: "^2", format: "date" } }),
+    body: { t: "2x" },
+    refused: ["/t", "format", "the format date", '"2x"'],
+  },
+  {
+    name: "patterns of names",
+    schema: { patternProperties: { "^x-": { type: "integer" } }, additionalProperties: false },
+    body: { "x-a": 1, "x-b": "s" },
+    refused: ["/x-b", "type", "integer", '"s"'],
+  },
+  {
+    name: "patterns of names leave other names",
+    schema: { patternProperties: { "^x-": true }, additionalProperties: false },
+    body: { "x-a": 1, y: "s" },
+    refused: ["/y", "there must be none", "no such property or element", '"s"'],
+  },
+  {
+    name: "a reference into what has patterns of names",
+    schema: {
+      properties: { xa: { type: "string" }, other: { $ref: "#/properties/xa" } },
+      patternProperties: { "^x": { maxLength: 2 } },
+    },
+    body: { xa: "ab", other: "abcd" },
+  },
+  {
+    name: "references and anchors",
+    schema: {
+      $id: "https://example.com/s",
+      $ref: "https://example.com/s#/$defs/a",
+      $defs: { a: object({ next: { $ref: "#node" } }), b: { $anchor: "node", type: "null" } },
+    },
+    body: { next: 1 },
+    refused: ["/next", "type", "null", "1"],
+  },
+  {
+    name: "a recursive schema",
+    schema: object({ next: { $ref: "#" } }, { required: ["v"] }),
+    body: { v: 1, next: { v: 2, next: {} } },
+    refused: ["/next/next", "required", 'the property "v"', "an object with no properties"],
+  },
+  {
+    name: "one of several",
+    schema: { anyOf: [{ required: ["a"] }, { required: ["b"] }] },
+    body: { c: 1 },
+    refused: ["the body", "anyOf", "one of 2 schemas", 'an object with "c"'],
+  },
+  {
+    name: "conditions",
+    schema: { if: object({ k: { const: 1 } }), then: { required: ["v"] } },
+    body: { k: 1 },
+    refused: ["the body", "required", 'the property "v"', 'an object with "k"'],
+  },
+  {
+    name: "an integer beyond 2^53",
+    schema: object({ id: { type: "integer", minimum: 1 } }),
+    body: '{"id": 9223372036854775807}',
+  },
+];
+
+function requestOf({ body }: Case): RequestParts {
+  return typeof body === "string"
+    ? { headers: { "content-type": "application/json" }, body }
+    : json(body);
+}
+
+/** Makes the body too long for a check at once. */
+function lengthened(parts: RequestParts): RequestParts {
+  return { ...parts, body: parts.body + " ".repeat(70_000) };
+}
+
+for (const one of cases) {
+  Deno.test(`json_schema: ${one.name}`, async () => {
+    for (const parts of [requestOf(one), lengthened(requestOf(one))]) {
+      const refusal = await checkOnce(jsonSchema, { schema: one.schema }, parts);
+      if (one.refused === undefined) {
+        assertEquals(refusal, undefined);
+        continue;
+      }
+      const [at, keyword, expected, found] = one.refused;
+      assertEquals(refusal, {
+        reason: `The body does not match the schema at ${at}: ${keyword}`,
+        expected,
+        found,
+      });
+    }
+  });
+}
+
+Deno.test("json_schema: a form is an object of texts, and another body is refused", async () => {
+  const settings = { schema: object({ a: { type: "string" } }, { required: ["a"] }) };
+  assertEquals(await checkOnce(jsonSchema, settings, form("a=1&b=2")), undefined);
+  const refusal = await checkOnce(jsonSchema, settings, { body: "\xff\xfe" });
+  assertMatch(refusal?.reason ?? "", /neither JSON nor a form/);
+});
+
+const mistakes: [name: string, schema: unknown, problem: RegExp][] = [
+  ["no schema", [1], /^\/schema: /],
+  [
+    "a misspelt type",
+    object({ a: { type: "int" } }),
+    /^\/schema\/properties\/a\/type: Expected one or some of array/,
+  ],
+  [
+    "a remote reference",
+    { $ref: "https://example.com/x" },
+    /^\/schema\/\$ref: Expected a reference within/,
+  ],
+  ["a reference to nothing", { $ref: "#/$defs/x" }, /^\/schema\/\$ref: There is no schema at/],
+  ["a circle", { $defs: { a: { allOf: [{ $ref: "#/$defs/a" }] } } }, /Refers to itself/],
+  [
+    "a pattern that RE2 has not",
+    object({ a: { pattern: "(?=x)" } }),
+    /^\/schema\/properties\/a\/pattern: Invalid pattern/,
+  ],
+  [
+    "a pattern of names",
+    { patternProperties: { "(": true } },
+    /^\/schema\/patternProperties\/\(: Invalid pattern/,
+  ],
+  [
+    "another draft",
+    { $schema: "http://json-schema.org/draft-07/schema#" },
+    /^\/schema\/\$schema: Expected https/,
+  ],
+  ["a list of items", { items: [true] }, /prefixItems takes a list/],
+  ["a keyword of another draft", { dependencies: {} }, /dependentRequired/],
+  ["a dynamic reference", { $dynamicRef: "#a" }, /\$ref in place of/],
+  ["a negative length", { minLength: -1 }, /^\/schema\/minLength: Expected a whole number/],
+  ["a schema that is a text", "draft", /\{file:\/absolute\/path\}/],
+  ["too deep", JSON.parse(`${'{"not":'.repeat(40)}true${"}".repeat(40)}`), /at most 32 levels/],
+  ["too many", { allOf: Array(2_001).fill(true) }, /at most 2000 schemas/],
+];
+
+for (const [name, schema, problem] of mistakes) {
+  Deno.test(`json_schema is not saved with ${name}`, () => {
+    assertMatch(problemsOf(jsonSchema, { schema }).join("\n"), problem);
+  });
+}
+
+Deno.test("json_schema warns of what checks nothing", () => {
+  const settings = jsonSchema.schema.parse({
+    type: "json_schema",
+    schema: object({ a: { format: "color", "x-note": 1 } }),
+  });
+  const pointers = jsonSchema.warnings(settings).map(({ pointer }) => pointer);
+  assertEquals(pointers, ["/schema/properties/a/x-note", "/schema/properties/a/format"]);
+});
+
+Deno.test("json_schema: no pattern backtracks", async () => {
+  const body = { t: `${"a".repeat(20_000)}!`, [`${"a".repeat(2_000)}!`]: 1 };
+  const schemas = [
+    object({ t: { pattern: "^(a+)+$" } }),
+    { patternProperties: { "^(a+)+$": false } },
+    { propertyNames: { pattern: "^(a|a)*$" } },
+  ];
+  for (const schema of schemas) {
+    await assertTakesLess(
+      1_000,
+      async () => void await checkOnce(jsonSchema, { schema }, json(body)),
+    );
+  }
+});
+
+Deno.test("json_schema: the package alone says the same of schemas with simple patterns", () => {
+  const name = fc.constantFrom("a", "ab", "b", "xa", "x");
+  const leaf = fc.constantFrom<unknown>(true, false, { type: "string" }, { pattern: "^a" }, {
+    minimum: 2,
+  });
+  const schema = fc.record({
+    properties: fc.dictionary(name, leaf),
+    patternProperties: fc.dictionary(fc.constantFrom("^a", "b$", "x"), leaf),
+    additionalProperties: leaf,
+    unevaluatedProperties: leaf,
+    propertyNames: fc.constantFrom<unknown>(true, { pattern: "a" }),
+    allOf: fc.array(fc.record({ patternProperties: fc.dictionary(fc.constantFrom("^x"), leaf) }), {
+      minLength: 1,
+      maxLength: 2,
+    }),
+  }, { requiredKeys: [] });
+  const value = fc.dictionary(name, fc.oneof(fc.integer({ min: 0, max: 3 }), name));
+  fc.assert(
+    fc.property(schema, value, (schema, value) => {
+      // A copy: the package marks the schema.
+      const plain =
+        new Validator(structuredClone(schema) as object, "2020-12").validate(value).valid;
+      const own =
+        compileSchema(schema as Record<string, unknown>).mismatches(value).errors.length === 0;
+      assert(plain === own, JSON.stringify({ schema, value, plain, own }));
+    }),
+    { numRuns: 500 },
+  );
+});
