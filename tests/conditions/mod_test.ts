@@ -59,7 +59,7 @@ const refused: { name: string; settings: unknown; message: string; path: Propert
     settings: { type: "ip_range" },
     message:
       "Unknown type of condition: there are ip_allowlist, static_token, hmac, jwt, signature, " +
-      "timestamp, payload_filter, deduplication, rate_limit",
+      "timestamp, payload_filter, json_schema, deduplication, rate_limit",
     path: ["type"],
   },
   {
@@ -67,7 +67,7 @@ const refused: { name: string; settings: unknown; message: string; path: Propert
     settings: { period: 60, quota: 1 },
     message:
       "Unknown type of condition: there are ip_allowlist, static_token, hmac, jwt, signature, " +
-      "timestamp, payload_filter, deduplication, rate_limit",
+      "timestamp, payload_filter, json_schema, deduplication, rate_limit",
     path: ["type"],
   },
   {
