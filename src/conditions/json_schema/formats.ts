@@ -49,8 +49,3 @@ Object.setPrototypeOf(
     },
   }),
 );
-
-/** Tells whether a text has a format; undefined for an unknown format. */
-export function hasFormat(text: string, name: string): boolean | undefined {
-  return FORMATS.includes(name) ? format[name]?.(text) : undefined;
-}
