@@ -40,7 +40,9 @@ const REMOVE_FOLDER = `
 `;
 
 /** The most test files that one module imports. */
-const BUNDLE_MAX = 12;
+const BUNDLE_MAX = 20;
+/** Folders with fewer files share modules. */
+const FOLDER_MIN = 12;
 /** The folders whose files take longest together: they begin first. */
 const SLOW = ["commands", "docs", "engines", "faults"];
 /**
@@ -79,6 +81,7 @@ const ALONE = [
   "commands/remote_kv_test.ts",
   "faults/instances_test.ts",
   "faults/silent_machine_test.ts",
+  "platform/heavy_work/heavy_work_test.ts",
 ];
 
 if (!look("git")) {
@@ -192,15 +195,20 @@ async function show(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<st
 /**
  * Returns the modules to run for some test files, those that take longest first. Most files take longer to load
  * what they test than to test it, so those of one folder of `tests` are imported by a few modules, made in a
- * scratch folder.
+ * scratch folder. What is the end of the run should take little time, so the folders with the most files begin
+ * first.
  */
 function modulesOf(files: readonly string[], scratch: string): string[] {
   const alone = ALONE.map((file) => `tests/${file}`).filter((file) => files.includes(file));
   const rest = files.filter((file) => !alone.includes(file)).sort();
-  const folders = Object.groupBy(rest, (file) => file.split("/")[1] ?? "");
+  const folderOf = (file: string) => file.split("/")[1] ?? "";
+  const sizes = Map.groupBy(rest, folderOf);
+  const isSmall = (folder: string) =>
+    !SLOW.includes(folder) && (sizes.get(folder)?.length ?? 0) < FOLDER_MIN;
+  const folders = Map.groupBy(rest, (file) => isSmall(folderOf(file)) ? "others" : folderOf(file));
   Deno.mkdirSync(`${scratch}/tests`, { recursive: true });
   const bundlesOf = (folder: string) => {
-    const members = folders[folder] ?? [];
+    const members = folders.get(folder) ?? [];
     const count = Math.ceil(members.length / BUNDLE_MAX);
     return Array.from({ length: count }, (_, part) => {
       const path = `${scratch}/tests/${folder}_${part + 1}.ts`;
@@ -210,7 +218,8 @@ function modulesOf(files: readonly string[], scratch: string): string[] {
       return path;
     });
   };
-  const quick = Object.keys(folders).filter((folder) => !SLOW.includes(folder));
+  const quick = [...folders].filter(([folder]) => !SLOW.includes(folder))
+    .sort(([, some], [, others]) => others.length - some.length).map(([folder]) => folder);
   return [...SLOW.flatMap(bundlesOf), ...alone, ...quick.flatMap(bundlesOf)];
 }
 
