@@ -8,6 +8,7 @@ import { prefixed, type Problem } from "../platform/errors.ts";
 import { schemasOf } from "../platform/schema/schema.ts";
 import type { ConditionKind, ConditionSettings, SecretForm } from "./condition.ts";
 import { compileKey, keyMistakes } from "./delivery_key.ts";
+import type { CredentialField } from "./field.ts";
 import { factsOf, type KnownCondition } from "./facts.ts";
 import { CONDITION_TYPES, KINDS } from "./kinds.ts";
 import type { Preset } from "./signing/preset.ts";
@@ -99,6 +100,18 @@ export function presetsOf(conditions: readonly ConditionSettings[]): NamedPreset
 /** Returns the form of a condition's secrets. */
 export function secretFormOf(settings: ConditionSettings): SecretForm {
   return conditionKinds.find(({ type }) => type === settings.type)?.secretForm?.(settings) ?? {};
+}
+
+/** Returns the fields in which conditions read credentials. */
+export function credentialsOf(
+  conditions: readonly ConditionSettings[],
+): readonly CredentialField[] {
+  return factsOf(conditions.map(withKind)).credentials;
+}
+
+/** Returns the fields of the body that are stored without their values. */
+export function redactedBy(conditions: readonly ConditionSettings[]): CredentialField[] {
+  return conditions.map(withKind).flatMap(({ settings, kind }) => kind.redacted?.(settings) ?? []);
 }
 
 function withKind(settings: ConditionSettings): KnownCondition {

@@ -87,7 +87,11 @@ export async function prepareTrigger(
     secretFiles,
     quotas: smallestByPeriod(limits),
     answersGet: conditions.signedBy === undefined,
-    respond: prepareResponse(trigger.response, { heavyWork, trigger: trigger.name }),
+    respond: prepareResponse(trigger.response, {
+      heavyWork,
+      trigger: trigger.name,
+      triggerId: trigger.id,
+    }),
     decode: parts.decode,
     launch: launchOrder(parts),
     runInfo: runInfoOrder(parts),

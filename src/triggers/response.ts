@@ -19,6 +19,10 @@ import type { JsonOrProblem } from "../conditions/values/json.ts";
 import { messageOf } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 
+/** The time of the values in the Worker: the sender waits for them, and other triggers do for the Worker. */
+const VALUES_MS_MAX = 500;
+/** The characters of all values together. */
+const VALUES_CHARACTERS_MAX = 64 * 1024;
 const PLACEHOLDER = "{run_id}";
 
 const log = getLogger(["hooklaunch", "triggers"]);
@@ -67,6 +71,7 @@ interface ResponseContext {
   heavyWork: ValuesWork;
   /** The name of the trigger. */
   trigger: string;
+  triggerId: string;
 }
 
 /** The answer of a trigger that does not set one. */
@@ -104,7 +109,7 @@ export function prepareResponse(
 /** Makes answers with values of requests. The launch is stored already: a value that is missing is left empty. */
 function withValues(
   settings: ResponseSettings,
-  { heavyWork, trigger }: ResponseContext,
+  { heavyWork, trigger, triggerId: owner }: ResponseContext,
 ): Responder {
   const { status = 200 } = settings;
   const contentType = settings.content_type ?? contentTypeOf(settings.type);
@@ -116,7 +121,9 @@ function withValues(
       import("../conditions/values/fill.ts"),
     ]);
     const sources = sourcesIn(templates);
-    const values = await evaluateValues(request, { run_id, trigger }, { sources }, heavyWork).then(
+    const wanted = { sources, characters_max: VALUES_CHARACTERS_MAX };
+    const context = { heavyWork, owner, timeout_ms: VALUES_MS_MAX };
+    const values = await evaluateValues(request, { run_id, trigger }, wanted, context).then(
       (found) => found.values,
       (error) => sources.map(() => ({ problem: messageOf(error) })),
     );

@@ -9,6 +9,7 @@ import { conditionWarnings, isAuthenticating, reviewConditions } from "../condit
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
 import { refusalStatus } from "./refusal_status.ts";
+import { shownValueWarnings } from "./shown_values.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { checkSecrets, secretWarnings } from "./secret_strength.ts";
 import { responseTexts } from "./response.ts";
@@ -88,7 +89,7 @@ function reviewHandshakes({ handshakes = [], conditions }: TriggerSettings): Pro
  * @param env reads an environment variable of the service
  */
 export function triggerWarnings(
-  trigger: AnswerSettings,
+  trigger: AnswerSettings & Pick<TriggerSettings, "actions">,
   env: (name: string) => string | undefined,
 ): Problem[] {
   const { conditions } = trigger;
@@ -101,9 +102,9 @@ export function triggerWarnings(
   return [...warnings, { pointer: "/conditions", detail }];
 }
 
-function needsWarningsOf(trigger: AnswerSettings): Problem[] {
+function needsWarningsOf(trigger: AnswerSettings & Pick<TriggerSettings, "actions">): Problem[] {
   try {
-    return needsWarnings(trigger);
+    return [...needsWarnings(trigger), ...shownValueWarnings(trigger)];
   } catch {
     // Told of the conditions already: a later version has stored a kind that this one does not know.
     return [];

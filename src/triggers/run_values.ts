@@ -29,7 +29,11 @@ export function valuesOfRun(
   return async (wanted) => {
     request ??= requestOfRun(store, run, baseUrl(), body);
     const { evaluateValues } = await import("../conditions/values/evaluate.ts");
-    const trigger = (await triggers.prepared(run.trigger_id))?.trigger.name ?? run.trigger_id;
-    return await evaluateValues(await request, { run_id: run.id, trigger }, wanted, heavyWork);
+    const prepared = await triggers.prepared(run.trigger_id);
+    const trigger = prepared?.trigger.name ?? run.trigger_id;
+    const credentials = prepared?.credentials ?? [];
+    const of = { run_id: run.id, trigger };
+    const context = { heavyWork, owner: run.trigger_id };
+    return await evaluateValues(await request, of, { credentials, ...wanted }, context);
   };
 }

@@ -5,6 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Answer } from "../../src/conditions/answer.ts";
+import { type JobOptions, JobTimeoutError } from "../../src/platform/heavy_work/job.ts";
 import { request } from "../conditions/fixture.ts";
 import { prepareResponse, responseSchema } from "../../src/triggers/response.ts";
 
@@ -15,7 +16,10 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 /** Answers a run of a trigger whose response has no value but the run's id: at once. */
 function answerOf(settings: Parameters<typeof prepareResponse>[0], runId = RUN_ID): Answer {
   const heavyWork = { run: () => Promise.reject(new Error("it is called")) };
-  const answer = prepareResponse(settings, { heavyWork, trigger: "t" })(runId, request());
+  const answer = prepareResponse(settings, { heavyWork, trigger: "t", triggerId: "id" })(
+    runId,
+    request(),
+  );
   assert(!("then" in answer));
   return answer;
 }
@@ -148,4 +152,52 @@ Deno.test("a response of 16 KiB is taken", () => {
   assertEquals(responseSchema.safeParse({ type: "text", text: "x".repeat(16_384) }).success, true);
   const json = ["x".repeat(16_380)];
   assertEquals(responseSchema.safeParse({ type: "json", json }).success, true);
+});
+
+const NESTED = "{body.list.filter(a, body.list.filter(b, b == a).size() > 1).size()}";
+const LIST = JSON.stringify({
+  list: Array.from({ length: 4_000 }, (_, n) => n),
+  x: "x".repeat(900),
+});
+
+/** Values of responses: which are work for the Worker, and to whose account. */
+const values: { text: string; body: string; isHeavy: boolean }[] = [
+  { text: "{body.a}", body: '{"a":1}', isHeavy: false },
+  { text: NESTED, body: LIST, isHeavy: true },
+  { text: "{body.a}", body: `{"a":"${"x".repeat(70_000)}"}`, isHeavy: true },
+  { text: "{body.x.size()}", body: LIST, isHeavy: false },
+  { text: "{body.x.lowerAscii().size()}".repeat(100), body: LIST, isHeavy: true },
+];
+
+Deno.test("values of a response that may take long are work of the trigger, for half a second at most", async () => {
+  for (const { text, body, isHeavy } of values) {
+    const jobs: unknown[] = [];
+    const heavyWork = {
+      run: (kind: string, _input: unknown, { signal: _, ...options }: JobOptions) => {
+        jobs.push([kind, options]);
+        return Promise.reject(new JobTimeoutError(options.timeout_ms));
+      },
+    };
+    const respond = prepareResponse({ type: "text", text }, {
+      heavyWork,
+      trigger: "t",
+      triggerId: "id",
+    });
+    const answer = await respond(RUN_ID, request({ body }));
+    assertEquals(jobs, isHeavy ? [["values", { key: "id", timeout_ms: 500 }]] : [], text);
+    if (isHeavy) assertEquals(answer.body, "");
+  }
+});
+
+Deno.test("values that are longer than an answer may be are left empty", async () => {
+  const heavyWork = { run: () => Promise.reject(new Error("it is called")) };
+  const body = JSON.stringify({ x: "x".repeat(30_000) });
+  const respond = prepareResponse({ type: "text", text: "{body.x}-".repeat(5) }, {
+    heavyWork,
+    trigger: "t",
+    triggerId: "id",
+  });
+  const answer = await respond(RUN_ID, request({ body }));
+  const x = "x".repeat(30_000);
+  assertEquals(answer.body === `${x}-${x}----`, true);
 });

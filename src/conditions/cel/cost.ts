@@ -43,6 +43,8 @@ interface Round {
   patternParts: number;
 }
 
+const NOTHING: Round = { steps: 0, texts: 0, patternParts: 0 };
+
 /** The work of an expression; the request tells how many rounds its macros have. */
 export interface Cost {
   /** By how many macros stand around, 0 first: each goes through at most all values of the request. */
@@ -70,6 +72,26 @@ export function isShortWork({ rounds, growth, isUnbounded }: Cost, size: InputSi
   return sum("steps") <= STEPS_MAX &&
     sum("texts") * text <= CHARACTERS_READ_MAX &&
     sum("patternParts") * text <= PATTERN_STEPS_MAX;
+}
+
+/** Returns the work of several expressions together. */
+export function sumOf(costs: readonly Cost[]): Cost {
+  const rounds: Round[] = [];
+  for (const cost of costs) {
+    for (const [depth, round] of cost.rounds.entries()) {
+      const { steps, texts, patternParts } = rounds[depth] ?? NOTHING;
+      rounds[depth] = {
+        steps: steps + round.steps,
+        texts: texts + round.texts,
+        patternParts: patternParts + round.patternParts,
+      };
+    }
+  }
+  return {
+    rounds,
+    growth: Math.max(1, ...costs.map(({ growth }) => growth)),
+    isUnbounded: costs.some(({ isUnbounded }) => isUnbounded),
+  };
 }
 
 /** Returns the work of an expression. */

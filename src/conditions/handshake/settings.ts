@@ -15,7 +15,9 @@ import {
 } from "../answer_schema.ts";
 import { oneSecretSchema } from "../settings.ts";
 import { handshakePresets } from "../signing/presets/mod.ts";
-import { ExpressionError } from "../cel/expression.ts";
+import { ExpressionError, parseExpression } from "../cel/expression.ts";
+import type { CredentialField } from "../field.ts";
+import { secretFieldsOf } from "./credentials.ts";
 import { compileHandshake, handshakeVariables } from "./expression.ts";
 import { isSigning } from "./nodes.ts";
 import { compileResponse } from "./response.ts";
@@ -82,6 +84,18 @@ export function needsSecret(preset: string): boolean {
   return rows.some(({ when, verified, response }) =>
     (when !== undefined && compileHandshake(when, true).variables.has("secret")) ||
     (verified !== true && compileResponse(response).isSigning)
+  );
+}
+
+/** Returns the fields that a trigger's own handshakes compare with a secret. */
+export function handshakeCredentials(own: readonly HandshakeSettings[]): CredentialField[] {
+  const expressions = own.flatMap(({ preset, when }) =>
+    preset === undefined
+      ? [when]
+      : handshakePresets[preset]?.handshakes.map(({ when }) => when) ?? []
+  );
+  return expressions.flatMap((when) =>
+    when === undefined ? [] : secretFieldsOf(parseExpression(when).expr)
   );
 }
 

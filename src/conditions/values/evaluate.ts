@@ -8,11 +8,12 @@ import { evictOldest } from "../../platform/evict_oldest.ts";
 import { messageOf } from "../../platform/errors.ts";
 import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
 import type { JobInput } from "../../platform/heavy_work/job.ts";
-import { SHORT_BYTES_MAX } from "../body_limits.ts";
-import { isShortWork } from "../cel/cost.ts";
+import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
+import { isShortWork, sumOf } from "../cel/cost.ts";
 import { type Bindings, conversion, type Expression } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
 import { bind } from "../cel/variables.ts";
+import type { CredentialField } from "../field.ts";
 import { judgeRequest } from "../filter/filter.ts";
 import { type LaunchRequest, launchRequest } from "../request.ts";
 import { compileCondition, compileValue, type ValueExpression } from "./compile.ts";
@@ -21,6 +22,8 @@ import { type JsonOrProblem, toJson } from "./json.ts";
 /** Compiled expressions that are kept. */
 const KEPT_MAX = 500;
 const TIME_MS_MAX = 2_000;
+/** The characters of all values of one action together. */
+const CHARACTERS_MAX = 4 * 1024 * 1024;
 
 const toTimestamp = conversion("timestamp");
 
@@ -31,8 +34,21 @@ interface ValuesOf {
   trigger: string;
 }
 
+/** The work that one evaluation may be. */
+interface ValuesContext {
+  heavyWork: ValuesWork;
+  /** The id of the trigger, to which the Worker's time is counted as that of its filters is. */
+  owner: string;
+  /** The time in the Worker; default: 2 s. */
+  timeout_ms?: number;
+}
+
 /** The expressions of one action. */
 export interface WantedValues {
+  /** The fields that carry credentials: no reason to skip an action shows their values. */
+  credentials?: readonly CredentialField[];
+  /** The characters of all values together; default: 4 Mi. */
+  characters_max?: number;
   /** The action's condition. */
   condition?: string | undefined;
   sources: readonly string[];
@@ -87,10 +103,10 @@ export async function evaluateValues(
   request: LaunchRequest,
   of: ValuesOf,
   wanted: WantedValues,
-  heavyWork: ValuesWork,
+  { heavyWork, owner, timeout_ms = TIME_MS_MAX }: ValuesContext,
 ): Promise<FoundValues> {
   if (isShort(request, wanted)) return evaluateOver(request, of, wanted);
-  const { body: bytes, headers, query, remoteIp, receivedAt_ms } = request;
+  const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
   return await heavyWork.run(
     "values",
     {
@@ -102,35 +118,58 @@ export async function evaluateValues(
       remoteIp,
       receivedAt_ms,
     },
-    { key: of.trigger, timeout_ms: TIME_MS_MAX },
+    { key: owner, timeout_ms, ...(signal && { signal }) },
   );
 }
 
-function isShort({ body }: LaunchRequest, { condition, sources }: WantedValues): boolean {
+/** Tells whether all expressions together are sure to take a few milliseconds at most. */
+function isShort(request: LaunchRequest, { condition, sources }: WantedValues): boolean {
+  const { body, headers, query } = request;
   if (body.length > SHORT_BYTES_MAX) return false;
-  const largest = { values: SHORT_BYTES_MAX, text: SHORT_BYTES_MAX };
+  if ((request.bodySize()?.names ?? 0) > SHORT_NAMES_MAX) return false;
   const costs = sources.map((source) => valueOf(source).cost);
   if (condition !== undefined) costs.push(conditionOf(condition).cost);
-  return costs.every((cost) => isShortWork(cost, largest));
+  let characters = body.length;
+  for (const [name, value] of [...headers, ...query]) characters += name.length + value.length;
+  return isShortWork(sumOf(costs), { values: characters, text: characters });
 }
 
 function evaluateOver(
   request: LaunchRequest,
   of: ValuesOf,
-  { condition, sources }: WantedValues,
+  { condition, sources, credentials = [], characters_max = CHARACTERS_MAX }: WantedValues,
 ): FoundValues {
   const own = ownBindings(request, of);
-  const verdict = condition === undefined ? undefined : judge(request, condition, own);
+  const verdict = condition === undefined
+    ? undefined
+    : judge(request, { source: condition, credentials }, own);
   if (verdict !== undefined) return { ...verdict, values: [] };
-  return { values: sources.map((source) => evaluateOne(request, source, own)) };
+  let left = characters_max;
+  const bounded = (value: JsonOrProblem): JsonOrProblem => {
+    if ("problem" in value) return value;
+    left -= charactersIn(value.json);
+    if (left >= 0) return value;
+    return { problem: `the values are longer than ${characters_max} characters together` };
+  };
+  return { values: sources.map((source) => bounded(evaluateOne(request, source, own))) };
+}
+
+/** Counts the characters of a value of JSON, roughly. */
+function charactersIn(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.entries(value).reduce(
+    (sum, [key, inner]) => sum + key.length + charactersIn(inner),
+    2,
+  );
 }
 
 function judge(
   request: LaunchRequest,
-  source: string,
+  { source, credentials }: { source: string; credentials: readonly CredentialField[] },
   own: Bindings,
 ): Omit<FoundValues, "values"> | undefined {
-  const judgement = judgeRequest(conditionOf(source), request, [], own);
+  const judgement = judgeRequest(conditionOf(source), request, credentials, own);
   if (judgement === undefined) return undefined;
   const { refusal: { reason, found }, isError } = judgement;
   const text = `${reason.replace(/^Payload filter/, "The condition")}: ${source}` +

@@ -1,0 +1,74 @@
+/**
+ * Values that show a credential: what an action reads of a request stands in the record of its execution, where no
+ * mask hides it.
+ *
+ * @module
+ */
+import { templatesOf } from "../actions/values.ts";
+import { type Key, pathsIn } from "../conditions/cel/paths.ts";
+import { ExpressionError, parseExpression } from "../conditions/cel/expression.ts";
+import { sourcesIn } from "../conditions/values/compile.ts";
+import { maskedFieldsOf } from "../conditions/masked_body.ts";
+import { credentialsOf, redactedBy } from "../conditions/mod.ts";
+import { handshakeCredentials } from "../conditions/handshake/settings.ts";
+import type { Problem } from "../platform/errors.ts";
+import { pointer, pointerParts } from "../platform/schema/pointer.ts";
+import type { TriggerSettings } from "./trigger.ts";
+
+/** Stands for any element of a list in the path to a field. */
+const ANY = "*";
+
+/** Warns of values of actions that show a credential of the body. */
+export function shownValueWarnings(
+  { conditions, handshakes = [], actions }: Pick<
+    TriggerSettings,
+    "actions" | "conditions" | "handshakes"
+  >,
+): Problem[] {
+  const fields = maskedFieldsOf([
+    ...credentialsOf(conditions),
+    ...handshakeCredentials(handshakes),
+  ]);
+  if (fields.length === 0) return [];
+  const redacted = maskedFieldsOf(redactedBy(conditions));
+  return actions.flatMap((action, index) =>
+    textsIn(templatesOf(action), ["actions", index]).flatMap(({ text, path }) => {
+      const read = sourcesIn(text).flatMap(bodyPathsIn);
+      const field = fields.find((field) =>
+        read.some((keys) => isWithin(pointerParts(field), keys))
+      );
+      if (field === undefined) return [];
+      const detail = redacted.includes(field)
+        ? `Reads the credential in ${field} of the body, which is stored without it: its value is ********`
+        : `Shows the credential in ${field} of the body with each execution: read another field`;
+      return [{ pointer: pointer(...path), detail }];
+    })
+  );
+}
+
+/** Lists the texts in a value, each with the keys that lead to it. */
+function textsIn(value: unknown, path: PropertyKey[]): { text: string; path: PropertyKey[] }[] {
+  if (typeof value === "string") return [{ text: value, path }];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => textsIn(inner, [...path, key]));
+}
+
+/** Lists the paths by which an expression reads the body, without `body` itself. */
+function bodyPathsIn(source: string): Key[][] {
+  try {
+    return pathsIn(parseExpression(source).expr).flatMap(([variable, ...keys]) =>
+      variable === "body" ? [keys] : []
+    );
+  } catch (error) {
+    // An earlier version took it.
+    if (error instanceof ExpressionError) return [];
+    throw error;
+  }
+}
+
+/** Tells whether one of two paths leads to what the other is a part of. */
+function isWithin(field: readonly string[], read: readonly Key[]): boolean {
+  return field.slice(0, read.length).every((part, index) =>
+    part === ANY || part === String(read[index])
+  );
+}
