@@ -8,7 +8,9 @@ import { dirname, join } from "node:path";
 import { messageOf } from "../../platform/errors.ts";
 import { replaceFile, syncFile, syncFolder, syncFolders } from "../../platform/files/durable.ts";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
-import { git, GitError } from "./git.ts";
+import { type Network, systemNetwork } from "../../platform/network/connection.ts";
+import { git, GitError, type GitOptions } from "./git.ts";
+import { redirectedAddress } from "./redirects.ts";
 import { guardSize } from "./size_guard.ts";
 import type { Remote } from "./remote.ts";
 
@@ -19,11 +21,16 @@ const ADDRESS_FILE = "hooklaunch-address";
 /** The number of packs after which they are combined. */
 const PACKS_MAX = 50;
 
+/** git would follow redirects to any address. */
+const NO_REDIRECTS = ["-c", "http.followRedirects=false"];
+
 /** Limits of a fetch. */
 interface FetchLimits {
   signal: AbortSignal;
   /** MiB that the repository may take on disk. */
   limit_mb: number;
+  /** Default: that of the system. */
+  network?: Network;
 }
 
 /**
@@ -42,7 +49,7 @@ export async function cloneMirror(
   const fetchInto = async (signal: AbortSignal, ...formatOption: string[]) => {
     await git(["init", "--quiet", "--bare", "--template=", ...formatOption, fresh], { signal });
     await replaceFile(join(fresh, ADDRESS_FILE), remote.url, 0o600);
-    await fetchRefs(fresh, remote, signal);
+    await fetchRefs(fresh, remote, { ...limits, signal });
     // git does not sync these.
     for (const name of ["HEAD", "config"]) await syncFile(join(fresh, name));
     await syncFolders(fresh);
@@ -78,7 +85,7 @@ export async function fetchMirror(
 ): Promise<void> {
   await tidyPacks(folder, limits.signal);
   try {
-    await guardSize(folder, limits, (signal) => fetchRefs(folder, remote, signal));
+    await guardSize(folder, limits, (signal) => fetchRefs(folder, remote, { ...limits, signal }));
     await syncFolders(folder);
   } catch (error) {
     // On a full disk git leaves an unfinished pack.
@@ -89,8 +96,8 @@ export async function fetchMirror(
 
 async function fetchRefs(
   folder: string,
-  { url, env }: Remote,
-  signal: AbortSignal,
+  remote: Remote,
+  { signal, network }: Pick<FetchLimits, "signal" | "network">,
 ): Promise<void> {
   const repository = `--git-dir=${folder}`;
   const settings = [
@@ -105,12 +112,11 @@ async function fetchRefs(
     "--update-shallow",
   ];
   const fetch = (refspecs: readonly string[]) =>
-    git([repository, ...settings, "fetch", ...flags, "--", url, ...refspecs], {
-      env,
-      signal,
-      ownSession: true,
-      usesConfiguration: true,
-    });
+    askRemote(
+      remote,
+      (url, own) => [repository, ...settings, ...own, "fetch", ...flags, "--", url, ...refspecs],
+      { signal, ...(network && { network }) },
+    );
   try {
     await fetch([...REFSPECS, `+HEAD:${REMOTE_HEAD}`]);
   } catch (error) {
@@ -122,14 +128,43 @@ async function fetchRefs(
 }
 
 /** Returns true if a remote can be reached. */
-export async function answers({ url, env }: Remote, signal: AbortSignal): Promise<boolean> {
-  return await git(["ls-remote", "--quiet", "--heads", "--", url], {
-    env,
-    signal,
-    ownSession: true,
-    usesConfiguration: true,
-    stdoutBytesMax: 64 * 1024 * 1024,
-  }).then(() => true, () => false);
+export async function answers(remote: Remote, signal: AbortSignal): Promise<boolean> {
+  return await askRemote(
+    remote,
+    (url, own) => [...own, "ls-remote", "--quiet", "--heads", "--", url],
+    { signal, stdoutBytesMax: 64 * 1024 * 1024 },
+  ).then(() => true, () => false);
+}
+
+/**
+ * Runs a command of git that talks to a remote, and once more where the remote redirects to an address that may be
+ * followed.
+ *
+ * @param command makes its arguments from the address and the settings for that
+ */
+async function askRemote(
+  remote: Remote,
+  command: (url: string, settings: readonly string[]) => string[],
+  { network = systemNetwork, ...options }: GitOptions & {
+    signal: AbortSignal;
+    network?: Network;
+  },
+): Promise<void> {
+  const run = (url: string, settings: readonly string[]) =>
+    git(command(url, [...NO_REDIRECTS, ...settings]), {
+      ...options,
+      env: remote.env,
+      ownSession: true,
+      usesConfiguration: true,
+    });
+  try {
+    await run(remote.url, []);
+  } catch (error) {
+    if (!/returned error: 30\d/.test(messageOf(error))) throw error;
+    const reached = await redirectedAddress(remote, { network, signal: options.signal });
+    if (reached === undefined) throw error;
+    await run(reached.url, reached.settings);
+  }
 }
 
 /** Returns true if a repository is there, and is a clone of the remote at this address. */

@@ -153,17 +153,10 @@ Deno.test("http: credentials that are missing or wrong are told, and not shown",
   }
 });
 
-Deno.test("http: credentials are not sent to where a server redirects to", async () => {
+Deno.test("http: another port of this machine, to which a server redirects, is asked for nothing", async () => {
   await using folder = new TemporaryFolder();
   const { hash, projects } = await setUp(folder, { env });
-  const seen: (string | null)[] = [];
-  await using other = new GitServer(folder.path, {
-    before: (request) => {
-      seen.push(request.headers.get("authorization"));
-      const headers = { "www-authenticate": 'Basic realm="other"' };
-      return Promise.resolve(new Response(null, { status: 401, headers }));
-    },
-  });
+  await using other = new GitServer(folder.path);
   await using server = new GitServer(folder.path, {
     before: (request) => {
       const to = new URL(request.url);
@@ -172,9 +165,8 @@ Deno.test("http: credentials are not sent to where a server redirects to", async
     },
   });
   const project = projectOf(`http://robot:{env:GIT_PASSWORD}@${server.host}/remote/.git`);
-  await assertRejects(() => projects.resolve(project, hash), ActionError, "Cannot fetch");
-  assert(seen.length > 0);
-  assertEquals(seen.filter((authorization) => authorization !== null), []);
+  await assertRejects(() => projects.resolve(project, hash), ActionError, "no public address");
+  assertEquals(other.requests, []);
 });
 
 Deno.test("http: while a fetch runs, credentials are in no command line and no file", async () => {
