@@ -17,7 +17,7 @@ import type {
   TriggerFacts,
   WarningFacts,
 } from "./condition.ts";
-import { describeField, type Field, readField } from "./field.ts";
+import { describeField, type Field, isSameField, readField } from "./field.ts";
 import type { LaunchRequest } from "./request.ts";
 import { checkField, fieldInSchema, fieldNameSchema, settingsObject } from "./settings.ts";
 import {
@@ -113,10 +113,14 @@ async function quota(
     return { readDelivery: ({ body }) => ({ id: hash("sha256", body), window_s }) };
   }
   const field = deliveryField(settings, context);
+  if (field === undefined) return { readDelivery: () => UNUSABLE };
+  // The ids of deliveries are shown.
+  const isSecret = context.credentials.some((other) => isSameField(other, field));
   return {
-    readDelivery: field === undefined
-      ? () => UNUSABLE
-      : (request) => readDelivery(request, field, window_s),
+    readDelivery(request) {
+      const found = readDelivery(request, field, window_s);
+      return isSecret && "id" in found ? { ...found, id: hash("sha256", found.id) } : found;
+    },
   };
 }
 

@@ -91,6 +91,7 @@ export async function prepareTrigger(
       heavyWork,
       trigger: trigger.name,
       triggerId: trigger.id,
+      credentials: conditions.credentials,
     }),
     decode: parts.decode,
     launch: launchOrder(parts),

@@ -13,6 +13,7 @@ import {
   answerStatusSchema,
   contentTypeSchema,
 } from "../conditions/answer_schema.ts";
+import type { CredentialField } from "../conditions/field.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { ValuesWork } from "../conditions/values/evaluate.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
@@ -72,6 +73,8 @@ interface ResponseContext {
   /** The name of the trigger. */
   trigger: string;
   triggerId: string;
+  /** The fields that carry credentials: no log shows their values. */
+  credentials: readonly CredentialField[];
 }
 
 /** The answer of a trigger that does not set one. */
@@ -109,7 +112,7 @@ export function prepareResponse(
 /** Makes answers with values of requests. The launch is stored already: a value that is missing is left empty. */
 function withValues(
   settings: ResponseSettings,
-  { heavyWork, trigger, triggerId: owner }: ResponseContext,
+  { heavyWork, trigger, triggerId: owner, credentials }: ResponseContext,
 ): Responder {
   const { status = 200 } = settings;
   const contentType = settings.content_type ?? contentTypeOf(settings.type);
@@ -121,7 +124,7 @@ function withValues(
       import("../conditions/values/fill.ts"),
     ]);
     const sources = sourcesIn(templates);
-    const wanted = { sources, characters_max: VALUES_CHARACTERS_MAX };
+    const wanted = { sources, credentials, characters_max: VALUES_CHARACTERS_MAX };
     const context = { heavyWork, owner, timeout_ms: VALUES_MS_MAX };
     const values = await evaluateValues(request, { run_id, trigger }, wanted, context).then(
       (found) => found.values,

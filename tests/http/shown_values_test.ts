@@ -1,6 +1,7 @@
 /** Values and conditions of actions that read a credential of the body: the owner is told, and reasons hide it. */
 import { assert, assertEquals } from "@std/assert";
 import { endOfRun, startService } from "../data.ts";
+import { collectLog } from "../log_records.ts";
 
 const SECRET = "the-t0ken-of-the-body";
 const token = (settings: object = {}) => ({
@@ -10,6 +11,16 @@ const token = (settings: object = {}) => ({
   secrets: [SECRET],
   ...settings,
 });
+/** Places of a token, and requests that carry it. */
+const PLACES: [
+  read: string,
+  condition: ReturnType<typeof token>,
+  sent: { query?: string; headers?: Record<string, string>; body?: object },
+][] = [
+  ["body.token", token(), { body: { token: SECRET } }],
+  ["query.tok", token({ in: "query", name: "tok" }), { query: `?tok=${SECRET}` }],
+  ["headers['x-own']", token({ in: "header", name: "X-Own" }), { headers: { "x-own": SECRET } }],
+];
 const check = {
   method: "POST",
   when: "body.hello == secret",
@@ -77,5 +88,74 @@ Deno.test("the reason why an action is skipped or fails shows no credential of t
     const { actions } = await endOfRun(service, run);
     const text = JSON.stringify(actions);
     assert(/skipped|error/.test(text) && !text.includes(SECRET), text);
+  }
+});
+
+const failing = [
+  "int(body.token)",
+  "bool(body.token)",
+  "timestamp('x' + body.token)",
+  "body[body.token]",
+  "dyn([1])[body.token]",
+];
+
+Deno.test("a value that is missing repeats no credential, in the run, in the log and with long bodies", async () => {
+  await using logs = await collectLog("warning");
+  await using service = await startService();
+  for (const pad of ["", "x".repeat(70_000)]) {
+    for (const [place, condition, sent] of PLACES) {
+      for (const expression of failing) {
+        const read = expression.replaceAll("body.token", place);
+        const { url } = await service.trigger({
+          conditions: [condition],
+          actions: [{ type: "run_execution", step: "echo", environment: { SAID: `{${read}}` } }],
+          response: { type: "text", text: `{run_id} {${read}}` },
+        });
+        const answer = await fetch(url + (sent.query ?? ""), {
+          method: "POST",
+          headers: sent.headers ?? {},
+          body: JSON.stringify({ pad, ...sent.body }),
+        });
+        const [run = ""] = (await answer.text()).split(" ");
+        const { actions } = await endOfRun(service, run);
+        const text = JSON.stringify(actions);
+        assert(/expected a value of/.test(text) && !text.includes(SECRET), text);
+      }
+    }
+  }
+  const written = JSON.stringify(logs.records);
+  assert(written.includes("A value of the response"));
+  assert(!written.includes(SECRET), written.slice(written.indexOf(SECRET) - 300).slice(0, 400));
+});
+
+Deno.test("a delivery's id that is a credential is not shown, and tells repeats all the same", async () => {
+  await using service = await startService();
+  for (const [, condition, sent] of PLACES) {
+    const { in: place, name } = condition;
+    const trigger = await service.trigger({
+      conditions: [condition, { type: "deduplication", in: place, name }],
+      response: { type: "text", text: "{run_id}" },
+    });
+    const launch = async () => {
+      const init = {
+        method: "POST",
+        headers: sent.headers ?? {},
+        body: JSON.stringify(sent.body ?? {}),
+      };
+      return await (await fetch(trigger.url + (sent.query ?? ""), init)).text();
+    };
+    const run = await launch();
+    assertEquals(await launch(), run);
+    await endOfRun(service, run);
+    for (
+      const path of [
+        `deliveries/?trigger=${trigger.id}`,
+        `runs/${run}/`,
+        `triggers/${trigger.id}/log/`,
+      ]
+    ) {
+      const { body } = await service.api("GET", path);
+      assert(!JSON.stringify(body).includes(SECRET), JSON.stringify(body));
+    }
   }
 });

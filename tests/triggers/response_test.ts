@@ -16,7 +16,12 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 /** Answers a run of a trigger whose response has no value but the run's id: at once. */
 function answerOf(settings: Parameters<typeof prepareResponse>[0], runId = RUN_ID): Answer {
   const heavyWork = { run: () => Promise.reject(new Error("it is called")) };
-  const answer = prepareResponse(settings, { heavyWork, trigger: "t", triggerId: "id" })(
+  const answer = prepareResponse(settings, {
+    heavyWork,
+    trigger: "t",
+    triggerId: "id",
+    credentials: [],
+  })(
     runId,
     request(),
   );
@@ -182,6 +187,7 @@ Deno.test("values of a response that may take long are work of the trigger, for 
       heavyWork,
       trigger: "t",
       triggerId: "id",
+      credentials: [],
     });
     const answer = await respond(RUN_ID, request({ body }));
     assertEquals(jobs, isHeavy ? [["values", { key: "id", timeout_ms: 500 }]] : [], text);
@@ -196,6 +202,7 @@ Deno.test("values that are longer than an answer may be are left empty", async (
     heavyWork,
     trigger: "t",
     triggerId: "id",
+    credentials: [],
   });
   const answer = await respond(RUN_ID, request({ body }));
   const x = "x".repeat(30_000);

@@ -12,6 +12,7 @@ import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { isShortWork, sumOf } from "../cel/cost.ts";
 import { type Bindings, conversion, type Expression } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
+import { censorOf } from "../cel/reason.ts";
 import { bind } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
 import { judgeRequest } from "../filter/filter.ts";
@@ -45,7 +46,7 @@ interface ValuesContext {
 
 /** The expressions of one action. */
 export interface WantedValues {
-  /** The fields that carry credentials: no reason to skip an action shows their values. */
+  /** The fields that carry credentials: no reason and no problem shows their values. */
   credentials?: readonly CredentialField[];
   /** The characters of all values together; default: 4 Mi. */
   characters_max?: number;
@@ -151,7 +152,16 @@ function evaluateOver(
     if (left >= 0) return value;
     return { problem: `the values are longer than ${characters_max} characters together` };
   };
-  return { values: sources.map((source) => bounded(evaluateOne(request, source, own))) };
+  // To collect credentials takes long: most runs have no problem.
+  let censor: ReturnType<typeof censorOf> | undefined;
+  const censored = (value: JsonOrProblem): JsonOrProblem => {
+    if ("json" in value) return value;
+    censor ??= censorOf(request, credentials);
+    return { problem: censor(value.problem) };
+  };
+  return {
+    values: sources.map((source) => censored(bounded(evaluateOne(request, source, own)))),
+  };
 }
 
 /** Counts the characters of a value of JSON, roughly. */

@@ -235,7 +235,7 @@ Deno.test("a trigger that cannot work is refused with all that is wrong, field b
       name: "several at once",
       trigger: {
         ...good,
-        name: "bad name",
+        name: "bad/name",
         extra: 1,
         conditions: [{ type: "rate_limit", period: 0, quota: "x" }],
       },
