@@ -13,7 +13,8 @@ import type { Store } from "../store/store.ts";
 export interface CheckContext {
   project: Project;
   projects: Pick<Projects, "resolve" | "resolveKept">;
-  store: Store;
+  /** Absent where there is no service: what its records say is not checked. */
+  store?: Store;
   /** Aborts when the check has taken too long. */
   signal: AbortSignal;
 }

@@ -46,6 +46,7 @@ export const copyPipeline = {
   type: "copy_pipeline",
   schema,
   async check(settings: Settings, { project, store }: CheckContext): Promise<Problem[]> {
+    if (store === undefined) return [];
     const { source_pipeline, parameters = {} } = settings;
     try {
       const { plan } = await findSource(source_pipeline, project, store);

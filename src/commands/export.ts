@@ -31,9 +31,18 @@ export function defineExport(command: Command): void {
 async function exportAll({ url, json = false }: ApiOptions): Promise<void> {
   const api = clientOf(url);
   const projects = (await api.list<Project>("projects/")).map(projectSettings);
-  const triggers = (await api.list<ShownTrigger>("triggers/")).map(withoutReadOnly);
+  const shown = await api.list<ShownTrigger>("triggers/");
+  const triggers = shown.map(withoutReadOnly);
   if (json) return printJson({ projects, triggers });
   const isMasked = JSON.stringify(triggers).includes('"********"');
   const text = stringify({ projects, triggers }, { lineWidth: 100, aliasDuplicateObjects: false });
-  await writeLines(Deno.stdout, ((isMasked ? LITERALS : "") + text).trimEnd().split("\n"));
+  const head = schemaLine(shown[0]?.url) + (isMasked ? LITERALS : "");
+  await writeLines(Deno.stdout, (head + text).trimEnd().split("\n"));
+}
+
+/** Returns the line by which editors find the schema of the file, from the address of a trigger. */
+function schemaLine(launchUrl: string | undefined): string {
+  if (launchUrl === undefined) return "";
+  const schema = new URL("../../../../docs/schema.json", launchUrl);
+  return `# yaml-language-server: $schema=${schema}\n`;
 }

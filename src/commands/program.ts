@@ -99,6 +99,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Create and update projects and triggers from a file",
     load: async () => (await import("./apply.ts")).defineApply,
   },
+  check: {
+    summary: "Check a configuration file; needs no service",
+    load: async () => (await import("./check.ts")).defineCheck,
+  },
   export: {
     summary: "Print projects and triggers as a configuration file",
     load: async () => (await import("./export.ts")).defineExport,

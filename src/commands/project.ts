@@ -5,12 +5,12 @@
  * @module
  */
 import type { Command } from "commander";
-import { InvalidInputError, NotFoundError, type Problem } from "../platform/errors.ts";
+import { InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import type { Project } from "../store/records/projects.ts";
-import type { LocatedProblem } from "../platform/yaml/positions.ts";
 import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { isStandardInput, readInput } from "./input/options.ts";
+import { counted, type Finding, findingOf, printFindings } from "./console/findings.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
@@ -29,14 +29,6 @@ interface Check {
   tasks: readonly string[];
   errors: readonly Finding[];
   warnings: readonly Finding[];
-}
-
-interface Finding {
-  line: number;
-  column: number;
-  /** A JSON Pointer (RFC 6901) into the file; empty for the file itself. */
-  path: string;
-  message: string;
 }
 
 /** Defines the command. */
@@ -125,8 +117,7 @@ async function check(
   const failing = strict ? [...checked.errors, ...checked.warnings] : checked.errors;
   if (failing.length > 0) Deno.exitCode = 1;
   if (json) return printJson(checked);
-  for (const finding of checked.errors) console.log(lineOf(file, finding, ""));
-  for (const finding of checked.warnings) console.log(lineOf(file, finding, "warning: "));
+  printFindings(file, checked);
   console.log(summary(checked));
 }
 
@@ -151,18 +142,6 @@ async function checkFile(file: string, bytes: Uint8Array): Promise<Check> {
   }
 }
 
-function findingOf(problem: Problem | LocatedProblem): Finding {
-  const { pointer: path, detail } = problem;
-  const { line, column } = "line" in problem ? problem : { line: 1, column: 1 };
-  return { line, column, path, message: detail.replace(`line ${line}, column ${column}: `, "") };
-}
-
-/** Writes a finding as compilers do, so that editors find the place. */
-function lineOf(file: string, { line, column, path, message }: Finding, mark: string): string {
-  const at = path === "" ? "" : `${path}: `;
-  return harmless(`${file}:${line}:${column}: ${mark}${at}${message}`);
-}
-
 /** Counts the findings, such as `3 steps, 1 pipeline: no errors, 2 warnings`. */
 function summary({ file, steps, pipelines, endpoints, tasks, errors, warnings }: Check): string {
   // Reading ends at errors, before warnings are found.
@@ -172,10 +151,6 @@ function summary({ file, steps, pipelines, endpoints, tasks, errors, warnings }:
     .map(([kind, names]) => counted(names.length, kind));
   const found = [counted(steps.length, "step"), ...others].join(", ");
   return `${found}: no errors, ${counted(warnings.length, "warning")}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count === 0 ? "no" : count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function pathOf(name: string): string {

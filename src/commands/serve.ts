@@ -22,7 +22,9 @@ import {
   wholeNumber,
 } from "./input/options.ts";
 import { TlsFiles } from "./input/tls_files.ts";
-import { applyFile, type Configuration } from "./process/apply_file.ts";
+import { allVariables, unknownVariables } from "./input/variables.ts";
+import { applyAtStart, applyFile } from "./process/apply_file.ts";
+import { storageOf } from "./process/configured_storage.ts";
 import { Reloading } from "./process/reloading.ts";
 
 const MIB = 1024 * 1024;
@@ -54,6 +56,7 @@ interface ServeOptions extends AgentOptions {
   port: number;
   data: string;
   config?: string;
+  strict?: boolean;
   tlsCert?: string;
   tlsKey?: string;
   trustedProxy?: string[];
@@ -82,6 +85,10 @@ export function defineServe(command: Command): void {
     )
     .addOption(option("--data <folder>", "folder for all data").default("./data"))
     .addOption(option("--config <file>", "projects and triggers to apply at start"))
+    .option(
+      "--strict",
+      "end when that file has a mistake; without it, the last good one stays in use (env: HOOKLAUNCH_STRICT=true)",
+    )
     .addOption(option("--tls-cert <file>", "certificate chain, PEM"))
     .addOption(option("--tls-key <file>", "private key of the certificate, PEM"))
     .addOption(
@@ -141,21 +148,23 @@ export function defineServe(command: Command): void {
 async function serve(options: ServeOptions): Promise<void> {
   await setUpLogging({ format: options.logFormat, level: options.logLevel });
   const { config } = options;
+  const strict = isSet("HOOKLAUNCH_STRICT", options.strict);
   const tlsFiles = tlsFilesOf(options);
   const tls = await tlsFiles?.read();
   const configuration = config === undefined ? undefined : await readConfiguration(config);
+  warnOfUnknownVariables(configuration?.written);
   const agent = await agentOf(options);
   const service = await startedService(
     options,
     {
       ...settingsOf(options),
       ...(agent === undefined ? {} : { agent }),
-      ...await storageOf(options, configuration),
+      ...await storageOf({ ...options, strict }, configuration),
       ...(tls === undefined ? {} : { tls }),
     },
     async (parts) => {
       if (config === undefined || configuration === undefined) return;
-      await applyFile(config, configuration, parts);
+      await applyAtStart(config, configuration, parts, { strict });
     },
   );
   await showToken(service).catch(async (error) => {
@@ -197,6 +206,14 @@ async function startedService(
       if (!waits || !(error instanceof FolderTakenError)) throw error;
       if (!isLogged) log.info("Waiting for the process that uses the data folder {data}", { data });
     }
+  }
+}
+
+/** Warns of variables that look like settings, unless a secret of the configuration file is in them. */
+function warnOfUnknownVariables(configuration: Uint8Array | undefined): void {
+  const named = new TextDecoder().decode(configuration);
+  for (const { name, detail } of unknownVariables(allVariables())) {
+    if (!named.includes(`env:${name}}`)) log.warn("{detail}", { detail });
   }
 }
 
@@ -316,21 +333,6 @@ function settingsOf(options: ServeOptions): ServiceSettings {
     ...(options.kv === undefined ? {} : { kv: options.kv }),
     ...(options.instanceUrl === undefined ? {} : { instanceUrl: options.instanceUrl }),
   };
-}
-
-/** Returns the artifact store that a flag or the configuration file names. */
-async function storageOf(
-  { storage, config = "" }: ServeOptions,
-  configuration: Configuration | undefined,
-): Promise<Pick<ServiceSettings, "storage">> {
-  if (configuration === undefined) return storage === undefined ? {} : { storage };
-  const { parseConfig } = await import("../config/document.ts");
-  const { storage: inFile } = parseConfig(configuration.written, config, configuration.folder);
-  if (storage !== undefined && inFile !== undefined && storage !== inFile) {
-    throw new InvalidInputError("the setting --storage", `Expected the one that ${config} names`);
-  }
-  const named = storage ?? inFile;
-  return named === undefined ? {} : { storage: named };
 }
 
 function tlsFilesOf({ tlsCert, tlsKey }: ServeOptions): TlsFiles | undefined {

@@ -34,6 +34,8 @@ export interface ConfigDocument {
   triggers: TriggerSettings[];
   /** Adds the line and column in the file to an error of the service about a trigger. */
   locate(index: number, error: InvalidInputError): InvalidInputError;
+  /** Adds the line and column in the file to problems of the value at a JSON Pointer. */
+  place(at: string, problems: readonly Problem[]): Problem[];
 }
 
 /**
@@ -92,6 +94,7 @@ export function parseConfig(
     ...(storage !== undefined && { storage }),
     projects: projects.filter((project) => project !== undefined),
     triggers: triggers.filter((trigger) => trigger !== undefined),
+    place: (at, problems) => placed(yaml, at, problems),
     locate: (index, error) =>
       new InvalidInputError(path, placed(yaml, pointer("triggers", index), error.problems)),
   };

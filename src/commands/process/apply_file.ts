@@ -5,7 +5,9 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Applied } from "../../config/apply.ts";
+import { InvalidInputError } from "../../platform/errors.ts";
 import type { Parts } from "../../service/service.ts";
+import { listProjects } from "../../store/records/projects.ts";
 import type { readConfiguration } from "../input/options.ts";
 
 const log = getLogger(["hooklaunch"]);
@@ -35,4 +37,35 @@ export async function applyFile(
     all.push(applied);
   }
   return all;
+}
+
+/**
+ * Applies a configuration file as the service starts. After a mistake, what was applied before stays in use, and the log
+ * says so.
+ *
+ * @throws {InvalidInputError} when it has a mistake, and nothing was applied before or `strict` is set
+ */
+export async function applyAtStart(
+  path: string,
+  configuration: Configuration,
+  parts: Parts,
+  { strict }: { strict: boolean },
+): Promise<void> {
+  try {
+    await applyFile(path, configuration, parts);
+  } catch (error) {
+    if (strict || !(error instanceof InvalidInputError) || await isNew(parts)) throw error;
+    log.error(
+      "The configuration file has a mistake: the last good one stays in use. Mend it, and reload; " +
+        "--strict ends the service instead. {detail}",
+      { detail: error.message },
+    );
+  }
+}
+
+/** Returns true for a service without projects and triggers. */
+async function isNew({ store, triggers }: Parts): Promise<boolean> {
+  if ((await listProjects(store)).length > 0) return false;
+  for await (const _trigger of triggers.all()) return false;
+  return true;
 }

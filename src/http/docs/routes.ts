@@ -1,5 +1,6 @@
 /**
- * The documentation at `/docs/`: each page as HTML, as Markdown with `.md`, and `llms.txt`, their list.
+ * The documentation at `/docs/`: each page as HTML, as Markdown with `.md`, and `llms.txt`, their list. Beside them
+ * `schema.json`, the JSON Schema of the configuration file.
  *
  * @module
  */
@@ -27,6 +28,8 @@ const MARKDOWN = { "content-type": "text/markdown; charset=utf-8" };
 /** The dashboard as pages link to it, and as the service names it. */
 const DASHBOARD_LINK = "../telemetry/grafana_dashboard.json";
 const DASHBOARD_NAME = "grafana_dashboard.json";
+/** The JSON Schema of the configuration file, for editors. */
+const SCHEMA_NAME = "schema.json";
 
 const SUMMARY =
   "A self-hosted webhook trigger service: a POST that passes a trigger's conditions " +
@@ -72,6 +75,11 @@ export function docsRoutes({ baseUrl, isShared }: DocsParts): Hono {
   app.get(`/${DASHBOARD_NAME}`, (context) => {
     return context.body(dashboard, 200, { "content-type": "application/json" });
   });
+  let schema: Promise<string> | undefined;
+  app.get(`/${SCHEMA_NAME}`, async (context) => {
+    const text = await (schema ??= schemaText(baseUrl()));
+    return context.body(text, 200, { "content-type": "application/schema+json" });
+  });
   app.get("/:name", async (context, next) => {
     const [, name = "", extension] = /^(.*?)(\.md)?$/.exec(context.req.param("name")) ?? [];
     const found = PAGES.get(name);
@@ -82,6 +90,12 @@ export function docsRoutes({ baseUrl, isShared }: DocsParts): Hono {
   app.get("*", async (context) => context.html(await page(UNKNOWN), STATUS_CODE.NotFound));
   app.all("*", () => methodNotAllowed("GET, HEAD"));
   return app;
+}
+
+/** Makes the schema of the configuration file. Its parts are those of the operators' API, loaded when it is asked for. */
+async function schemaText(baseUrl: string): Promise<string> {
+  const { configJsonSchema } = await import("../../config/json_schema.ts");
+  return JSON.stringify(configJsonSchema(`${baseUrl.replace(/\/$/, "")}/docs/${SCHEMA_NAME}`));
 }
 
 /** Renders each page once: that takes some milliseconds, and anybody may ask. */

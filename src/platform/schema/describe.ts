@@ -6,10 +6,13 @@
 import type { z } from "zod";
 import type { Problem } from "../errors.ts";
 import { hideUserInfo } from "../network/urls.ts";
+import { nearest } from "../text/nearest.ts";
 import { truncate } from "../text/display.ts";
 import { pointer } from "./pointer.ts";
 
 const FOUND_LENGTH_MAX = 80;
+/** A longer list is not shown where the word that was meant is known. */
+const LISTED_MAX = 20;
 /** Types that have another name for the people who read about them. */
 const NOUNS: Readonly<Record<string, string>> = { int: "whole number", record: "object" };
 
@@ -81,12 +84,12 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "invalid_value":
       // A schema may have its own words for a value that is not in a list.
       return issue.message.startsWith("Invalid ")
-        ? `Expected ${oneOf(issue.values)}`
+        ? `Expected ${oneOf(issue.values, issue.input)}`
         : issue.message;
     case "invalid_union": {
       // Zod lists the values of the discriminator, but does not type them.
       const options = "options" in issue && Array.isArray(issue.options) ? issue.options : [];
-      if (options.length > 0) return `Expected ${oneOf(options)}`;
+      if (options.length > 0) return `Expected ${oneOf(options, discriminatorOf(issue))}`;
       if (issue.message !== "Invalid input") return issue.message;
       const alternatives = issue.errors.flat().filter(({ path }) => path.length === 0);
       return alternatives.length > 0
@@ -122,9 +125,16 @@ function plural(count: number | bigint, noun: string): string {
   return `${count} ${noun}${Number(count) === 1 ? "" : "s"}`;
 }
 
-function oneOf(values: readonly unknown[]): string {
+/** Lists the values that are expected. A word that is near to the one that was found stands for a long list. */
+function oneOf(values: readonly unknown[], found: unknown): string {
+  const words = values.filter((value) => typeof value === "string");
+  const meant = typeof found === "string" ? nearest(found, words) : undefined;
+  const question = meant === undefined ? "" : ` (did you mean ${JSON.stringify(meant)}?)`;
+  if (meant !== undefined && values.length > LISTED_MAX) {
+    return `one of ${values.length} values${question}`;
+  }
   const listed = values.map((value) => JSON.stringify(value)).join(", ");
-  return values.length === 1 ? listed : `one of ${listed}`;
+  return (values.length === 1 ? listed : `one of ${listed}`) + question;
 }
 
 function article(noun: string): string {
@@ -133,11 +143,16 @@ function article(noun: string): string {
 
 /** Describes the value that was found. A secret is never shown. */
 function found(issue: z.core.$ZodIssue): string {
-  const { input, path } = issue;
-  const value = issue.code === "invalid_union" && "discriminator" in issue
-    ? Object(input)[String(path.at(-1))]
-    : input;
+  const { path } = issue;
+  const value = discriminatorOf(issue);
   const isSecret = path.some((part) => /secret|key|token/i.test(String(part)));
   const isText = value !== undefined && Object(value) !== value && value !== null;
   return isSecret && isText ? article(typeof value) : describeValue(value);
+}
+
+/** Returns the value that an issue is about: of a union, the field that chooses the alternative. */
+function discriminatorOf({ input, path, ...issue }: z.core.$ZodIssue): unknown {
+  return issue.code === "invalid_union" && "discriminator" in issue
+    ? Object(input)[String(path.at(-1))]
+    : input;
 }

@@ -1,0 +1,145 @@
+/**
+ * Checks a configuration file without a service: what saving it would refuse or warn of, with the steps of the
+ * projects whose folders are here.
+ *
+ * @module
+ */
+import { join } from "node:path";
+import { checkActions } from "../actions/mod.ts";
+import { ActionError, InvalidInputError, messageOf, type Problem } from "../platform/errors.ts";
+import { nearest } from "../platform/text/nearest.ts";
+import { pointer } from "../platform/schema/pointer.ts";
+import { type Projects, readConfigFile, type ResolvedCommit } from "../projects/mod.ts";
+import type { Project } from "../store/records/projects.ts";
+import { reviewSave, triggerWarnings } from "../triggers/review.ts";
+import type { TriggerSettings } from "../triggers/trigger.ts";
+import { missingVariables } from "../triggers/variables.ts";
+import { type ConfigDocument, parseConfig } from "./document.ts";
+
+/** The findings of a check. */
+export interface ConfigCheck {
+  projects: string[];
+  triggers: string[];
+  errors: Problem[];
+  warnings: Problem[];
+  /** The parts that were not checked, and why. */
+  left_out: string[];
+}
+
+/** The surroundings of a check. */
+interface CheckOptions {
+  /** The file, for errors. */
+  path: string;
+  /** The folder that relative paths in the file start at. */
+  folder: string;
+  /** The environment variables that secrets are looked up in. */
+  env: Readonly<Record<string, string>>;
+  /** The folders with the code of projects whose repositories are elsewhere, by the projects' names. */
+  code?: ReadonlyMap<string, string>;
+}
+
+/** Checks a configuration file. */
+export async function checkConfig(
+  written: string | Uint8Array,
+  { path, folder, env, code = new Map() }: CheckOptions,
+): Promise<ConfigCheck> {
+  const found: ConfigCheck = {
+    projects: [],
+    triggers: [],
+    errors: [],
+    warnings: [],
+    left_out: [],
+  };
+  let document: ConfigDocument;
+  try {
+    document = parseConfig(written, path, folder);
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    return { ...found, errors: [...error.problems] };
+  }
+  const at = (list: string, index: number, problems: readonly Problem[]) =>
+    document.place(pointer(list, index), problems);
+  const usable = new Map<string, Project>();
+  for (const [index, project] of document.projects.entries()) {
+    found.projects.push(project.name);
+    const directory = code.get(project.name) ?? project.directory;
+    if (directory === undefined) {
+      found.left_out.push(`the steps of project ${project.name}: its repository is not here`);
+      continue;
+    }
+    const problems = await projectProblems(project, directory);
+    found.errors.push(...at("projects", index, problems));
+    if (problems.length === 0) usable.set(project.name, { ...project, directory });
+  }
+  for (const [index, trigger] of document.triggers.entries()) {
+    found.triggers.push(trigger.name);
+    const project = usable.get(trigger.project);
+    if (!found.projects.includes(trigger.project)) {
+      const why = `the file has no project ${trigger.project}`;
+      found.left_out.push(`the steps of trigger ${trigger.name}: ${why}`);
+    }
+    const { errors, warnings } = await triggerFindings(trigger, project, env);
+    found.errors.push(...at("triggers", index, errors));
+    found.warnings.push(...at("triggers", index, warnings));
+  }
+  return found;
+}
+
+/** Reads the project configuration files of folders. */
+const foldersHere: Pick<Projects, "resolve" | "resolveKept"> = {
+  async resolve({ name, directory = "", config_file }, reference): Promise<ResolvedCommit> {
+    // The folder is a checkout of it, at any commit.
+    const bytes = await Deno.readFile(join(directory, config_file)).catch((error) => {
+      throw new ActionError(
+        `Cannot read ${config_file} of project "${name}" in ${directory}: ${messageOf(error)}`,
+      );
+    });
+    return { commit: reference, config: readConfigFile(bytes, config_file) };
+  },
+  resolveKept: (project, reference) => foldersHere.resolve(project, reference),
+};
+
+async function projectProblems(project: Project, directory: string): Promise<Problem[]> {
+  try {
+    await foldersHere.resolve({ ...project, directory }, "HEAD");
+    return [];
+  } catch (error) {
+    if (error instanceof ActionError) return [{ pointer: "/config_file", detail: error.message }];
+    if (!(error instanceof InvalidInputError)) throw error;
+    const detail = `${error.message}. See: hooklaunch project check ` +
+      join(directory, project.config_file);
+    return [{ pointer: "/config_file", detail }];
+  }
+}
+
+async function triggerFindings(
+  trigger: TriggerSettings,
+  project: Project | undefined,
+  env: CheckOptions["env"],
+): Promise<{ errors: Problem[]; warnings: Problem[] }> {
+  const read = (name: string) => env[name];
+  const errors: Problem[] = [];
+  const warnings: Problem[] = [];
+  try {
+    warnings.push(...reviewSave(trigger, undefined, read));
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    errors.push(...error.problems);
+  }
+  if (project !== undefined) {
+    const actions = await checkActions(trigger.actions, { project, projects: foldersHere });
+    errors.push(...actions.map((each) => ({ ...each, pointer: `/actions${each.pointer}` })));
+  }
+  // A variable that is not set has a sentence of its own here: the service may have it.
+  const missing = missingVariables(trigger, read);
+  const isMissing = (problem: Problem) =>
+    missing.some(({ pointer }) => pointer === problem.pointer);
+  warnings.push(...triggerWarnings(trigger, read).filter((problem) => !isMissing(problem)));
+  for (const { pointer, variable } of missing) {
+    const meant = nearest(variable, Object.keys(env).filter((name) => name !== variable));
+    const question = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+    const detail = `${variable} is not set here, or is empty${question}: the service needs it`;
+    warnings.push({ pointer, detail });
+  }
+  return { errors, warnings };
+}

@@ -1,0 +1,39 @@
+/**
+ * The JSON Schema of the configuration file, by which editors complete and check it.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { triggerSchema } from "../triggers/trigger.ts";
+import { projectSchema } from "./project.ts";
+
+type Json = Record<string, unknown>;
+
+const schema = z.strictObject({
+  storage: z.string().describe(
+    "An S3 bucket for artifacts, such as s3://bucket/prefix, or a shared folder; the data folder when absent",
+  ).optional(),
+  projects: z.array(projectSchema).describe("The code that can run").optional(),
+  triggers: z.array(triggerSchema).describe("What starts it, each with a launch URL").optional(),
+});
+
+/**
+ * Makes the JSON Schema of the configuration file.
+ *
+ * @param url the address at which it is served
+ */
+export function configJsonSchema(url: string): Json {
+  const made = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    override({ zodSchema, jsonSchema }) {
+      // Paths in the file may be relative to it.
+      if (zodSchema !== projectSchema) return;
+      for (const name of ["directory", "repository"]) {
+        delete Object(jsonSchema.properties?.[name]).pattern;
+      }
+    },
+  });
+  const { $schema, ...rest } = made;
+  return { $schema, $id: url, title: "hooklaunch.yaml", ...rest };
+}
