@@ -450,7 +450,8 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
         "    actions: []",
       ].join("\n"),
     );
-    const { code, printed } = await run(args);
+    // An earlier configuration was applied here, with which the service would start.
+    const { code, printed } = await run([...args, "--strict"]);
     assertEquals(code, 1);
     assertStringIncludes(
       printed,
