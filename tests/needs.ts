@@ -57,7 +57,7 @@ const CHECKS: Readonly<Record<string, string>> = {
 export type Command = keyof typeof OPTIONAL_COMMANDS | "git";
 
 /** Tells all test files which commands `deno task test` has found, separated by commas: it looks once for all. */
-export const FOUND = "HOOKLAUNCH_TEST_COMMANDS";
+export const FOUND = "TESTS_FOUND_COMMANDS";
 
 const looked = new Map<Command, boolean>();
 

@@ -17,7 +17,7 @@ import { missingVariables } from "../triggers/variables.ts";
 import { type ConfigDocument, parseConfig } from "./document.ts";
 
 /** The findings of a check. */
-export interface ConfigCheck {
+interface ConfigCheck {
   projects: string[];
   triggers: string[];
   errors: Problem[];
