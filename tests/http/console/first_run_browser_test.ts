@@ -14,7 +14,7 @@ Deno.test({
     await using service = await startService();
     await service.api("DELETE", "projects/files/");
     await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service);
+    const { page } = await openConsole(chromium, service, { isHurried: true });
     const wrong = watch(page);
 
     await t.step("from nothing to the first completed run", async () => {
@@ -71,7 +71,7 @@ Deno.test({
     });
 
     await t.step("the second of two operators keeps what was typed", async () => {
-      const other = await openConsole(chromium, service);
+      const other = await openConsole(chromium, service, { isHurried: true });
       for (const each of [page, other.page]) await each.goto("/triggers/retrain/edit");
       await other.page.getByLabel("Keep refused").fill("6h");
       await other.page.getByRole("button", { name: "Save" }).click();

@@ -58,7 +58,7 @@ Deno.test({
     await using chromium = await startChromium();
 
     for (const width of WIDTHS) {
-      const { page, context } = await openConsole(chromium, service, { width });
+      const { page, context } = await openConsole(chromium, service, { width, isHurried: true });
 
       await t.step(
         `a second click on the same place does what was asked, at ${width} px`,

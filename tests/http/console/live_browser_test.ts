@@ -14,7 +14,7 @@ Deno.test({
   async fn(t) {
     await using service = await startService();
     await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service);
+    const { page } = await openConsole(chromium, service, { isHurried: true });
     const wrong = watch(page);
     const rows = page.locator("tbody tr");
     const launch = async (url: string) =>
@@ -133,7 +133,7 @@ Deno.test({
 
     await t.step("a session that is over takes nothing that was typed", async () => {
       const { body } = await service.api("POST", "tokens/", { name: "short" });
-      const other = await openConsole(chromium, service, { token: body.token });
+      const other = await openConsole(chromium, service, { token: body.token, isHurried: true });
       await other.page.goto("/triggers/first");
       await other.page.getByText("Send a test", { exact: true }).click();
       await other.page.getByLabel("Body").fill('{"typed": 1}');

@@ -151,7 +151,7 @@ Deno.test({
       response: { type: "text", text: "{run_id}" },
     });
     await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service);
+    const { page } = await openConsole(chromium, service, { isHurried: true });
     const wrong = watch(page);
 
     const runId = await (await fetch(trigger.url, { method: "POST" })).text();
