@@ -91,6 +91,8 @@ let last: Promise<unknown> = Promise.resolve();
 /** Runs a command when the one before has ended. */
 async function answer(request: Request): Promise<Response> {
   const command: HostedCommand = await request.json();
+  // Nobody waits any more for a command that does not end. Those behind it are told at once.
+  request.signal.addEventListener("abort", () => leave(1));
   const end = last.then(() => run(command));
   last = end;
   return Response.json(await end);
