@@ -14,14 +14,20 @@ const END_MS_MAX = 60_000;
 /** Starts the process of the commands, and returns its port. It ends with this module. */
 async function startHost(): Promise<number> {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  new Deno.Command(Deno.execPath(), {
+  const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", ...FLAGS, HOST, String(listener.addr.port)],
     env: { NO_COLOR: "1" },
     stdin: "null",
     stdout: "null",
     stderr: "inherit",
-  }).spawn().unref();
-  const connection = await listener.accept();
+  }).spawn();
+  child.unref();
+  const ended = child.status.then(({ code }): never => {
+    throw new Error(`The process of the commands ended with code ${code}`);
+  });
+  const connection = await Promise.race([listener.accept(), ended]);
+  // Later its end shows by the requests that fail.
+  ended.catch(() => {});
   const bytes = new Uint8Array(16);
   const length = await connection.read(bytes) ?? 0;
   return Number(new TextDecoder().decode(bytes.subarray(0, length)));
