@@ -105,6 +105,12 @@ export const SECTIONS: readonly Section[] = [
         about: "what a trigger launches",
         read: () => import("./actions.md", { with: { type: "text" } }),
       },
+      {
+        name: "http_requests",
+        title: "Work elsewhere",
+        about: "actions that start work in other systems, and wait for its end",
+        read: () => import("./http_requests.md", { with: { type: "text" } }),
+      },
     ],
   },
   {

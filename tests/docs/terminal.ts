@@ -86,7 +86,7 @@ export class Terminal implements AsyncDisposable {
     const path = `${await this.#read("folder")}/${name}`;
     assertStringIncludes(path, this.#folder.path);
     await Deno.mkdir(path.replace(/\/[^/]*$/, ""), { recursive: true });
-    await Deno.writeTextFile(path, text);
+    await Deno.writeTextFile(path, this.#withPort(text));
   }
 
   /** Runs commands to their end. */
