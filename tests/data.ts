@@ -6,6 +6,7 @@
 import { createHmac } from "node:crypto";
 import type { ArtifactStore } from "../src/artifacts/store.ts";
 import { type Clock, systemClock } from "../src/platform/clock.ts";
+import type { Network } from "../src/platform/network/connection.ts";
 import { Service, type ServiceSettings } from "../src/service/service.ts";
 import { eventually } from "./surroundings.ts";
 
@@ -66,6 +67,7 @@ export interface TestServiceOptions {
   clock?: Clock;
   env?: Record<string, string>;
   artifacts?: ArtifactStore;
+  network?: Network;
 }
 
 /** Starts a service on a data folder of its own. */
@@ -125,7 +127,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
 
 function startOn(
   data: string,
-  { settings, clock, env, artifacts }: TestServiceOptions,
+  { settings, clock, env, artifacts, network }: TestServiceOptions,
 ): Promise<Service> {
   return Service.start({
     host: "127.0.0.1",
@@ -139,7 +141,12 @@ function startOn(
     stopTimeout_ms: 2_000,
     adminToken: ADMIN_TOKEN,
     ...settings,
-  }, { clock: clock ?? systemClock, env: (name) => env?.[name], ...(artifacts && { artifacts }) });
+  }, {
+    clock: clock ?? systemClock,
+    env: (name) => env?.[name],
+    ...(artifacts && { artifacts }),
+    ...(network && { network }),
+  });
 }
 
 /** An HMAC condition over the body, by {@linkcode SECRET}, in `X-Signature`. */

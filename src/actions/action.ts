@@ -8,6 +8,8 @@ import type { z } from "zod";
 import type { Clock } from "../platform/clock.ts";
 import type { Problem } from "../platform/errors.ts";
 import type { Engines } from "../engines/mod.ts";
+import type { EvaluateValues } from "../conditions/values/evaluate.ts";
+import type { HttpRequests } from "../http_requests/http_requests.ts";
 import type { Pipelines } from "../pipelines/mod.ts";
 import type { Projects } from "../projects/mod.ts";
 import type { Project } from "../store/records/projects.ts";
@@ -29,6 +31,11 @@ export interface ActionContext {
   projects: Pick<Projects, "resolve" | "fetch">;
   engines: Engines;
   pipelines: Pick<Pipelines, "begin">;
+  httpRequests: Pick<HttpRequests, "begin">;
+  /** Evaluates expressions over the request of the run. */
+  evaluate: EvaluateValues;
+  /** Returns the address of the service as others reach it, without a slash at the end. */
+  baseUrl(): string;
   store: Store;
   clock: Clock;
   /** Aborts when the action has taken too long, or the service stops. */

@@ -12,29 +12,31 @@ import { schemasOf } from "../platform/schema/schema.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/records/projects.ts";
 import type { Performed, WaitingRun } from "../runs/outcome.ts";
-import type { ActionOutcome, ActionSettings, Run } from "../store/records/runs.ts";
+import type { ActionOutcome, ActionSettings } from "../store/records/runs.ts";
 import { inSpan } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made } from "./action.ts";
 import type { CheckContext } from "./check.ts";
 import { copyPipeline } from "./copy_pipeline.ts";
 import { fetchRepository } from "./fetch_repository.ts";
+import { httpRequest } from "./http_request.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
-import { type EvaluateValues, withValues } from "./values.ts";
+import type { EvaluateValues } from "../conditions/values/evaluate.ts";
+import { withValues } from "./values.ts";
 
 /** The time limit of the checks of a trigger's actions together. */
 const CHECK_MS = 5_000;
 
 const log = getLogger(["hooklaunch", "actions"]);
 
-const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository] as const;
+const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository, httpRequest] as const;
 
 /** The schema of the settings of any action. */
 export const actionSchema = z.discriminatedUnion("type", schemasOf(kinds));
 
 /** The parts of the service that actions use. */
 export interface ActionServices
-  extends Omit<ActionContext, "run" | "place" | "repeated" | "project" | "signal"> {
+  extends Omit<ActionContext, "run" | "place" | "repeated" | "project" | "signal" | "evaluate"> {
   /** The deadlines of actions. */
   deadlines: Deadlines;
   /** Returns what evaluates expressions over the request of a run. */
@@ -68,7 +70,7 @@ export async function performActions(
         continue;
       }
       const { settings } = ready;
-      const at = { run, place, repeated };
+      const at = { run, place, repeated, evaluate };
       const isLast = place === actions.length - 1;
       const made = await inSpan(
         `action ${settings.type}`,
@@ -143,7 +145,9 @@ function kindOf(settings: ActionSettings): ActionKind | undefined {
 
 async function performOne(
   settings: ActionSettings,
-  { isLast, ...at }: { run: Run; place: number; repeated: boolean; isLast: boolean },
+  { isLast, ...at }: Pick<ActionContext, "run" | "place" | "repeated" | "evaluate"> & {
+    isLast: boolean;
+  },
   services: ActionServices,
   stop: AbortSignal,
 ): Promise<Made | undefined> {

@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import type { FoundValues, WantedValues } from "../conditions/values/evaluate.ts";
+import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import { ActionError } from "../platform/errors.ts";
 import { ANY_VALUE } from "../projects/mod.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
@@ -20,9 +20,6 @@ export const commonFields = {
   /** The fate of the actions behind it where this one fails. */
   on_failure: z.enum(["continue", "stop"]).optional(),
 };
-
-/** Evaluates expressions over the request of a run. */
-export type EvaluateValues = (wanted: WantedValues) => Promise<FoundValues>;
 
 /** The settings of an action whose texts hold values. */
 type Templates = Partial<Record<typeof VALUE_FIELDS[number], unknown>>;

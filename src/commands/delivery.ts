@@ -10,6 +10,7 @@ import type {
   DeliveryVerdict,
   ShownReplayOf,
 } from "../http/api/delivery_details.ts";
+import type { ShownHttpRequest } from "../http/api/http_requests.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printFields, printJson } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
@@ -46,6 +47,8 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     replays = [],
     executions: _executions,
     pipelines: _pipelines,
+    http_requests: _requests,
+    sent = [],
     ...fields
   } = delivery;
   printFields({ ...fields, query: query || undefined });
@@ -70,7 +73,31 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
       ]),
     ]);
   }
+  for (const request of sent) section(`Sent to ${request.url}`, sentLines(request));
   section("Launched again", replays.flatMap(replayLines));
+}
+
+function sentLines({ answer, result, ...request }: ShownHttpRequest): string[] {
+  const { id, method, status, attempts, wait, next_at, until, reason } = request;
+  return [
+    `HTTP request ${id} ${method} ${status}`,
+    `attempts ${attempts}, waits for ${wait}`,
+    ...(reason === undefined ? [] : [`reason: ${reason}`]),
+    ...(next_at === undefined ? [] : [`next at ${next_at}`]),
+    ...(until === undefined || status !== "waiting" ? [] : [`until ${until}`]),
+    ...cameLines("answer", answer),
+    ...cameLines(wait === "poll" ? "last poll" : wait, result),
+  ];
+}
+
+function cameLines(what: string, came: ShownHttpRequest["answer"]): string[] {
+  if (came === undefined) return [];
+  const { status, received_at, duration_ms, cut, body } = came;
+  const took = duration_ms === undefined ? "" : `, ${duration_ms} ms`;
+  return [
+    `${what} ${status ?? ""} at ${received_at}${took}${cut ? ", cut" : ""}`.replace("  ", " "),
+    ...bodyLines(Uint8Array.fromBase64(body)).map((line) => `  ${line}`),
+  ];
 }
 
 function section(heading: string, lines: readonly string[]): void {

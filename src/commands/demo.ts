@@ -192,7 +192,11 @@ async function showFurther(stage: Stage): Promise<void> {
 /** Shows the object that an action created, and returns what its steps printed. */
 function showCreated(
   stage: Stage,
-  { execution_id, pipeline_id }: { execution_id?: string; pipeline_id?: string },
+  { execution_id, pipeline_id }: {
+    execution_id?: string;
+    pipeline_id?: string;
+    http_request_id?: string;
+  },
 ): Promise<string> {
   return pipeline_id === undefined
     ? showExecution(stage, expectText(execution_id, "an execution in the result"))

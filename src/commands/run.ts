@@ -144,7 +144,8 @@ async function replay(id: string, { url, json = false }: ApiOptions): Promise<vo
 function print(run: ShownRun, json: boolean): void {
   if (json) return printJson(run);
   const { payload: { size, sha256, content_type }, actions, request, ...rest } = run;
-  const { executions: _executions, pipelines: _pipelines, ...fields } = rest;
+  const { executions: _executions, pipelines: _pipelines, http_requests: _requests, ...fields } =
+    rest;
   printFields({
     ...fields,
     work: [run.work, workText(run)].filter(Boolean).join(": "),

@@ -144,6 +144,11 @@ function describe(entry: LogEntry): string {
         `${entry.time}  failed   ${entry.action} (actions/${entry.action_index}): ${entry.error}`,
         `run ${entry.run_id}`,
       );
+    case "http_request_failed":
+      return lines(
+        `${entry.time}  failed   HTTP request to ${entry.url}: ${entry.error}`,
+        `run ${entry.run_id}`,
+      );
     case "handshake":
       return lines(
         `${entry.time}  handshake ${entry.handshake}: answered ${entry.status}`,

@@ -5,6 +5,7 @@
  */
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts";
+import type { Network } from "../platform/network/connection.ts";
 import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
 import { hidePassword, isBaseUrl } from "../platform/network/urls.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -59,6 +60,8 @@ export interface Surroundings {
   env(name: string): string | undefined;
   /** The artifact store. Default: the one that the settings name. */
   artifacts?: ArtifactStore;
+  /** The network to which actions send requests. Default: that of the system. */
+  network?: Network;
 }
 
 /**

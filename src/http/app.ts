@@ -8,6 +8,7 @@ import { pointer } from "../platform/schema/pointer.ts";
 import { type Context, Hono } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { ArtifactStore } from "../artifacts/store.ts";
+import type { CallbackParts } from "./callbacks/routes.ts";
 import type { JobRoutesParts } from "./jobs/routes.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { requireToken, tokenCheck } from "./api/auth.ts";
@@ -31,6 +32,7 @@ interface AppParts {
   adminToken: string | undefined;
   metrics: Pick<Metrics, "text">;
   jobs: Jobs;
+  callbacks: CallbackParts;
   artifacts: Pick<ArtifactStore, "failure">;
   /** Set where several instances share the database. */
   forwarding?: { leading: Leading; hops: Hops };
@@ -114,6 +116,14 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     ofJobs ??= loadJobs({ ...jobs, clock: operator.clock, closing: door.closing });
     return (await ofJobs).fetch(context.req.raw, context.env);
   });
+  let callback: Promise<(context: Context) => Promise<Response>> | undefined;
+  app.all("/api/v0/callbacks/:id/:token", async (context) => {
+    callback ??= import("./callbacks/routes.ts").then(({ callbackHandler }) =>
+      callbackHandler(parts.callbacks)
+    );
+    return await (await callback)(context);
+  });
+  app.all("/api/v0/callbacks/*", () => problem(STATUS_CODE.NotFound));
   app.all("/api/v0/launch/*", () => problem(STATUS_CODE.NotFound));
   app.get("/readyz", async (context) => {
     if (!await isReady()) return unavailable(5);

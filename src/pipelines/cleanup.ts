@@ -11,6 +11,7 @@ import {
   openExecutions,
 } from "../store/records/executions.ts";
 import { withPause } from "../store/commit/chunked.ts";
+import { getHttpRequest, openHttpRequests } from "../store/records/http_requests.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
 import { pendingEntries } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -49,6 +50,11 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
   for (const id of await copiedPipelines(store, signal)) needed.pipelines.add(id);
   await addPendingRuns(store, { needed, signal });
   await addOpenExecutions(store, { needed, datums, signal });
+  for (const id of await openHttpRequests(store)) {
+    if (signal.aborted) break;
+    const request = await withPause(() => getHttpRequest(store, id));
+    if (request) needed.runs.add(request.run_id);
+  }
   for (const id of await openPipelines(store)) needed.pipelines.add(id);
   for (const id of needed.pipelines) {
     if (signal.aborted) break;

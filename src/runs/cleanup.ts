@@ -19,6 +19,10 @@ import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
 import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
 import { abandonedUploads, removeArtifactsOf, removeUpload } from "../store/records/payloads.ts";
+import {
+  endedHttpRequestsMadeBefore,
+  removeHttpRequestWrites,
+} from "../store/records/http_requests.ts";
 import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
 import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
@@ -79,6 +83,7 @@ export interface CleanupReport {
   runs: number;
   pipelines: number;
   executions: number;
+  http_requests: number;
   log_entries: number;
   audit_entries: number;
   uploads: number;
@@ -114,6 +119,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     runs: await attempt("runs", () => removeRuns(parts, old)),
     pipelines: await attempt("pipelines", () => removePipelines(parts, old)),
     executions: await attempt("executions", () => removeExecutions(parts, old)),
+    http_requests: await attempt("HTTP requests", () => removeHttpRequests(parts, old)),
     log_entries: await attempt("log entries", () => removeLogs(parts, before_ms)),
     audit_entries: await attempt("the audit log", () => removeAudit(parts)),
     uploads: await attempt("uploads", () => removeUploads(parts)),
@@ -129,7 +135,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +
-      "{log_entries} log entries, {audit_entries} audit entries, {uploads} uploads, {deliveries} deliveries, " +
+      "{http_requests} HTTP requests, {log_entries} log entries, {audit_entries} audit entries, {uploads} uploads, {deliveries} deliveries, " +
       "{leftovers} leftovers of triggers",
     { ...report },
   );
@@ -181,6 +187,21 @@ async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old):
     );
     return {
       writes: unneeded.flatMap(({ id }) => removePipelineWrites(id)),
+      count: unneeded.length,
+      next: page.next,
+    };
+  });
+}
+
+async function removeHttpRequests(
+  parts: CleanupParts,
+  { before_ms, needed }: Old,
+): Promise<number> {
+  return await removeInBatches<string>(parts, async (after) => {
+    const page = await endedHttpRequestsMadeBefore(parts.store, before_ms, pageBehind(after));
+    const unneeded = page.ended.filter(({ run_id }) => !needed.runs.has(run_id));
+    return {
+      writes: unneeded.flatMap(removeHttpRequestWrites),
       count: unneeded.length,
       next: page.next,
     };

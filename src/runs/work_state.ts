@@ -1,16 +1,16 @@
 /**
- * The state of the work that a run launches: its actions, and the executions and pipelines that they made.
+ * The state of the work that a run launches: its actions, and the executions, pipelines and HTTP requests that they made.
  *
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
-import {
-  type Execution,
-  type ExecutionStatus,
-  getExecution,
-  hasEnded,
-} from "../store/records/executions.ts";
+import { type Execution, type ExecutionStatus, getExecution } from "../store/records/executions.ts";
 import { getPipeline, type Pipeline, type PipelineStatus } from "../store/records/pipelines.ts";
+import {
+  getHttpRequest,
+  type HttpRequest,
+  type HttpRequestStatus,
+} from "../store/records/http_requests.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { pollUntil, RunWaiters } from "./run_waiters.ts";
@@ -24,34 +24,40 @@ export type WorkState = typeof WORK_STATES[number];
 /** Returns the state of a run's work from the statuses of what it has launched. */
 export function workStateOf(
   { status }: Pick<Run, "status">,
-  launched: readonly (ExecutionStatus | PipelineStatus)[],
+  launched: readonly LaunchedStatus[],
 ): WorkState {
   if (status === "pending" || !launched.every(hasStatusEnded)) return "running";
   const isComplete = status === "completed" && launched.every((each) => each === "complete");
   return isComplete ? "complete" : "error";
 }
 
-/** Executions and pipelines end with the same statuses. */
-function hasStatusEnded(status: ExecutionStatus | PipelineStatus): boolean {
-  return status !== "created" && hasEnded(status);
+type LaunchedStatus = ExecutionStatus | PipelineStatus | HttpRequestStatus;
+
+/** Executions, pipelines and HTTP requests end with the same statuses. */
+function hasStatusEnded(status: LaunchedStatus): boolean {
+  return status === "complete" || status === "error" || status === "stopped";
 }
 
-/** The executions and pipelines that the actions of a run have launched. What was removed is left out. */
+/** The executions, pipelines and HTTP requests that the actions of a run have launched. What was removed is left out. */
 export async function launchedBy(
   store: Store,
   { actions }: Pick<Run, "actions">,
-): Promise<{ executions: Execution[]; pipelines: Pipeline[] }> {
+): Promise<{ executions: Execution[]; pipelines: Pipeline[]; httpRequests: HttpRequest[] }> {
   const executions: Promise<Execution | undefined>[] = [];
   const pipelines: Promise<Pipeline | undefined>[] = [];
+  const httpRequests: Promise<HttpRequest | undefined>[] = [];
   for (const { created } of actions) {
     if (created === undefined) continue;
     if ("execution_id" in created) executions.push(getExecution(store, created.execution_id));
-    else pipelines.push(getPipeline(store, created.pipeline_id));
+    else if ("http_request_id" in created) {
+      httpRequests.push(getHttpRequest(store, created.http_request_id));
+    } else pipelines.push(getPipeline(store, created.pipeline_id));
   }
   const isThere = <T>(record: T | undefined) => record !== undefined;
   return {
     executions: (await Promise.all(executions)).filter(isThere),
     pipelines: (await Promise.all(pipelines)).filter(isThere),
+    httpRequests: (await Promise.all(httpRequests)).filter(isThere),
   };
 }
 
@@ -68,8 +74,9 @@ export class RunWork {
 
   /** Returns the state of a run's work as it is stored now. */
   async stateOf(run: Pick<Run, "status" | "actions">): Promise<WorkState> {
-    const { executions, pipelines } = await launchedBy(this.#store, run);
-    return workStateOf(run, [...executions, ...pipelines].map(({ status }) => status));
+    const { executions, pipelines, httpRequests } = await launchedBy(this.#store, run);
+    const launched = [...executions, ...pipelines, ...httpRequests];
+    return workStateOf(run, launched.map(({ status }) => status));
   }
 
   /** Waits until the work of a run that has ended is over, or the signal aborts. */
@@ -81,7 +88,7 @@ export class RunWork {
   }
 
   /** Tells that something that a run has launched has changed. Called once that is on disk. */
-  changed({ run_id, status }: Pick<Execution | Pipeline, "run_id" | "status">): void {
+  changed({ run_id, status }: { run_id: string; status: LaunchedStatus }): void {
     if (hasStatusEnded(status)) this.#waiters.notify(run_id);
   }
 }

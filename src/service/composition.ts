@@ -6,19 +6,23 @@
 import type { Reload } from "../config/reload.ts";
 import { getLogger } from "@logtape/logtape";
 import type { ActionServices } from "../actions/mod.ts";
+import { systemNetwork } from "../platform/network/connection.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
 import { openArtifactStore } from "../artifacts/mod.ts";
 import { newId } from "../platform/ids.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
+import { resolveSecret } from "../conditions/secret.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
 import { ENGINE_TYPES, engineKind, engineMakers, Engines } from "../engines/mod.ts";
 import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
+import { HttpRequests } from "../http_requests/http_requests.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { Pipelines } from "../pipelines/pipelines.ts";
 import { Projects } from "../projects/projects.ts";
+import { noteRequestEnd } from "./http_request_end.ts";
 import { newHeavyWork, type ServiceHeavyWork } from "./heavy_work.ts";
 import { traceExecution, tracePipeline, traceRuns } from "./record_spans.ts";
 import { Acceptor } from "../runs/accept.ts";
@@ -42,7 +46,7 @@ import { KeptRequests } from "../triggers/kept_requests.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
-import { openSecretBox, type SecretBox } from "../triggers/secrets.ts";
+import { isReference, openSecretBox, type SecretBox, tryOpen } from "../triggers/secrets.ts";
 
 const ACTION_TIMEOUT_MS = 15 * 60_000;
 
@@ -62,6 +66,7 @@ export interface Parts {
   artifacts: ArtifactStore;
   engines: Engines;
   pipelines: Pipelines;
+  httpRequests: HttpRequests;
   worker: Worker;
   runWork: RunWork;
   /** Time limits of actions. */
@@ -125,7 +130,7 @@ export async function openParts(
 
 function partsOn(
   settings: ServiceSettings,
-  { clock, env }: Surroundings,
+  { clock, env, network = systemNetwork }: Surroundings,
   { store, secrets, metrics, artifacts }: Opened,
 ): Parts {
   const closing = new AbortController();
@@ -162,7 +167,27 @@ function partsOn(
   const baseUrl = () => parts.baseUrl;
   const valuesOf = (of: Pick<PendingRun, "run" | "body">) =>
     valuesOfRun({ store, triggers, heavyWork, baseUrl }, of);
-  const services = { deadlines, projects, engines, pipelines, store, clock, valuesOf };
+  const httpRequests = new HttpRequests(() => ({
+    store,
+    clock,
+    network,
+    id: worker.id,
+    valuesOf,
+    reveal: (secret, triggerId) =>
+      isReference(secret) ? resolveSecret(secret, env) : tryOpen(secret, secrets, triggerId),
+    onEnd: (request) => noteRequestEnd(request, { metrics, triggerLog, deliveryCounts, runWork }),
+  }));
+  const services = {
+    deadlines,
+    projects,
+    engines,
+    pipelines,
+    httpRequests,
+    store,
+    clock,
+    valuesOf,
+    baseUrl,
+  };
   const worker = newWorker(services, { triggers, triggerLog, metrics, deliveryCounts });
   const space = new Space(settings.data);
   const quotas = new Quotas(store, clock);
@@ -195,6 +220,7 @@ function partsOn(
     artifacts,
     engines,
     pipelines,
+    httpRequests,
     worker,
     runWork,
     deadlines,
@@ -301,7 +327,7 @@ export async function closeParts(
   deadline_ms: number,
   lastly: () => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
-  const { closing, worker, deadlines, engines, pipelines, projects } = parts;
+  const { closing, worker, deadlines, engines, pipelines, httpRequests, projects } = parts;
   const { heavyWork, triggerLog, space, store, clock } = parts;
   closing.abort();
   const until_ms = clock.steady() + deadline_ms;
@@ -309,6 +335,7 @@ export async function closeParts(
   await parts.replays.close();
   await worker.close(deadline_ms);
   deadlines[Symbol.dispose]();
+  await httpRequests.close(Math.max(0, until_ms - clock.steady()));
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
   await projects.close();

@@ -93,11 +93,12 @@ export class Leadership implements Leading {
   }
 
   async #work(): Promise<void> {
-    const { store, engines, pipelines, worker, keptRequests, closing } = this.#parts;
+    const { store, engines, pipelines, httpRequests, worker, keptRequests, closing } = this.#parts;
     await this.#prepare(this.#parts);
     await store.shared?.instances.takeMachine();
     await engines.start();
     await pipelines.start();
+    await httpRequests.start();
     await worker.start();
     keptRequests.start(closing.signal);
     this.#isHere = true;

@@ -278,6 +278,7 @@ function listen(
       deskOf: (executionId) => parts.engines.deskOf(executionId),
       allowsHttp: settings.agent?.http === true,
     },
+    callbacks: { httpRequests: parts.httpRequests, bodies: bodies.jobs },
     metrics,
     artifacts: parts.artifacts,
     ...(hops && { forwarding: { leading: leadership, hops } }),

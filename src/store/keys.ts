@@ -112,6 +112,19 @@ export const keys = {
   pipelineOpen: (id: string): Deno.KvKey => ["pipeline_open", id],
   /** Bytes: one chunk of a `PipelinePlan` as JSON. */
   pipelinePlan: (id: string, index: number): Deno.KvKey => ["pipeline_plan", id, index],
+  /** `HttpRequest`. */
+  httpRequest: (id: string): Deno.KvKey => ["http_request", id],
+  /** True, for each HTTP request that has not ended. */
+  httpRequestOpen: (id: string): Deno.KvKey => ["http_request_open", id],
+  /** Bytes: one chunk of an `HttpRequestPlan` as JSON. */
+  httpRequestPlan: (id: string, index: number): Deno.KvKey => ["http_request_plan", id, index],
+  /** Bytes: one chunk of what came back to an HTTP request. */
+  httpAnswer: (id: string, part: string, index: number): Deno.KvKey => [
+    "http_answer",
+    id,
+    part,
+    index,
+  ],
   /** The id of a complete execution, by a hash of everything that decides what it does. */
   reusable: (project: string, hash: string): Deno.KvKey => ["reusable", project, hash],
 };

@@ -7,6 +7,11 @@ import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
 import { type LabelsOf, TriggerCounts } from "./trigger_counts.ts";
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../store/records/deliveries.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
+import {
+  hasHttpRequestEnded,
+  HTTP_REQUEST_STATUSES,
+  type HttpRequestStatus,
+} from "../store/records/http_requests.ts";
 import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "../store/records/pipelines.ts";
 import { type Run, RUN_STATUSES } from "../store/records/runs.ts";
 
@@ -114,6 +119,12 @@ export class Metrics {
     buckets: DURATION_S,
     registers: [this.#registry],
   });
+  readonly #httpRequests = new Counter({
+    name: "hooklaunch_http_requests_total",
+    help: "HTTP requests of actions that have ended, by how they ended",
+    labelNames: ["status"],
+    registers: [this.#registry],
+  });
 
   readonly #triggerRefusals = this.#byTrigger(
     "hooklaunch_trigger_refusals_total",
@@ -140,6 +151,9 @@ export class Metrics {
     for (const status of ANSWER_STATUSES) this.#launches.zero({ status });
     for (const status of RUN_STATUSES) if (status !== "pending") this.#runs.zero({ status });
     for (const status of EXECUTION_STATUSES.filter(hasEnded)) this.#executions.zero({ status });
+    for (const status of HTTP_REQUEST_STATUSES.filter(hasHttpRequestEnded)) {
+      this.#httpRequests.inc({ status }, 0);
+    }
     for (const status of PIPELINE_STATUSES.filter(hasPipelineEnded)) {
       this.#pipelines.zero({ status });
     }
@@ -241,6 +255,11 @@ export class Metrics {
   /** Counts a pipeline that has ended. */
   pipeline({ status, created_at, ended_at = created_at }: Pipeline): void {
     this.#pipelines.observe({ status }, secondsBetween(created_at, ended_at));
+  }
+
+  /** Counts an HTTP request that has ended. */
+  httpRequest(status: HttpRequestStatus): void {
+    this.#httpRequests.inc({ status });
   }
 
   /** Returns all metrics in Prometheus' text format, with its content type. */

@@ -28,7 +28,13 @@ import {
 } from "../store/records/triggers.ts";
 import { countMissing, type MissingSecrets } from "./count_missing.ts";
 import type { PreparedTrigger } from "./prepare.ts";
-import { type Opened, openWhatOpens, sealSecrets, type SecretBox } from "./secrets.ts";
+import {
+  type Opened,
+  openWhatOpens,
+  sealSecrets,
+  type SecretBox,
+  withSealedActions,
+} from "./secrets.ts";
 import { expectRevision, isSame, type SaveOptions, settingsOf } from "./revision.ts";
 import { type Mark, maskSecrets, unmaskSecrets } from "./secret_masks.ts";
 import { type Labels, labelsOf, timesOf, triggerOf } from "./stored_trigger.ts";
@@ -261,7 +267,10 @@ export class TriggerRegistry {
     const { store, secrets, context, payloadBytesMax = Infinity } = this.#parts;
     const stored = await getStoredTrigger(store, id);
     if (stored === undefined) return undefined;
-    const { value: trigger, locked } = openWhatOpens(triggerOf(stored), secrets, id);
+    const sealed = triggerOf(stored);
+    const { value: opened, locked } = openWhatOpens(sealed, secrets, id);
+    const actions = [...withSealedActions(opened.actions, sealed.actions)];
+    const trigger = { ...opened, actions };
     const { prepareTrigger } = await import("./prepare.ts");
     return await prepareTrigger(trigger, context, { lockedSecrets: locked, payloadBytesMax });
   }

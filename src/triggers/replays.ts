@@ -12,6 +12,7 @@ import { newId } from "../platform/ids.ts";
 import { pause } from "../platform/waiting/timers.ts";
 import { asUnavailable } from "../store/commit/committer.ts";
 import { getExecution } from "../store/records/executions.ts";
+import { getHttpRequest } from "../store/records/http_requests.ts";
 import { getPipeline } from "../store/records/pipelines.ts";
 import {
   getReplay,
@@ -225,6 +226,8 @@ async function hasSucceeded(store: Store, run: Run): Promise<boolean> {
     if (created === undefined) continue;
     const work = "execution_id" in created
       ? await getExecution(store, created.execution_id)
+      : "http_request_id" in created
+      ? await getHttpRequest(store, created.http_request_id)
       : await getPipeline(store, created.pipeline_id);
     if (work?.status !== "complete") return false;
   }

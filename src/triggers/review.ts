@@ -8,6 +8,7 @@ import { conditionMistake, templateMistakes } from "../conditions/values/compile
 import { conditionWarnings, isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
+import { httpRequestProblems } from "./review_http_request.ts";
 import { refusalStatus } from "./refusal_status.ts";
 import { shownValueWarnings } from "./shown_values.ts";
 import { pointer } from "../platform/schema/pointer.ts";
@@ -34,7 +35,9 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
 /** Finds the mistakes in the condition and the values of an action. */
 function review(action: TriggerSettings["actions"][number]): Problem[] {
   const mistake = action.if === undefined ? undefined : conditionMistake(action.if);
-  const problems = mistakesIn(templatesOf(action));
+  const problems = action.type === "http_request"
+    ? httpRequestProblems(action)
+    : mistakesIn(templatesOf(action));
   return mistake === undefined ? problems : [{ pointer: "/if", detail: mistake }, ...problems];
 }
 

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { EvaluateValues } from "../actions/values.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
-import type { ValuesWork } from "../conditions/values/evaluate.ts";
+import type { EvaluateValues, ValuesWork } from "../conditions/values/evaluate.ts";
 import type { PendingRun } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { TriggerRegistry } from "./registry.ts";

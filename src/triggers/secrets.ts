@@ -1,5 +1,6 @@
 /**
- * Secrets at rest. Every list named `secrets` in a trigger holds secrets, and so does `secret` of a handshake. A literal is encrypted before it
+ * Secrets at rest. Every list named `secrets` in a trigger holds secrets, and so does `secret` of a handshake, and of a header or the
+ * signature of an HTTP request. A literal is encrypted before it
  * is stored, and shown as a mask afterwards. `{env:NAME}` and `{file:PATH}` only name a place, so they are
  * stored and shown as they are.
  *
@@ -21,8 +22,12 @@ const REFERENCE = /^\{(?:env|file):[^}]*\}$/;
 const REFERENCES = /\{(?:env|file):[^}]*\}/g;
 /** The fields of an element of `secrets` that hold the secret. `secret` is the earlier name of `value`. */
 const SECRET_FIELDS = ["value", "secret"];
-/** The object of a single secret in the field `secret`: elsewhere that is a field like any other. */
-const HANDSHAKE = /^\/handshakes\/\d+$/;
+/** The objects of a single secret in the field `secret`: elsewhere that is a field like any other. */
+const SINGLE = /^\/(?:handshakes\/\d+|actions\/\d+\/(?:sign|headers\/[^/]+))$/;
+/** Those among the parts of an action, which are opened when it is performed, and not before. */
+const OF_ACTION = /^\/actions\/\d+\/(?:sign|headers\/[^/]+)\/secret(?:\/|$)/;
+/** The part of an action in which every field is one like any other. */
+const BODY = /^\/actions\/\d+\/body(?:\/|$)/;
 const MARK_LENGTH = 12;
 
 /** A stored secret cannot be decrypted: the key is another one, or the stored text was changed or moved. */
@@ -218,6 +223,18 @@ export function openWhatOpens<T>(value: T, box: SecretBox, owner: string): Opene
   return { value: opened, locked };
 }
 
+/** Returns actions in which the secrets that are opened when an action is performed are as they are stored. */
+export function withSealedActions<T>(opened: readonly T[], stored: readonly T[]): readonly T[] {
+  return opened.map((action, index) => {
+    let hasOwn = false;
+    mapSecrets({ actions: [action] }, (secret, at) => {
+      hasOwn ||= OF_ACTION.test(at);
+      return secret;
+    });
+    return hasOwn ? stored[index] ?? action : action;
+  });
+}
+
 /** Decrypts one secret; undefined when it cannot be decrypted. */
 export function tryOpen(sealed: string, box: SecretBox, owner: string): string | undefined {
   try {
@@ -245,8 +262,8 @@ function walk(
       if (isSchema && name === "schema") {
         return [name, typeof inner === "string" ? change(inner, place) : inner];
       }
-      if (name === "secret" && HANDSHAKE.test(at)) return [name, change(inner, place)];
-      if (name !== "secrets") return [name, walk(inner, place, change)];
+      if (name === "secret" && SINGLE.test(at)) return [name, change(inner, place)];
+      if (name !== "secrets" || BODY.test(at)) return [name, walk(inner, place, change)];
       return [
         name,
         Array.isArray(inner)

@@ -6,12 +6,17 @@
 import type { WorkStates } from "../../http/api/work_states.ts";
 
 /** Describes what was launched and how far it is, such as `train complete; pipeline Both started (1 of 2)`. */
-export function workText({ executions = [], pipelines = [] }: Partial<WorkStates>): string {
+export function workText(
+  { executions = [], pipelines = [], http_requests = [] }: Partial<WorkStates>,
+): string {
   return [
     ...executions.map(({ step, status }) => `${step} ${status}`),
     ...pipelines.map(({ name, status, nodes }) => {
       const ended = nodes.filter((node) => node.status === "complete").length;
       return `pipeline ${name} ${status} (${ended} of ${nodes.length})`;
     }),
+    ...http_requests.map(({ url, status, answered }) =>
+      `${url} ${status}${answered === undefined ? "" : ` (${answered})`}`
+    ),
   ].join("; ");
 }

@@ -12,7 +12,7 @@ import { positionOf } from "../cel/syntax.ts";
 import { parseTemplate } from "../cel/template.ts";
 
 /** The variables of a value, and of an action's condition. */
-const valueVariables = {
+export const valueVariables = {
   body: "dyn",
   headers: "map",
   query: "map",
@@ -20,6 +20,16 @@ const valueVariables = {
   trigger: "string",
   received_at: "timestamp",
 } as const satisfies Record<string, VariableType>;
+
+/** The variables that the settings of an HTTP request have as well: where its callback goes, and what came back. */
+export const httpRequestVariables = {
+  ...valueVariables,
+  callback_url: "string",
+  answer: "map",
+} as const satisfies Record<string, VariableType>;
+
+/** Variables by name. */
+export type Variables = Readonly<Record<string, VariableType>>;
 
 /** An expression whose value may be of any type. */
 export interface ValueExpression {
@@ -35,7 +45,7 @@ export interface ValueExpression {
  */
 export function compileValue(
   source: string,
-  variables: Readonly<Record<string, VariableType>> = valueVariables,
+  variables: Variables = valueVariables,
 ): ValueExpression {
   const parsed = parseExpression(source);
   const { problem, used } = checkNames(parsed, variables, environment.funcs);
@@ -51,8 +61,11 @@ export function compileValue(
  *
  * @throws {ExpressionError} as {@linkcode compileValue}, and when it can never be true or false
  */
-export function compileCondition(source: string): ReturnType<typeof compile> {
-  return compile(source, valueVariables);
+export function compileCondition(
+  source: string,
+  variables: Variables = valueVariables,
+): ReturnType<typeof compile> {
+  return compile(source, variables);
 }
 
 /** Lists the expressions in the texts of a value, at any depth. Keys are left alone. */
@@ -73,21 +86,26 @@ interface TemplateMistake {
 }
 
 /** Finds the mistakes in the texts of a value, at any depth. */
-export function templateMistakes(value: unknown, path: PropertyKey[] = []): TemplateMistake[] {
-  if (Array.isArray(value)) {
-    return value.flatMap((inner, index) => templateMistakes(inner, [...path, index]));
-  }
+export function templateMistakes(
+  value: unknown,
+  variables: Variables = valueVariables,
+  path: PropertyKey[] = [],
+): TemplateMistake[] {
   if (typeof value === "object" && value !== null) {
-    return Object.entries(value).flatMap(([key, inner]) => templateMistakes(inner, [...path, key]));
+    return Object.entries(value).flatMap(([key, inner]) =>
+      templateMistakes(inner, variables, [...path, key])
+    );
   }
   if (typeof value !== "string") return [];
-  const message = mistakeOf(() => sourcesIn(value).forEach((source) => compileValue(source)));
+  const message = mistakeOf(() => {
+    for (const source of sourcesIn(value)) compileValue(source, variables);
+  });
   return message === undefined ? [] : [{ path, message: `${message}. {{ is a brace` }];
 }
 
 /** Returns the mistake in the condition of an action. */
-export function conditionMistake(source: string): string | undefined {
-  return mistakeOf(() => compileCondition(source));
+export function conditionMistake(source: string, variables?: Variables): string | undefined {
+  return mistakeOf(() => compileCondition(source, variables));
 }
 
 /** Returns the mistake of what compiles an expression, with its place. */

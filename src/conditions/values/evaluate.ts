@@ -13,11 +13,17 @@ import { isShortWork, sumOf } from "../cel/cost.ts";
 import { type Bindings, conversion, type Expression } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
 import { censorOf } from "../cel/reason.ts";
+import { fromJson } from "../cel/json.ts";
 import { bind } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
 import { judgeRequest } from "../filter/filter.ts";
 import { type LaunchRequest, launchRequest } from "../request.ts";
-import { compileCondition, compileValue, type ValueExpression } from "./compile.ts";
+import {
+  compileCondition,
+  compileValue,
+  httpRequestVariables,
+  type ValueExpression,
+} from "./compile.ts";
 import { type JsonOrProblem, toJson } from "./json.ts";
 
 /** Compiled expressions that are kept. */
@@ -53,10 +59,14 @@ export interface WantedValues {
   /** The action's condition. */
   condition?: string | undefined;
   sources: readonly string[];
+  /** The values of further variables, as JSON. */
+  more?: Readonly<Record<string, unknown>>;
+  /** The length of their longest text. */
+  more_length?: number;
 }
 
 /** The values of one action's expressions. */
-export interface FoundValues {
+interface FoundValues {
   /** The reason for which the action is skipped: its condition is false. */
   skipped?: string;
   /** The reason for which the condition has no value. */
@@ -64,6 +74,9 @@ export interface FoundValues {
   /** In the order of the sources; none when the action is skipped. */
   values: JsonOrProblem[];
 }
+
+/** Evaluates expressions over the request of a run. */
+export type EvaluateValues = (wanted: WantedValues) => Promise<FoundValues>;
 
 interface ValuesInput extends JobInput, WantedValues, ValuesOf {
   headers: [name: string, value: string][];
@@ -124,13 +137,16 @@ export async function evaluateValues(
 }
 
 /** Tells whether all expressions together are sure to take a few milliseconds at most. */
-function isShort(request: LaunchRequest, { condition, sources }: WantedValues): boolean {
+function isShort(
+  request: LaunchRequest,
+  { condition, sources, more_length = 0 }: WantedValues,
+): boolean {
   const { body, headers, query } = request;
-  if (body.length > SHORT_BYTES_MAX) return false;
+  if (body.length + more_length > SHORT_BYTES_MAX) return false;
   if ((request.bodySize()?.names ?? 0) > SHORT_NAMES_MAX) return false;
   const costs = sources.map((source) => valueOf(source).cost);
   if (condition !== undefined) costs.push(conditionOf(condition).cost);
-  let characters = body.length;
+  let characters = body.length + more_length;
   for (const [name, value] of [...headers, ...query]) characters += name.length + value.length;
   return isShortWork(sumOf(costs), { values: characters, text: characters });
 }
@@ -138,9 +154,9 @@ function isShort(request: LaunchRequest, { condition, sources }: WantedValues): 
 function evaluateOver(
   request: LaunchRequest,
   of: ValuesOf,
-  { condition, sources, credentials = [], characters_max = CHARACTERS_MAX }: WantedValues,
+  { condition, sources, credentials = [], characters_max = CHARACTERS_MAX, more }: WantedValues,
 ): FoundValues {
-  const own = ownBindings(request, of);
+  const own = { ...ownBindings(request, of), ...bindingsOf(more) };
   const verdict = condition === undefined
     ? undefined
     : judge(request, { source: condition, credentials }, own);
@@ -207,12 +223,16 @@ function ownBindings({ receivedAt_ms }: LaunchRequest, { run_id, trigger }: Valu
   return { run_id, trigger, received_at: toTimestamp(new Date(receivedAt_ms).toISOString()) };
 }
 
+function bindingsOf(more: WantedValues["more"] = {}): Bindings {
+  return Object.fromEntries(Object.entries(more).map(([name, value]) => [name, fromJson(value)]));
+}
+
 function conditionOf(source: string): Expression {
-  return keep(conditions, source, compileCondition);
+  return keep(conditions, source, (text) => compileCondition(text, httpRequestVariables));
 }
 
 function valueOf(source: string): ValueExpression {
-  return keep(values, source, compileValue);
+  return keep(values, source, (text) => compileValue(text, httpRequestVariables));
 }
 
 /** Returns what was compiled of a source, and keeps it as the newest. */

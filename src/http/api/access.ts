@@ -129,14 +129,20 @@ function newOf(written: ReadonlySet<string>, known: ReadonlySet<string>): string
   return [...written].find((each) => !known.has(each));
 }
 
+/** Returns the URLs of an object with settings of requests. */
+function urlsOf({ url, wait }: { url?: unknown; wait?: unknown }): string[] {
+  const { poll }: { poll?: { url?: unknown } } = Object(wait);
+  return [url, poll?.url].filter((each) => typeof each === "string").map(hideUserInfo);
+}
+
 /** Finds the URLs that stand beside `private_networks: true`. */
 function privateUrlsIn(value: unknown): Set<string> {
   if (typeof value !== "object" || value === null) return new Set();
   const found = new Set(Object.values(value).flatMap((inner) => [...privateUrlsIn(inner)]));
-  const { private_networks: isPrivate, jwks_url, url = jwks_url }: Record<string, unknown> = {
+  const { private_networks: isPrivate, jwks_url, url = jwks_url, wait }: Record<string, unknown> = {
     ...value,
   };
-  if (isPrivate === true) found.add(hideUserInfo(String(url)));
+  if (isPrivate === true) found.add(urlsOf({ url, wait }).join(" and "));
   return found;
 }
 

@@ -27,6 +27,7 @@ import type { Records } from "./records.ts";
 import { found } from "./finder.ts";
 import { leftOut, run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
+import { httpRequest } from "./http_requests.ts";
 import { operation } from "./operation.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
 import { deliveryQuery, lastIdSchema, triggerIdOf } from "./queries.ts";
@@ -60,6 +61,7 @@ const fields = {
   ),
   executions: workStates.executions.exactOptional(),
   pipelines: workStates.pipelines.exactOptional(),
+  http_requests: workStates.http_requests.exactOptional(),
 };
 
 /** The schema of a delivery as lists show it. */
@@ -92,6 +94,9 @@ const details = answer<DeliveryDetails>()(
     })).exactOptional().describe("Absent when the trigger has changed since, and in replays"),
     replays: z.array(z.object({ ...fields, differences: outcomeDifferences })).exactOptional()
       .describe("The newest deliveries that launched this one again, at most 20"),
+    sent: z.array(httpRequest).exactOptional().describe(
+      "The HTTP requests of its run, and what came back",
+    ),
     run: run.exactOptional().describe(
       "The run that it made, or that it is a repeat of; absent when it was removed",
     ),

@@ -5,12 +5,15 @@
  */
 import { readPayload } from "../../store/records/payloads.ts";
 import type { FoundDelivery } from "../../store/records/deliveries.ts";
+import { getHttpRequest } from "../../store/records/http_requests.ts";
 import type { Run } from "../../store/records/runs.ts";
 import type { DeliveryEntry, KnownVerdict } from "../../store/records/trigger_log_entries.ts";
 import { NO_CONDITION } from "../../triggers/order.ts";
 import { shownKeptBody, shownPayload } from "../../triggers/shown_body.ts";
 import { knownVerdicts } from "../../triggers/verdicts.ts";
 import { type DeliveryParts, type ShownDelivery, shownDelivery } from "./delivery_views.ts";
+import type { Store } from "../../store/store.ts";
+import { type ShownHttpRequest, shownHttpRequest } from "./http_requests.ts";
 import type { Operator } from "./operator.ts";
 import type { Records } from "./records.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
@@ -46,6 +49,8 @@ export interface DeliveryDetails extends Omit<ShownDelivery, keyof WorkStates>, 
   verdicts?: DeliveryVerdict[];
   /** The newest deliveries that launched this one again. */
   replays?: ShownReplayOf[];
+  /** The HTTP requests of the run, and what came back. */
+  sent?: ShownHttpRequest[];
   /** The run that it made, or that it is a repeat of; absent when it was removed. */
   run?: ShownRun;
 }
@@ -71,13 +76,26 @@ export async function deliveryDetails(
   return {
     executions: [],
     pipelines: [],
+    http_requests: [],
     ...shown,
     ...("run" in delivery
       ? await acceptedRequest(parts, delivery.run)
       : { ...refusedRequest(delivery.entry), ...await keptBody(parts, delivery) }),
     ...(replays.length > 0 && { replays }),
-    ...(run && { run: await withStates(parts.store, run) }),
+    ...(run && await runDetails(parts.store, run)),
   };
+}
+
+async function runDetails(store: Store, run: Run): Promise<Pick<DeliveryDetails, "run" | "sent">> {
+  const shown = await withStates(store, run);
+  const requests = await Promise.all(
+    shown.http_requests.map(({ id }) => getHttpRequest(store, id)),
+  );
+  const sent = await Promise.all(
+    requests.filter((request) => request !== undefined)
+      .map((request) => shownHttpRequest(store, request)),
+  );
+  return { run: shown, ...(sent.length > 0 && { sent }) };
 }
 
 async function runOf(records: Records, delivery: FoundDelivery): Promise<Run | undefined> {

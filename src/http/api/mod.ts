@@ -20,6 +20,7 @@ import { EventStreams, type EventStreamsOptions } from "./event_stream.ts";
 import { failureOperations } from "./failures.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import { httpRequestOperations } from "./http_requests.ts";
 import { instanceOperations } from "./instances.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
@@ -58,6 +59,7 @@ export const operations: readonly Operation[] = [
   ...executionLogOperations,
   ...outputOperations,
   ...pipelineOperations,
+  ...httpRequestOperations,
   ...tokenOperations,
   ...sessionOperations,
   ...auditOperations,

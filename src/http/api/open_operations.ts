@@ -8,9 +8,10 @@ import { z } from "zod";
 import { WORK_STATES } from "../../runs/work_state.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import type { RunInfo } from "../door/run_info.ts";
+import { CALLBACK_BYTES_MAX } from "../callbacks/routes.ts";
 import { answer, input, problemDetails, text } from "./answer.ts";
 import type { Declaration } from "./declaration.ts";
-import { created } from "./runs.ts";
+import { HTTP_REQUEST_STATUSES } from "../../store/records/http_requests.ts";
 
 /** Conditions may read other fields beside these. */
 const runQuestion = input(
@@ -30,9 +31,18 @@ const runInfo = answer<RunInfo>()(
   "RunInfo",
   z.object({
     status: z.enum(RUN_STATUSES),
-    result: z.array(z.intersection(z.object({ action: text }), created)),
+    result: z.array(z.union([
+      z.object({ action: text, execution_step: text, execution_id: text }),
+      z.object({ action: text, pipeline_name: text, pipeline_id: text }),
+      z.object({
+        action: text,
+        url: text,
+        status: z.int().nullable().describe("The status of the answer; null without one so far"),
+        outcome: z.enum(HTTP_REQUEST_STATUSES),
+      }),
+    ])),
     work: z.enum(WORK_STATES).exactOptional().describe(
-      "How far the executions and pipelines are that the run launched; with `work=true` alone",
+      "How far the executions, pipelines and HTTP requests are that the run launched; with `work=true` alone",
     ),
   }),
 );
@@ -41,6 +51,11 @@ const rejected = {
   description: "A condition refuses the request; the answer does not say which",
   media: { "application/problem+json": problemDetails },
 };
+const callbackTaken = answer<{ status: "accepted" }>()(
+  "CallbackTaken",
+  z.object({ status: z.literal("accepted") }),
+);
+const PROBLEM = { "application/problem+json": problemDetails };
 const plainText = { media: { "text/plain": text } };
 
 /** The operations that `app.ts` mounts. */
@@ -86,6 +101,18 @@ export const openOperations: readonly Declaration[] = [
       },
     },
     answers: { 200: { schema: runInfo }, 400: rejected },
+    isOpen: true,
+  },
+  {
+    id: "callBack",
+    method: "post",
+    path: "/callbacks/{id}/{token}/",
+    summary: "Report the end of work that an HTTP request of an action has started",
+    description:
+      "The address is `callback_url` in the settings of the action. It takes one callback: a second one, and one " +
+      "that comes when the wait is over, get 410.",
+    body: { media: ["*/*"], isOptional: true, limit_bytes: CALLBACK_BYTES_MAX },
+    answers: { 200: { schema: callbackTaken }, 410: { media: PROBLEM } },
     isOpen: true,
   },
   {

@@ -8,6 +8,7 @@ import type { FilterWork } from "../../conditions/filter/job.ts";
 import type { Reload } from "../../config/reload.ts";
 import type { ServiceSettings } from "../../config/settings.ts";
 import type { Engines } from "../../engines/mod.ts";
+import type { HttpRequests } from "../../http_requests/http_requests.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
 import type { Projects } from "../../projects/mod.ts";
 import type { Acceptor } from "../../runs/accept.ts";
@@ -36,6 +37,7 @@ export interface Operator {
   projectFailures: Pick<ProjectFailures, "list">;
   engines: Engines;
   pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;
+  httpRequests: Pick<HttpRequests, "stop">;
   clock: Clock;
   /** Evaluates payload filters in the Worker. */
   heavyWork: FilterWork;

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { FoundDelivery } from "../../store/records/deliveries.ts";
 import { type Execution, getExecution } from "../../store/records/executions.ts";
+import { getHttpRequest, type HttpRequest } from "../../store/records/http_requests.ts";
 import { getPipeline, type Pipeline } from "../../store/records/pipelines.ts";
 import type { ActionOutcome, Run } from "../../store/records/runs.ts";
 import { outcomeOf as entryOutcome } from "../../store/records/trigger_log_entries.ts";
@@ -89,6 +90,10 @@ async function partsOf(
     const execution = await getExecution(store, created.execution_id);
     return execution ? [...own, ...ofExecution(execution, index)] : own;
   }
+  if ("http_request_id" in created) {
+    const request = await getHttpRequest(store, created.http_request_id);
+    return request ? [...own, ...ofHttpRequest(request, index)] : own;
+  }
   const pipeline = await getPipeline(store, created.pipeline_id);
   return pipeline ? [...own, ...ofPipeline(pipeline, index)] : own;
 }
@@ -103,6 +108,15 @@ function ofExecution(execution: Execution, index: number): [string, string][] {
     parts.push([`${name} output ${path}`, `${size} bytes, sha256 ${sha256}`]);
   }
   return parts;
+}
+
+function ofHttpRequest({ url, status, answer }: HttpRequest, index: number): [string, string][] {
+  const name = `HTTP request ${index} (${url})`;
+  const found = answer?.status;
+  return [
+    [`${name} status`, status],
+    ...(found === undefined ? [] : [[`${name} answer`, String(found)] as [string, string]]),
+  ];
 }
 
 function ofPipeline({ name, status, nodes }: Pipeline, index: number): [string, string][] {

@@ -8,6 +8,7 @@
 import { isId, lowestId } from "../../platform/ids.ts";
 import { type FoundDelivery, readDelivery } from "../../store/records/deliveries.ts";
 import { getExecution } from "../../store/records/executions.ts";
+import { getHttpRequest } from "../../store/records/http_requests.ts";
 import { getPipeline } from "../../store/records/pipelines.ts";
 import { listReplaysOf } from "../../store/records/run_lists.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
@@ -41,6 +42,7 @@ const READERS = {
   runs: ({ store }: RecordParts, id: string) => getRun(store, id),
   executions: ({ store }: RecordParts, id: string) => getExecution(store, id),
   pipelines: ({ store }: RecordParts, id: string) => getPipeline(store, id),
+  "http-requests": ({ store }: RecordParts, id: string) => getHttpRequest(store, id),
 };
 
 /** A kind of what limited tokens can reach. */

@@ -30,9 +30,10 @@ import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
 export type ShownRun = Run & WorkStates & RunWorkState;
 
 /** The object that an action created. */
-export const created = z.union([
+const created = z.union([
   z.object({ execution_step: text, execution_id: text }),
   z.object({ pipeline_name: text, pipeline_id: text }),
+  z.object({ url: text, http_request_id: text }),
 ]);
 
 /** The schema of the names of values that a run does not keep. */

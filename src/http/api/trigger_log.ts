@@ -8,6 +8,7 @@ import { z } from "zod";
 import type {
   ActionFailedEvent,
   HandshakeEvent,
+  HttpRequestFailedEvent,
   OmittedEvent,
   RefusedEvent,
   TriggerLogEntry,
@@ -20,7 +21,7 @@ import { pageAnswer } from "./page_answer.ts";
 import { listQuery } from "./queries.ts";
 import { search } from "./search.ts";
 
-/** An entry as the log shows it: about a refused request, a handshake or a failed action, or a count of these. */
+/** An entry as the log shows it: about a refused request, a handshake, a failed action or HTTP request, or a count of these. */
 export type LogEntry =
   & { id: string; time: string; project?: string }
   & (
@@ -30,6 +31,7 @@ export type LogEntry =
     >
     | HandshakeEvent
     | ActionFailedEvent
+    | HttpRequestFailedEvent
     | Pick<OmittedEvent, "kind" | "count">
   );
 
@@ -77,6 +79,14 @@ const triggerLogEntry = answer<LogEntry>()(
       action_index: count,
       error: text,
     }),
+    z.object({
+      ...logged,
+      kind: z.literal("http_request_failed"),
+      run_id: text,
+      http_request_id: text,
+      url: text,
+      error: text,
+    }),
     z.object({ ...logged, kind: z.literal("omitted"), count }),
   ]),
 );
@@ -114,6 +124,7 @@ function shown(entry: TriggerLogEntry): LogEntry | undefined {
     case "repeat":
       return undefined;
     case "action_failed":
+    case "http_request_failed":
     case "handshake":
       return entry;
     case "omitted": {

@@ -11,6 +11,11 @@ import {
   type ExecutionStatus,
 } from "../../store/records/executions.ts";
 import {
+  HTTP_REQUEST_STATUSES,
+  type HttpRequest,
+  type HttpRequestStatus,
+} from "../../store/records/http_requests.ts";
+import {
   NODE_STATUSES,
   type NodeStatus,
   type Pipeline,
@@ -37,10 +42,20 @@ interface PipelineState {
   nodes: { name: string; status: NodeStatus; execution_id?: string }[];
 }
 
+/** An HTTP request that an action of a run sends, and how far it is. */
+interface HttpRequestState {
+  id: string;
+  url: string;
+  status: HttpRequestStatus;
+  /** The status of the answer. */
+  answered?: number;
+}
+
 /** The states of everything that a run has launched. What was removed is left out. */
 export interface WorkStates {
   executions: ExecutionState[];
   pipelines: PipelineState[];
+  http_requests: HttpRequestState[];
 }
 
 /** The state of all that a run launches, in one word. */
@@ -68,6 +83,12 @@ export const workStates = {
       execution_id: text.exactOptional(),
     })),
   })).describe("The states of the pipelines that its actions have launched"),
+  http_requests: z.array(z.object({
+    id: text,
+    url: text,
+    status: z.enum(HTTP_REQUEST_STATUSES),
+    answered: z.int().exactOptional().describe("The status of the answer"),
+  })).describe("The states of the HTTP requests that its actions send"),
 };
 
 /** Returns a run with the states of what it has launched. */
@@ -76,21 +97,28 @@ export async function withStates<T extends Pick<Run, "actions" | "status">>(
   run: T,
 ): Promise<T & WorkStates & RunWorkState> {
   const states = await statesOf(store, run);
-  const launched = [...states.executions, ...states.pipelines].map(({ status }) => status);
+  const { executions, pipelines, http_requests } = states;
+  const launched = [...executions, ...pipelines, ...http_requests].map(({ status }) => status);
   return { ...run, ...states, work: workStateOf(run, launched) };
 }
 
 /** Reads the states of everything that a run has launched. */
 export async function statesOf(store: Store, run: Pick<Run, "actions">): Promise<WorkStates> {
-  const { executions, pipelines } = await launchedBy(store, run);
+  const { executions, pipelines, httpRequests } = await launchedBy(store, run);
   return {
     executions: executions.map(executionState),
     pipelines: pipelines.map(pipelineState),
+    http_requests: httpRequests.map(httpRequestState),
   };
 }
 
 function executionState({ id, step, status }: Execution): ExecutionState {
   return { id, step, status };
+}
+
+function httpRequestState({ id, url, status, answer }: HttpRequest): HttpRequestState {
+  const answered = answer?.status;
+  return { id, url, status, ...(answered !== undefined && { answered }) };
 }
 
 function pipelineState({ id, name, status, nodes }: Pipeline): PipelineState {

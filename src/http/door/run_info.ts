@@ -10,7 +10,8 @@ import { isId } from "../../platform/ids.ts";
 import type { Refusal } from "../../conditions/check.ts";
 import { describeBody, describeUnreadable, type LaunchRequest } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
-import { getRun, type Run } from "../../store/records/runs.ts";
+import { getHttpRequest, type HttpRequestStatus } from "../../store/records/http_requests.ts";
+import { type CreatedObject, getRun, type Run, type RunStatus } from "../../store/records/runs.ts";
 import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
 import type { WorkState } from "../../runs/work_state.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instances.ts";
@@ -109,7 +110,7 @@ async function answer(
   const refused = door.triggers.isCurrent(prepared)
     ? undefined
     : await refusalAnew(door, prepared, request);
-  return refused ?? new Response(JSON.stringify(infoOf(run, work)), {
+  return refused ?? new Response(JSON.stringify(await infoOf(door, run, work)), {
     headers: request.method === "GET" ? GET_HEADERS : HEADERS,
   });
 }
@@ -154,17 +155,49 @@ async function waitForEnd(
   }
 }
 
+/** The answer of run info. */
+export interface RunInfo {
+  status: RunStatus;
+  result: RunResult[];
+  work?: WorkState;
+}
+
+/** The object of an action, or what came of its HTTP request so far. */
+type RunResult =
+  & { action: string }
+  & (
+    | Exclude<CreatedObject, { http_request_id: string }>
+    | { url: string; status: number | null; outcome: HttpRequestStatus }
+  );
+
 /**
  * Returns the part of a run that its sender sees: its status, the objects of successful actions in order, and, where
  * it asks, the state of the work.
  */
-function infoOf({ status, actions }: Run, work: WorkState | undefined) {
-  const result = actions.flatMap(({ action, created }) => created ? [{ action, ...created }] : []);
+async function infoOf(
+  door: Door,
+  { status, actions }: Run,
+  work: WorkState | undefined,
+): Promise<RunInfo> {
+  const result: RunResult[] = [];
+  for (const { action, created } of actions) {
+    if (created === undefined) continue;
+    result.push({
+      action,
+      ...("http_request_id" in created ? await httpResultOf(door, created) : created),
+    });
+  }
   return { status, result, ...(work === undefined ? {} : { work }) };
 }
 
-/** The answer of run info. */
-export type RunInfo = ReturnType<typeof infoOf>;
+async function httpResultOf(
+  door: Door,
+  { url, http_request_id }: Extract<CreatedObject, { http_request_id: string }>,
+) {
+  const request = await door.databaseDeadline.read(getHttpRequest(door.store, http_request_id));
+  const { answer, status: outcome = "stopped" } = request ?? {};
+  return { url, status: answer?.status ?? null, outcome };
+}
 
 function noRun(request: LaunchRequest, answersGet: boolean): Refusal {
   const reason = "Run info was asked for without run_id";

@@ -7,15 +7,17 @@
 import { messageOf } from "../errors.ts";
 import type { ConnectOptions } from "./connection.ts";
 import { FetchError, TransientError } from "./fetch_errors.ts";
-import { type Answer, request } from "./http_exchange.ts";
+import { type Answer, request, type Sent } from "./http_exchange.ts";
 import { percentDecode, redactedUrl, withoutUserInfo } from "./urls.ts";
 
 const REDIRECTS_MAX = 5;
 const REDIRECTS = [301, 302, 303, 307, 308];
+/** Redirects behind which the method and the body stay (RFC 9110 section 15.4). */
+const KEEPING = [307, 308];
 const URL_LENGTH_MAX = 8_192;
 
 /** Options of {@linkcode fetchPublic}. */
-interface FetchOptions extends ConnectOptions {
+interface FetchOptions extends ConnectOptions, Sent {
   /** Returns the headers for a URL, also for those behind redirects. */
   headersFor?(url: URL): Record<string, string>;
   /** False where a redirect is an answer like others. */
@@ -31,12 +33,13 @@ interface FetchOptions extends ConnectOptions {
  */
 export async function fetchPublic(start: URL, options: FetchOptions): Promise<Answer> {
   let url = start;
+  let sent: Sent = options;
   let authorization = credentialsOf(start);
   for (let redirects = 0;; redirects++) {
     const bare = withoutUserInfo(url);
     const own = options.headersFor?.(bare) ?? {};
     const headers = { ...own, ...(authorization === undefined ? {} : { authorization }) };
-    const answer = await request(bare, headers, options).catch((error) => {
+    const answer = await request(bare, headers, { ...options, ...sent }).catch((error) => {
       throw redirects === 0 ? error : behindRedirect(error, bare);
     });
     if (options.followsRedirects === false || !isRedirect(answer)) return answer;
@@ -47,6 +50,7 @@ export async function fetchPublic(start: URL, options: FetchOptions): Promise<An
     }
     // Credentials stay with the origin that they were given for.
     authorization = credentialsOf(next) ?? (next.origin === url.origin ? authorization : undefined);
+    if (!KEEPING.includes(answer.status)) sent = { method: "GET", body: undefined };
     url = next;
   }
 }

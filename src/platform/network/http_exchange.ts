@@ -23,6 +23,13 @@ export interface Answer extends Disposable {
   body(): AsyncGenerator<Uint8Array>;
 }
 
+/** The method and the body of a request. */
+export interface Sent {
+  /** Default: GET. */
+  method?: string;
+  body?: Uint8Array | undefined;
+}
+
 /**
  * Requests a URL without credentials.
  *
@@ -31,7 +38,7 @@ export interface Answer extends Disposable {
 export async function request(
   url: URL,
   headers: Readonly<Record<string, string>>,
-  options: ConnectOptions,
+  options: ConnectOptions & Sent,
 ): Promise<Answer> {
   const connection = await connect(url, options);
   const { signal } = options;
@@ -43,7 +50,7 @@ export async function request(
     close(connection);
   };
   try {
-    const message = await exchange(url, headers, connection);
+    const message = await exchange(url, headers, { ...options, connection });
     return {
       url,
       status: message.statusCode ?? 0,
@@ -61,7 +68,7 @@ export async function request(
 function exchange(
   url: URL,
   headers: Readonly<Record<string, string>>,
-  connection: Deno.Conn,
+  { connection, method = "GET", body }: Sent & { connection: Deno.Conn },
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const { readable, writable } = connection;
@@ -70,7 +77,7 @@ function exchange(
   // The request or its answer reports errors.
   socket.on("error", () => {});
   const sent = send({
-    method: "GET",
+    method,
     path: url.pathname + url.search,
     headers: {
       host: url.host,
@@ -79,6 +86,7 @@ function exchange(
       // Without this the server may compress the file.
       "accept-encoding": "identity",
       connection: "close",
+      ...(body && { "content-length": String(body.length) }),
       ...headers,
     },
     createConnection: () => socket,
@@ -90,7 +98,7 @@ function exchange(
   // Without this listener there is neither an answer nor an error.
   sent.on("upgrade", () => reject(new FetchError("it switches to another protocol")));
   sent.on("error", reject);
-  sent.end();
+  sent.end(body);
   return promise;
 }
 

@@ -14,6 +14,7 @@ export const STATUS_CODE: {
   readonly MethodNotAllowed: 405;
   readonly RequestTimeout: 408;
   readonly Conflict: 409;
+  readonly Gone: 410;
   readonly PreconditionFailed: 412;
   readonly ContentTooLarge: 413;
   readonly UnprocessableEntity: 422;

@@ -29,7 +29,8 @@ export type RunStatus = typeof RUN_STATUSES[number];
 /** The object that an action made, as run info shows it beside the action's name. */
 export type CreatedObject =
   | { execution_step: string; execution_id: string }
-  | { pipeline_name: string; pipeline_id: string };
+  | { pipeline_name: string; pipeline_id: string }
+  | { url: string; http_request_id: string };
 
 /** The outcome of one action of a run. */
 export interface ActionOutcome {

@@ -43,7 +43,7 @@ type Happening = Exclude<TriggerLogEvent, OmittedEvent>;
  * The kinds of entries. They are limited apart, since strangers cause refusals and must not hide the rest
  * from the trigger's owner.
  */
-type EntryKind = NoRunOutcome | "action_failed" | "handshake";
+type EntryKind = NoRunOutcome | "action_failed" | "http_request_failed" | "handshake";
 
 /** The trigger that an entry is about, and the project that it belongs to now. */
 export interface LogOwner {
@@ -190,9 +190,12 @@ function count(counts: Counts, kind: EntryKind): void {
   counts[kind] = (counts[kind] ?? 0) + 1;
 }
 
-function omittedEvent({ action_failed = 0, handshake = 0, ...deliveries }: Counts): OmittedEvent {
+function omittedEvent(
+  { action_failed = 0, http_request_failed = 0, handshake = 0, ...deliveries }: Counts,
+): OmittedEvent {
+  const others = action_failed + http_request_failed + handshake;
   const shown = NO_RUN_OUTCOMES.filter((outcome) => outcome !== "repeat")
-    .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), action_failed + handshake);
+    .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), others);
   return { kind: "omitted", count: shown, deliveries };
 }
 

@@ -83,6 +83,15 @@ export interface ActionFailedEvent {
   error: string;
 }
 
+/** An HTTP request of an action that failed. */
+export interface HttpRequestFailedEvent {
+  kind: "http_request_failed";
+  run_id: string;
+  http_request_id: string;
+  url: string;
+  error: string;
+}
+
 /** A provider that checked the URL, and was answered. */
 export interface HandshakeEvent {
   kind: "handshake";
@@ -108,6 +117,7 @@ export type TriggerLogEvent =
   | RepeatEvent
   | HandshakeEvent
   | ActionFailedEvent
+  | HttpRequestFailedEvent
   | OmittedEvent;
 
 /** The fields that each entry has. */

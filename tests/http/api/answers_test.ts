@@ -10,6 +10,7 @@ import {
   type TestService,
 } from "../../data.ts";
 import { GitFixture } from "../../projects/code/git_fixture.ts";
+import { startReceiver } from "../receiver.ts";
 import { loggedIn } from "../console/fixture.ts";
 import { Described, type Json } from "./described.ts";
 import { AUTHORIZED, storeExecution } from "./fixture.ts";
@@ -461,6 +462,49 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask(again, { method: "POST", at: { id }, status: 409 });
     await ask(again, { method: "POST", at: delivered, body: { commit: "none" }, status: 201 });
     await ask("/deliveries/{id}/", { at: delivered });
+  });
+
+  await t.step("HTTP requests of actions", async () => {
+    await using receiver = startReceiver();
+    receiver.on("/busy", () => new Response("x".repeat(100_000), { status: 503 }));
+    receiver.on("/begins", () => new Response("begun"));
+    const sends = async (path: string, settings: object) => {
+      const { id } = await service.trigger({
+        ...LAUNCHED,
+        actions: [{
+          type: "http_request",
+          url: `http://127.0.0.1:${receiver.port}${path}`,
+          private_networks: true,
+          ...settings,
+        }],
+      });
+      const run = await ask("/launch/{trigger_id}/", { method: "POST", at: { trigger_id: id } });
+      await receiver.arrived(path, 1);
+      return run;
+    };
+    const settled = (run: string) =>
+      eventually(async () => {
+        const { sent: [request] } = await ask("/deliveries/{id}/", { at: { id: run } });
+        return request.answer && await ask("/http-requests/{id}/", { at: { id: request.id } });
+      });
+    const { id } = await settled(await sends("/busy", { retry: { first: 600 } }));
+    const { status, cut } = await ask("/http-requests/{id}/stop/", {
+      method: "POST",
+      at: { id },
+      status: 202,
+    });
+    assertEquals([status, cut], ["stopped", undefined]);
+    const waits = { body: "{callback_url}", wait: "callback" };
+    const waiting = await settled(await sends("/begins", waits));
+    const [, own = "", token = ""] = /callbacks\/([^/]+)\/([^/]+)\//.exec(
+      receiver.at("/begins")[0]?.body ?? "",
+    ) ?? [];
+    assertEquals(own, waiting.id);
+    const called = { method: "POST", at: { id: own, token }, body: "done" };
+    await ask("/callbacks/{id}/{token}/", called);
+    await ask("/callbacks/{id}/{token}/", { ...called, status: 410 });
+    const { result } = await ask("/http-requests/{id}/", { at: { id: own } });
+    assertEquals(atob(result.body), "done");
   });
 
   await t.step("a trigger's log", async () => {

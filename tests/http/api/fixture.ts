@@ -15,6 +15,10 @@ import { problemOfError } from "../../../src/http/problem.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { type Execution, saveExecution } from "../../../src/store/records/executions.ts";
 import {
+  createHttpRequestWrites,
+  type HttpRequest,
+} from "../../../src/store/records/http_requests.ts";
+import {
   createPipelineWrites,
   type Pipeline,
   type PipelinePlan,
@@ -155,6 +159,35 @@ export async function storeExecution(
   const execution = executionOf({ id: newId(Date.now()), status: "created", ...parts });
   await store.committer.commit(saveExecution(execution));
   return execution.id;
+}
+
+/** Stores an HTTP request that has ended. */
+export async function storeHttpRequest(
+  store: Store,
+  owner: Pick<HttpRequest, "run_id" | "trigger_id" | "project">,
+): Promise<HttpRequest> {
+  const now_ms = Date.now();
+  const request: HttpRequest = {
+    id: newId(now_ms),
+    ...owner,
+    method: "POST",
+    url: "https://example.com/",
+    wait: "none",
+    status: "complete",
+    created_at: new Date(now_ms).toISOString(),
+    attempts: 1,
+    tried: 1,
+  };
+  await store.committer.write(createHttpRequestWrites(request, {
+    method: "POST",
+    url: request.url,
+    headers: {},
+    timeout_ms: 1_000,
+    retry: { attempts: 1, first: 1, factor: 1 },
+    private_networks: false,
+    wait: { for: "none" },
+  }));
+  return request;
 }
 
 /** Stores a pipeline of two nodes, of which the second waits for approval. */

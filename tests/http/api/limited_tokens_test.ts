@@ -7,7 +7,7 @@ import { SealedCursors } from "../../../src/http/api/sealed_cursors.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { eventually, startService, type TestService } from "../../data.ts";
-import { storePipeline } from "./fixture.ts";
+import { storeHttpRequest, storePipeline } from "./fixture.ts";
 
 const ACTIONS = [{ type: "run_execution", step: "echo" }];
 
@@ -53,7 +53,20 @@ async function fill(service: TestService, project: string): Promise<Record<strin
     trigger_id: triggers,
     project,
   });
-  return { triggers, projects: project, runs: run, deliveries: run, executions, pipelines };
+  const { id: request } = await storeHttpRequest(service.service.parts.store, {
+    run_id: run,
+    trigger_id: triggers,
+    project,
+  });
+  return {
+    triggers,
+    projects: project,
+    runs: run,
+    deliveries: run,
+    executions,
+    pipelines,
+    "http-requests": request,
+  };
 }
 
 /**
@@ -107,6 +120,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   copyPipeline: "tp",
   retryPipeline: "tp",
   approvePipeline: "tp",
+  getHttpRequest: "tp",
+  stopHttpRequest: "tp",
   listTokens: "",
   createToken: "",
   revokeToken: "",
@@ -276,6 +291,48 @@ Deno.test("a limited token moves no variable of the service to where it could be
         assertEquals(status, expected, text);
         if (status === 403) assertMatch(body.detail, /cannot let a trigger read \{env:/);
       }
+    });
+  }
+});
+
+Deno.test("a limited token sends no secret of the service, and none to a private network", async (t) => {
+  await using service = await startService({ env: { OWN: "a-secret-of-the-trigger" } });
+  const sends = (settings: object) => ({
+    name: "mine",
+    project: "files",
+    actions: [{
+      type: "http_request",
+      url: "http://127.0.0.1:1/",
+      private_networks: true,
+      headers: { authorization: { secret: "a-literal-of-the-trigger" } },
+      wait: { poll: { url: "http://127.0.0.1:1/state", until: "true" } },
+      ...settings,
+    }],
+  });
+  const withReference = { headers: { authorization: { secret: "{env:OWN}" } } };
+  const { id } = await service.trigger(sends({}));
+  const { id: refers } = await service.trigger({ ...sends(withReference), name: "refers" });
+  const send = await withToken(service, { name: "p", projects: ["files"] });
+  const kept = await send("PATCH", `triggers/${id}/`, sends({ body: "another" }));
+  assertEquals(kept.status, 200, kept.text);
+  const changes: [what: string, id: string, settings: object, detail: RegExp][] = [
+    ["another host", refers, { ...withReference, url: "http://example.com/" }, /\{env:OWN\}/],
+    ["another reference", id, withReference, /let a trigger read/],
+    ["signs with one", id, { sign: { preset: "github", secret: "{env:X}" } }, /let a trigger read/],
+    ["another private address", id, { url: "http://127.0.0.1:2/" }, /set private_networks/],
+    [
+      "polls another one",
+      id,
+      { wait: { poll: { url: "http://127.0.0.1:2/", until: "true" } } },
+      /set private_networks/,
+    ],
+  ];
+  for (const [what, id, settings, detail] of changes) {
+    await t.step(what, async () => {
+      const { actions } = sends(settings);
+      const refused = await send("PATCH", `triggers/${id}/`, { actions });
+      assertEquals(refused.status, 403, refused.text);
+      assertMatch(refused.body.detail, detail);
     });
   }
 });

@@ -9,9 +9,9 @@ import type { ConnectOptions } from "../../../platform/network/connection.ts";
 import { TransientError } from "../../../platform/network/fetch_errors.ts";
 import { fetchPublic } from "../../../platform/network/fetch_public.ts";
 import type { Answer } from "../../../platform/network/http_exchange.ts";
+import { retryAfter_ms } from "../../../platform/network/retry_after.ts";
 import { redactedUrl } from "../../../platform/network/urls.ts";
 import { StagingError } from "./errors.ts";
-import { retryAfter_ms } from "./retries.ts";
 
 /** The version of a file that is in the cache (RFC 9110 section 8.8). */
 interface Validators {

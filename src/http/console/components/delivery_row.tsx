@@ -50,10 +50,11 @@ export function DeliveryRow({ delivery, view }: { delivery: ShownDelivery; view:
 /** Says why a delivery made no run, or how far the work of its run is. */
 function Work({ delivery }: { delivery: ShownDelivery }) {
   const { condition, reason, run_id, run_status, outcome } = delivery;
-  const { executions = [], pipelines = [] } = delivery;
+  const { executions = [], pipelines = [], http_requests = [] } = delivery;
+  const works = executions.length + pipelines.length + http_requests.length;
   if (reason !== undefined) return <>{condition}: {reason}</>;
   if (outcome === "repeat") return <a href={`deliveries/${run_id}`}>of an earlier one</a>;
-  if (executions.length + pipelines.length > 0 || hasFailed(run_status)) {
+  if (works > 0 || hasFailed(run_status)) {
     return <WorkStates {...delivery} />;
   }
   if (outcome !== "accepted") return null;
@@ -64,7 +65,7 @@ function Work({ delivery }: { delivery: ShownDelivery }) {
 
 /** The states of what a run has launched, and its own where it has failed. */
 export function WorkStates(
-  { run_status, executions = [], pipelines = [] }:
+  { run_status, executions = [], pipelines = [], http_requests = [] }:
     & Partial<Shown>
     & Pick<ShownDelivery, "run_status">,
 ): Html {
@@ -87,6 +88,12 @@ export function WorkStates(
       {pipelines.map(({ name, status }) => (
         <span>
           {name} <State state={status} />
+          {" "}
+        </span>
+      ))}
+      {http_requests.map(({ url, status }) => (
+        <span>
+          {URL.parse(url)?.host ?? url} <State state={status} />
           {" "}
         </span>
       ))}

@@ -32,10 +32,12 @@ const TONES: Readonly<Record<string, Tone>> = {
   complete_with_error: "bad",
   started: "running",
   running: "running",
+  sending: "running",
   stopping: "running",
   created: "waiting",
   queued: "waiting",
   pending: "waiting",
+  waiting: "waiting",
   awaiting_approval: "waiting",
   likely: "waiting",
 };

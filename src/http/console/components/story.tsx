@@ -2,11 +2,12 @@
 import type { Child } from "@hono/hono/jsx";
 import type { DeliveryDetails, DeliveryVerdict } from "../../api/delivery_details.ts";
 import type { ShownRun } from "../../api/runs.ts";
+import type { WorkStates } from "../../api/work_states.ts";
 import type { Html, View } from "../route.ts";
 import { State } from "./states.tsx";
 import { durationText, Time } from "./values.tsx";
 
-/** The states in which executions and pipelines have ended. */
+/** The states in which executions, pipelines and HTTP requests have ended. */
 const ENDED = ["complete", "error", "stopped"];
 const REFRESH_S = 2;
 
@@ -126,7 +127,7 @@ function Verdict({ verdict }: { verdict: DeliveryVerdict }): Html {
 }
 
 function Work({ run }: { run: ShownRun }): Html {
-  const { actions, executions, pipelines, status, created_at, ended_at } = run;
+  const { actions, executions, pipelines, http_requests, status, created_at, ended_at } = run;
   const took_ms = ended_at === undefined
     ? undefined
     : Date.parse(ended_at) - Date.parse(created_at);
@@ -140,7 +141,7 @@ function Work({ run }: { run: ShownRun }): Html {
         {took_ms === undefined ? "" : ` after ${durationText(took_ms)}`}
       </Step>
       {actions.map(({ action, created, error, skipped }) => {
-        const launched = created && launchedOf(created, { executions, pipelines });
+        const launched = created && launchedOf(created, { executions, pipelines, http_requests });
         const mark = skipped !== undefined
           ? "quiet"
           : error === undefined
@@ -173,13 +174,17 @@ interface LaunchedProps {
 
 function launchedOf(
   created: NonNullable<ShownRun["actions"][number]["created"]>,
-  { executions, pipelines }: Pick<ShownRun, "executions" | "pipelines">,
+  { executions, pipelines, http_requests }: WorkStates,
 ): LaunchedProps {
   const stateIn = (list: readonly { id: string; status: string }[], wanted: string) =>
     list.find(({ id }) => id === wanted)?.status;
   if ("execution_id" in created) {
     const { execution_id: id, execution_step: name } = created;
     return { href: `executions/${id}`, name, state: stateIn(executions, id) };
+  }
+  if ("http_request_id" in created) {
+    const { http_request_id: id, url: name } = created;
+    return { href: "#sent", name, state: stateIn(http_requests, id) };
   }
   const { pipeline_id: id, pipeline_name: name } = created;
   return { href: `pipelines/${id}`, name, state: stateIn(pipelines, id) };
@@ -218,7 +223,7 @@ export function refreshOf(delivery: DeliveryDetails): number | undefined {
 function isOver({ run, replays = [] }: DeliveryDetails): boolean {
   const works = [...run ? [run] : [], ...replays];
   return run?.status !== "pending" &&
-    works.every(({ executions = [], pipelines = [] }) =>
-      [...executions, ...pipelines].every(({ status }) => ENDED.includes(status))
+    works.every(({ executions = [], pipelines = [], http_requests = [] }) =>
+      [...executions, ...pipelines, ...http_requests].every(({ status }) => ENDED.includes(status))
     );
 }

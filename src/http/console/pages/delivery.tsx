@@ -8,6 +8,7 @@ import { WorkStates } from "../components/delivery_row.tsx";
 import { may, Page } from "../components/page.tsx";
 import { BODY_SHOWN_MAX, bodyText, RequestView } from "../components/request.tsx";
 import { State } from "../components/states.tsx";
+import { SentRequests } from "../components/sent_requests.tsx";
 import { refreshOf, Story } from "../components/story.tsx";
 import { Notice } from "../components/table.tsx";
 import { Copied } from "../components/values.tsx";
@@ -60,6 +61,7 @@ async function DeliveryPage({ view, id, findings, ...props }: DeliveryProps): Pr
         <Story delivery={delivery} view={view} />
         <RequestView delivery={delivery} />
       </div>
+      <SentRequests sent={delivery.sent ?? []} deliveryId={id} view={view} />
       <p class="dim">
         Id <Copied value={id} label="the id" />
       </p>
@@ -187,6 +189,18 @@ async function diagnose({ view, params: { id } }: Submission<"/:id">): Promise<S
   }
 }
 
+async function stop(
+  { view, params: { id, request } }: Submission<"/:id/:request">,
+): Promise<Submitted> {
+  try {
+    await view.api.send("POST", `http-requests/${request}/stop/`);
+    return { to: `deliveries/${id}`, notice: "The HTTP request was stopped" };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await DeliveryPage({ view, id, refused: error }), status: error.status };
+  }
+}
+
 /** Answers with the body as a file. */
 async function download({ view, params: { id } }: Visit<"/:id">): Promise<Response> {
   const { outcome, body } = await view.api.get<DeliveryDetails>(`deliveries/${id}/`);
@@ -210,5 +224,6 @@ export const deliveryRoutes = [
   }),
   route({ path: "/deliveries/:id/replay", submit: replay }),
   route({ path: "/deliveries/:id/diagnose", submit: diagnose }),
+  route({ path: "/deliveries/:id/stop/:request", submit: stop }),
   route({ path: "/deliveries/:id/body", answer: download }),
 ];

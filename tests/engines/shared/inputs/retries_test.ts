@@ -6,7 +6,8 @@
 import { assertEquals } from "@std/assert";
 import { TransientError } from "../../../../src/platform/network/fetch_errors.ts";
 import { redactedUrl } from "../../../../src/platform/network/urls.ts";
-import { retryAfter_ms, withRetries } from "../../../../src/engines/shared/inputs/retries.ts";
+import { withRetries } from "../../../../src/engines/shared/inputs/retries.ts";
+import { retryAfter_ms } from "../../../../src/platform/network/retry_after.ts";
 import { messageOf } from "./fixture.ts";
 
 const NOW_MS = Date.parse("2026-11-01T10:00:00Z");

@@ -1,0 +1,77 @@
+/**
+ * Changes of the records of HTTP requests, one after the other.
+ *
+ * @module
+ */
+import type { Clock } from "../platform/clock.ts";
+import {
+  answerWrites,
+  getHttpRequest,
+  hasHttpRequestEnded,
+  type HttpRequest,
+  httpRequestWrites,
+} from "../store/records/http_requests.ts";
+import type { Store } from "../store/store.ts";
+import type { Part } from "./transitions.ts";
+
+/** Changes a record; returns the body that is stored with it, if any, or false to store nothing. */
+type Change = (request: HttpRequest, now_ms: number) => Part | undefined | false;
+
+/** Changes the records of HTTP requests. */
+export class Changes {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #onEnd: (request: HttpRequest) => void;
+  /** The last change of each record. */
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** @param onEnd called for each request that has ended, once that is on disk */
+  constructor(
+    { store, clock }: { store: Store; clock: Clock },
+    onEnd: (request: HttpRequest) => void,
+  ) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#onEnd = onEnd;
+  }
+
+  /**
+   * Changes a record after its earlier changes. Resolves when that is on disk.
+   *
+   * @returns whether anything was stored
+   */
+  async make(id: string, change: Change): Promise<boolean> {
+    const before = this.#last.get(id) ?? Promise.resolve();
+    const changing = before.then(() => this.#make(id, change));
+    const over = changing.catch(() => {}).finally(() => {
+      if (this.#last.get(id) === over) this.#last.delete(id);
+    });
+    this.#last.set(id, over);
+    return await changing;
+  }
+
+  /** Changes a record, unless its request has ended. */
+  makeOpen(id: string, change: Change): Promise<boolean> {
+    return this.make(
+      id,
+      (request, now_ms) => hasHttpRequestEnded(request.status) ? false : change(request, now_ms),
+    );
+  }
+
+  /** Resolves when no change is under way. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#last.values());
+  }
+
+  async #make(id: string, change: Change): Promise<boolean> {
+    const request = await getHttpRequest(this.#store, id);
+    if (request === undefined) return false;
+    const hadEnded = hasHttpRequestEnded(request.status);
+    const part = change(request, this.#clock.now());
+    if (part === false) return false;
+    const body = part === undefined ? [] : answerWrites(id, part.part, part.body, part.before);
+    await this.#store.committer.write([...body, ...httpRequestWrites(request)]);
+    if (!hadEnded && hasHttpRequestEnded(request.status)) this.#onEnd(request);
+    return true;
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * One request over the network: an attempt of an action's request, or a poll.
+ *
+ * @module
+ */
+import type { Clock } from "../platform/clock.ts";
+import { messageOf } from "../platform/errors.ts";
+import type { Network } from "../platform/network/connection.ts";
+import { FetchError } from "../platform/network/fetch_errors.ts";
+import { fetchPublic } from "../platform/network/fetch_public.ts";
+import type { Answer } from "../platform/network/http_exchange.ts";
+import { retryAfter_ms } from "../platform/network/retry_after.ts";
+import type { HttpRequest, HttpRequestPlan } from "../store/records/http_requests.ts";
+import { type Ready, signed } from "./sign.ts";
+
+/** Bytes of a body that are read at most: expressions see no more. */
+const READ_BYTES_MAX = 1024 * 1024;
+/** Statuses that may be others a moment later (RFC 9110, RFC 8470, RFC 6585); so may those of 500 and more. */
+const PASSING = [408, 425, 429];
+/** Headers that another origin gets behind a redirect. */
+const FOR_ALL = ["accept", "content-type", "idempotency-key", "user-agent"];
+
+/** An answer. */
+export interface Answered {
+  status: number;
+  headers: Record<string, string>;
+  body: Uint8Array;
+  /** The body was longer. */
+  isCut: boolean;
+  duration_ms: number;
+  /** True when the same request may be answered otherwise later. */
+  mayPass: boolean;
+  /** The pause that the server asks for. */
+  wait_ms: number | undefined;
+}
+
+/** The reason for which there is no answer. */
+export interface Failed {
+  failure: string;
+  /** True when a second try may succeed. */
+  mayPass: boolean;
+}
+
+/** The surroundings of a request. */
+export interface ExchangeParts {
+  clock: Clock;
+  network: Network;
+  /** Returns the secret that a setting stands for: of a sealed one, a variable or a file. */
+  reveal(secret: string, triggerId: string): string | undefined;
+}
+
+/** The parts of a plan that every request of it has. */
+type Common = Pick<HttpRequestPlan, "headers" | "timeout_ms" | "private_networks">;
+
+/**
+ * Sends the request of a plan.
+ *
+ * @param left_ms the part of the plan's time that is left
+ * @param signal aborted when the service stops
+ */
+export function send(
+  request: Pick<HttpRequest, "id" | "trigger_id">,
+  plan: HttpRequestPlan,
+  parts: ExchangeParts,
+  { left_ms, signal }: { left_ms: number; signal: AbortSignal },
+): Promise<Answered | Failed> {
+  return withinTime({ ...plan, left_ms }, parts.clock, signal, async (limit) => {
+    const { id, trigger_id } = request;
+    const reveal = (secret: string) => parts.reveal(secret, trigger_id);
+    const { secrets, ...headers } = headersOf(plan, reveal);
+    const bare: Ready = {
+      url: plan.url,
+      headers: { "idempotency-key": id, ...headers.plain },
+      body: new TextEncoder().encode(plan.body ?? ""),
+    };
+    const { sign, method } = plan;
+    const now_ms = parts.clock.now();
+    const ready = sign === undefined ? bare : await signed({ ...bare, method, id, now_ms }, {
+      preset: sign.preset,
+      secret: revealed(sign.secret, "sign/secret", reveal),
+    });
+    const body = plan.body === undefined && ready.body.length === 0 ? undefined : ready.body;
+    return await exchange({ ...ready, body, method }, { ...plan, secrets }, parts, limit);
+  });
+}
+
+/** Asks how far the work is that the request of a plan has started. */
+export function poll(
+  { trigger_id }: Pick<HttpRequest, "trigger_id">,
+  plan: Common & { url: string },
+  parts: ExchangeParts,
+  signal: AbortSignal,
+): Promise<Answered | Failed> {
+  return withinTime({ ...plan, left_ms: plan.timeout_ms }, parts.clock, signal, async (limit) => {
+    const { secrets, plain } = headersOf(plan, (secret) => parts.reveal(secret, trigger_id));
+    const { "content-type": _, ...headers } = plain;
+    const ready = { url: plan.url, headers, body: undefined, method: "GET" };
+    return await exchange(ready, { ...plan, secrets }, parts, limit);
+  });
+}
+
+async function exchange(
+  { url, headers, body, method }: Omit<Ready, "body"> & {
+    body: Uint8Array | undefined;
+    method: string;
+  },
+  { private_networks, secrets }: { private_networks: boolean; secrets: Record<string, string> },
+  { clock, network }: ExchangeParts,
+  signal: AbortSignal,
+): Promise<Answered> {
+  const began_ms = clock.steady();
+  const start = new URL(url);
+  const own = { ...headers, ...secrets };
+  const forAll = Object.fromEntries(
+    Object.entries(headers).filter(([name]) => FOR_ALL.includes(name)),
+  );
+  using answer = await fetchPublic(start, {
+    method,
+    body,
+    headersFor: ({ origin }) => origin === start.origin ? own : forAll,
+    network,
+    privateNetworks: private_networks,
+    setting: "private_networks of the action",
+    signal,
+  });
+  const { bytes, isCut } = await firstBytes(answer);
+  const { status } = answer;
+  return {
+    status,
+    headers: textHeaders(answer),
+    body: bytes,
+    isCut,
+    duration_ms: Math.round(clock.steady() - began_ms),
+    mayPass: PASSING.includes(status) || status >= 500,
+    wait_ms: retryAfter_ms(answer.headers["retry-after"], clock.now()),
+  };
+}
+
+/** Does work within the time limit of a plan. What goes wrong on the way is told. */
+async function withinTime(
+  { timeout_ms, left_ms }: { timeout_ms: number; left_ms: number },
+  clock: Clock,
+  stop: AbortSignal,
+  work: (signal: AbortSignal) => Promise<Answered>,
+): Promise<Answered | Failed> {
+  const late = new AbortController();
+  const cancel = clock.after(left_ms, () => late.abort());
+  try {
+    return await work(AbortSignal.any([late.signal, stop]));
+  } catch (error) {
+    stop.throwIfAborted();
+    if (late.signal.aborted) {
+      return { failure: `no answer within ${timeout_ms / 1_000} s`, mayPass: true };
+    }
+    return { failure: messageOf(error), mayPass: !(error instanceof FetchError) };
+  } finally {
+    cancel();
+  }
+}
+
+/** Returns the headers of a plan, those with secrets apart. */
+function headersOf(
+  { headers }: Pick<HttpRequestPlan, "headers">,
+  reveal: (secret: string) => string | undefined,
+): { plain: Record<string, string>; secrets: Record<string, string> } {
+  const plain: Record<string, string> = {};
+  const secrets: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (typeof value === "string") plain[name] = value;
+    else {
+      const { secret, prefix = "" } = value;
+      secrets[name] = prefix + revealed(secret, `headers/${name}/secret`, reveal);
+    }
+  }
+  return { plain, secrets };
+}
+
+function revealed(
+  secret: string,
+  at: string,
+  reveal: (secret: string) => string | undefined,
+): string {
+  const text = reveal(secret);
+  if (text !== undefined) return text.trim();
+  throw new FetchError(
+    `${at} cannot be used: its variable is not set, its file cannot be read, or it was stored with another key`,
+  );
+}
+
+function textHeaders({ headers }: Answer): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, [value ?? ""].flat().join(", ")]),
+  );
+}
+
+/** Reads as much of an answer as expressions see. */
+async function firstBytes(answer: Answer): Promise<{ bytes: Uint8Array; isCut: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  let isCut = false;
+  for await (const chunk of answer.body()) {
+    chunks.push(chunk);
+    length += chunk.length;
+    isCut = length > READ_BYTES_MAX;
+    if (isCut) break;
+  }
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return { bytes: bytes.subarray(0, READ_BYTES_MAX), isCut };
+}

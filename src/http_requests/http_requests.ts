@@ -1,0 +1,63 @@
+/**
+ * HTTP requests that actions send. Nothing of it is loaded before the first one.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../platform/errors.ts";
+import { openHttpRequests } from "../store/records/http_requests.ts";
+import type { Came } from "./judge.ts";
+import type { CallResult, Runner, RunnerParts } from "./runner.ts";
+
+const log = getLogger(["hooklaunch", "http_requests"]);
+
+/** All HTTP requests of a service. */
+export class HttpRequests {
+  readonly #parts: () => RunnerParts;
+  #runner: Promise<Runner> | undefined;
+  #isClosing = false;
+
+  constructor(parts: () => RunnerParts) {
+    this.#parts = parts;
+  }
+
+  /** Continues the requests that an earlier process has left. */
+  async start(): Promise<void> {
+    for (const id of await openHttpRequests(this.#parts().store)) this.begin(id);
+  }
+
+  /** Sends a request that is on disk. Returns at once. */
+  begin(id: string): void {
+    this.#load().then((runner) => runner.begin(id)).catch((error) =>
+      log.error("Cannot send HTTP request {http_request_id}: {error}", {
+        http_request_id: id,
+        error: messageOf(error),
+      })
+    );
+  }
+
+  /** Takes a callback, if its token is that of a request. Resolves when it is on disk. */
+  async call(id: string, token: string, came: Came): Promise<CallResult> {
+    return await (await this.#load()).call(id, token, came);
+  }
+
+  /** Stops a request. Resolves when that is on disk, to false when it has ended, or is not known. */
+  async stop(id: string): Promise<boolean> {
+    return await (await this.#load()).stop(id);
+  }
+
+  /** Begins nothing more. What is under way may end until the deadline. */
+  async close(deadline_ms: number): Promise<void> {
+    this.#isClosing = true;
+    await (await this.#runner)?.close(deadline_ms);
+  }
+
+  #load(): Promise<Runner> {
+    return this.#runner ??= import("./runner.ts").then(({ Runner }) => {
+      const runner = new Runner(this.#parts());
+      // It begins nothing after the end.
+      if (this.#isClosing) void runner.close(0);
+      return runner;
+    });
+  }
+}

@@ -1,0 +1,547 @@
+/** The action `http_request`, on one running service with a real server that receives. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { verify as verifyGithub } from "@octokit/webhooks-methods";
+import { createPublicKey, generateKeyPairSync, verify as verifyEd25519 } from "node:crypto";
+import { Webhook } from "standardwebhooks";
+import { isPublic } from "../../src/platform/network/public_addresses.ts";
+import { endOfRun, eventually, startService, type TestService } from "../data.ts";
+import { type Answering, type Received, type Receiver, startReceiver } from "./receiver.ts";
+
+const STANDARD_KEY = `whsec_${btoa("a key of the tests, 32 bytes long")}`;
+const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+const ENV = {
+  API_TOKEN: "token-of-the-environment",
+  STANDARD_KEY,
+  DISCORD_KEY: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+};
+/** An address of the loopback network that counts as public here. */
+const PUBLIC = "127.0.0.2";
+
+interface Case {
+  name: string;
+  action?: Record<string, unknown>;
+  body?: string;
+  /** The answer; 200 when absent. */
+  answers?: Answering;
+  status?: "complete" | "error";
+  answered?: number;
+  reason?: RegExp;
+  attempts?: number;
+  /** What the server must have got. */
+  got?: (received: Received[], request: Sent) => void | Promise<void>;
+}
+
+// The tests look into it by the API's contract.
+// deno-lint-ignore no-explicit-any
+type Sent = any;
+
+const ok: Answering = () => Response.json({ done: true });
+const NOW = { first: 0 };
+
+const cases: Case[] = [
+  {
+    name: "values in url, headers and body",
+    action: {
+      path: "/{body.name}/x?q={body.name}",
+      headers: { "X-Ref": "{body.ref}", "x-run": "{run_id}" },
+      body: { ref: "{body.ref}", list: "{body.list}", text: "n={body.n}" },
+    },
+    body: '{"name": "a b/../c?&é", "ref": "main", "list": [1, "2"], "n": 7}',
+    got([{ target, headers, body, method } = NOTHING]) {
+      assertEquals(method, "POST");
+      assertEquals(
+        target,
+        "/a%20b%2F..%2Fc%3F%26%C3%A9/x?q=a%20b%2F..%2Fc%3F%26%C3%A9",
+      );
+      assertEquals(headers.get("x-ref"), "main");
+      assertEquals(headers.get("content-type"), "application/json");
+      assertEquals(JSON.parse(body), { ref: "main", list: [1, "2"], text: "n=7" });
+    },
+  },
+  {
+    name: "a form",
+    action: {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: { token: "{body.t}", "variables[A]": "1", many: ["a", "b"] },
+    },
+    body: '{"t": "x&y"}',
+    got([{ body } = NOTHING]) {
+      assertEquals(body, "token=x%26y&variables%5BA%5D=1&many=a&many=b");
+    },
+  },
+  {
+    name: "a text, and the whole body as JSON",
+    action: { method: "PUT", body: "{body}" },
+    body: '{"a": [1, {"b": null}]}',
+    got([{ body, method } = NOTHING]) {
+      assertEquals([method, JSON.parse(body)], ["PUT", { a: [1, { b: null }] }]);
+    },
+  },
+  {
+    name: "a secret in a header",
+    action: {
+      method: "GET",
+      headers: {
+        authorization: { secret: "{env:API_TOKEN}", prefix: "Bearer " },
+        "x-api-key": { secret: "a-literal-of-the-tests" },
+      },
+    },
+    got([{ headers } = NOTHING]) {
+      assertEquals(headers.get("authorization"), "Bearer token-of-the-environment");
+      assertEquals(headers.get("x-api-key"), "a-literal-of-the-tests");
+    },
+  },
+  {
+    name: "500s, then 200",
+    answers: (_, { length }) => new Response("busy", { status: length < 3 ? 500 : 201 }),
+    answered: 201,
+    attempts: 3,
+    got: sameKey,
+  },
+  {
+    name: "each status that passes",
+    action: { retry: { ...NOW, attempts: 6 } },
+    answers: (_, { length }) =>
+      new Response("x", { status: [408, 425, 429, 503, 504, 200][length - 1] ?? 400 }),
+    answered: 200,
+    attempts: 6,
+    got: sameKey,
+  },
+  {
+    name: "attempts have an end",
+    action: { retry: { ...NOW, attempts: 3 } },
+    answers: () => new Response("x", { status: 502 }),
+    status: "error",
+    answered: 502,
+    attempts: 3,
+    reason: /status 502, at attempt 3 of 3/,
+  },
+  {
+    name: "a status that stays is final",
+    answers: () => new Response("no such job", { status: 404 }),
+    status: "error",
+    answered: 404,
+    attempts: 1,
+    reason: /status 404/,
+  },
+  {
+    name: "Retry-After of more than a day",
+    answers: () => new Response("x", { status: 429, headers: { "retry-after": "90000" } }),
+    status: "error",
+    answered: 429,
+    reason: /more than a day/,
+  },
+  {
+    name: "Retry-After of nothing",
+    answers: (_, { length }) =>
+      new Response("x", { status: length < 2 ? 429 : 200, headers: { "retry-after": "0" } }),
+    attempts: 2,
+    got: sameKey,
+  },
+  {
+    name: "too slow",
+    action: { timeout: 1, retry: { attempts: 1 } },
+    answers: () => new Promise<Response>(() => {}),
+    status: "error",
+    reason: /no answer within 1 s/,
+  },
+  {
+    name: "a long body is cut",
+    answers: () => new Response("x".repeat(3_000_000)),
+    got(_, { answer }) {
+      assertEquals([answer.size, answer.cut], [65_536, true]);
+      assertEquals(atob(answer.body), "x".repeat(65_536));
+    },
+  },
+  {
+    name: "the answer says that the work has failed",
+    action: { failed: "answer.body.state == 'failed'" },
+    answers: () => Response.json({ state: "failed" }),
+    status: "error",
+    answered: 200,
+    reason: /The work has failed: answer.body.state/,
+  },
+  {
+    name: "an answer without what failed looks for",
+    action: { failed: "answer.body.state == 'failed'" },
+    answers: () => new Response("no JSON"),
+    status: "error",
+    answered: 200,
+    reason: /^failed: /,
+  },
+  {
+    name: "signed as Standard Webhooks",
+    action: {
+      body: { a: "{body.a}" },
+      sign: { preset: "standard_webhooks", secret: "{env:STANDARD_KEY}" },
+      retry: { first: 0 },
+    },
+    body: '{"a": 1}',
+    answers: (_, { length }) => new Response("x", { status: length < 2 ? 500 : 200 }),
+    attempts: 2,
+    got(all, request) {
+      for (const { body, headers } of all) {
+        const sent = Object.fromEntries(headers);
+        assertEquals(new Webhook(STANDARD_KEY).verify(body, sent), { a: 1 });
+        assertEquals(sent["webhook-id"], request.id);
+      }
+      sameKey(all, request);
+    },
+  },
+  {
+    name: "signed as GitHub",
+    action: { body: { a: 1 }, sign: { preset: "github", secret: "a-secret-of-the-tests" } },
+    async got([{ body, headers } = NOTHING]) {
+      const signature = headers.get("x-hub-signature-256") ?? "";
+      assert(await verifyGithub("a-secret-of-the-tests", body, signature));
+    },
+  },
+  {
+    name: "signed with a private key",
+    action: { body: { a: 1 }, sign: { preset: "discord", secret: "{env:DISCORD_KEY}" } },
+    got([{ body, headers } = NOTHING]) {
+      const signature = Uint8Array.fromHex(headers.get("x-signature-ed25519") ?? "");
+      const signed = new TextEncoder().encode((headers.get("x-signature-timestamp") ?? "") + body);
+      assert(verifyEd25519(
+        null,
+        signed,
+        createPublicKey(publicKey.export({
+          type: "spki",
+          format: "pem",
+        })),
+        signature,
+      ));
+    },
+  },
+  {
+    name: "a redirect keeps the method and the body",
+    answers: ({ target }) =>
+      target.endsWith("/there") ? new Response("there") : new Response(null, {
+        status: 307,
+        headers: { location: "/a-redirect-keeps-the-method-and-the-body?to=/there" },
+      }),
+    action: { body: "kept" },
+    got(all) {
+      assertEquals(all.map(({ method, body }) => [method, body]), [
+        ["POST", "kept"],
+        ["POST", "kept"],
+      ]);
+    },
+  },
+  {
+    name: "a value that leads out of its place",
+    action: { path: "/{body.name}/build" },
+    body: '{"name": ".."}',
+    status: "error",
+    reason: /url: expected a value of \{body.name\}, found none: ".." is no part of a path/,
+  },
+  {
+    name: "a header of two lines",
+    action: { headers: { "x-a": "{body.a}" } },
+    body: JSON.stringify({ a: "x\r\nhost: y" }),
+    status: "error",
+    reason: /headers\/x-a: expected a text without line breaks/,
+  },
+  {
+    name: "a missing value",
+    action: { body: { a: "{body.none}" } },
+    status: "error",
+    reason: /body\/a: expected a value of \{body.none\}/,
+  },
+  {
+    name: "a secret that is not set",
+    action: { headers: { authorization: { secret: "{env:NOT_SET}" } } },
+    status: "error",
+    reason: /headers\/authorization\/secret cannot be used/,
+  },
+];
+
+const NOTHING: Received = { method: "", target: "", headers: new Headers(), body: "" };
+
+/** Each attempt has the id of the request. */
+function sameKey(all: readonly Received[], { id }: Sent): void {
+  assertEquals(new Set(all.map(({ headers }) => headers.get("idempotency-key"))), new Set([id]));
+}
+
+Deno.test("an action sends a request, and tells what came back", async (t) => {
+  await using receiver = startReceiver();
+  await using service = await startService({ env: ENV });
+  for (const each of cases) {
+    await t.step(each.name, async () => {
+      const path = `/${each.name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}`;
+      const { path: own = "", ...action } = each.action ?? {};
+      receiver.on(path, each.answers ?? ok);
+      const target = own === "" ? path : String(own);
+      if (own !== "") receiver.on("/a%20b%2F..%2Fc%3F%26%C3%A9/x", ok);
+      const launched = await launch(service, {
+        ...{ retry: { first: 0 } },
+        ...action,
+        url: `http://127.0.0.1:${receiver.port}${target}`,
+      }, each.body);
+      const { run, sent } = await ended(service, launched);
+      const { status = "complete", reason, attempts, answered } = each;
+      if (sent === undefined) {
+        assertEquals(status, "error", JSON.stringify(run));
+        assertMatch(run.actions[0].error, reason ?? /none/);
+        return;
+      }
+      const say = JSON.stringify(sent);
+      assertEquals(sent.status, status, say);
+      if (reason) assertMatch(sent.reason, reason);
+      if (attempts !== undefined) assertEquals(sent.attempts, attempts, say);
+      if (answered !== undefined) assertEquals(sent.answer.status, answered, say);
+      const arrived = own === "" ? receiver.at(path) : receiver.at("/a%20b%2F..%2Fc%3F%26%C3%A9/x");
+      assert(receiver.atOnce(path) <= 1, "one at a time");
+      await each.got?.(arrived, sent);
+    });
+  }
+  await t.step("the sender sees where it went and what was answered", () => senderSees(service));
+  await t.step("nothing shows a secret", () => showsNoSecret(service));
+  await t.step("a failure has a line in its trigger's log, and a count", () => isLogged(service));
+  await t.step("a pause is as long as the server asks for", () => pauses(service, receiver));
+  await t.step("a replay sends another request", () => replays(service, receiver));
+});
+
+async function senderSees(service: TestService): Promise<void> {
+  const { body: { results } } = await service.api("GET", "deliveries/?limit=100");
+  const of = (status: string) =>
+    results.find(({ http_requests = [] }: Sent) => http_requests[0]?.status === status);
+  for (const [status, answered] of [["complete", 200], ["error", null]] as const) {
+    const found = results.find(({ http_requests: [request] = [] }: Sent) =>
+      request?.status === status && (request.answered ?? null) === answered
+    ) ?? of(status);
+    const answer = await fetch(
+      `${service.url}/api/v0/launch/${found.trigger_id}/run/?run_id=${found.run_id}`,
+    );
+    assertEquals(await answer.json(), {
+      status: "completed",
+      result: [{
+        action: "http_request",
+        url: found.http_requests[0].url,
+        status: answered,
+        outcome: status,
+      }],
+    });
+  }
+}
+
+async function showsNoSecret(service: TestService): Promise<void> {
+  const pages = await Promise.all([
+    service.api("GET", "triggers/?limit=100"),
+    service.api("GET", "deliveries/?limit=100"),
+    service.api("GET", "runs/?limit=100"),
+  ]);
+  const stored = await Array.fromAsync(
+    service.service.parts.store.kv.list({ prefix: [] }),
+    ({ value }) =>
+      value instanceof Uint8Array ? new TextDecoder().decode(value) : JSON.stringify(value),
+  );
+  const all = JSON.stringify(pages) + stored.join("\n");
+  for (const secret of ["a-literal-of-the-tests", "a-secret-of-the-tests", ENV.API_TOKEN]) {
+    assert(!all.includes(secret), secret);
+  }
+  assert(all.includes("{env:API_TOKEN}"));
+}
+
+async function isLogged(service: TestService): Promise<void> {
+  const { body: { results } } = await service.api("GET", "triggers/?limit=100");
+  const { id } = results.find(({ name }: Sent) => name === "attempts-have-an-end") ?? results[0];
+  const failed = results.find(({ id: each }: Sent) => each === id);
+  const log = await eventually(async () => {
+    const { body } = await service.api("GET", `triggers/${failed.id}/log/`);
+    return body.results.length > 0 ? body.results : undefined;
+  });
+  assertEquals(log[0].kind, "http_request_failed");
+  assertMatch(log[0].error, /status 502/);
+  const metrics = await fetch(`${service.url}/metrics`, {
+    headers: { authorization: "Bearer an-operators-token-for-tests" },
+  });
+  assertMatch(await metrics.text(), /hooklaunch_http_requests_total\{status="error"\} [1-9]/);
+}
+
+async function pauses(service: TestService, receiver: Receiver): Promise<void> {
+  const answers = { "/asks": "3600", "/says-nothing": undefined };
+  for (const [path, asked] of Object.entries(answers)) {
+    receiver.on(path, () =>
+      new Response("x", {
+        status: 503,
+        headers: asked === undefined ? {} : { "retry-after": asked },
+      }));
+    const url = `http://127.0.0.1:${receiver.port}${path}`;
+    const launched = await launch(service, { url, retry: { first: 600, factor: 2 } });
+    const waiting = await eventually(async () => {
+      const sent = await sentOf(service, launched);
+      return sent?.next_at === undefined ? undefined : sent;
+    });
+    const pause_s = (Date.parse(waiting.next_at) - Date.parse(waiting.answer.received_at)) / 1_000;
+    assertEquals([waiting.status, pause_s], ["sending", asked === undefined ? 600 : 3_600]);
+    const stopped = await service.api("POST", `http-requests/${waiting.id}/stop/`);
+    assertEquals([stopped.status, stopped.body.status], [202, "stopped"]);
+    assertEquals((await service.api("POST", `http-requests/${waiting.id}/stop/`)).status, 202);
+  }
+}
+
+async function replays(service: TestService, receiver: Receiver): Promise<void> {
+  receiver.on("/replayed", ok);
+  const url = `http://127.0.0.1:${receiver.port}/replayed`;
+  const launched = await launch(service, { url, body: { n: "{body.n}" } }, '{"n": 1}');
+  const first = (await ended(service, launched)).sent;
+  const { body: replay } = await service.api("POST", `runs/${launched}/replay/`);
+  const second = (await ended(service, replay.id)).sent;
+  const keys = receiver.at("/replayed").map(({ headers }) => headers.get("idempotency-key"));
+  assertEquals(keys, [first.id, second.id]);
+  assertEquals(receiver.at("/replayed").map(({ body }) => body), ['{"n":1}', '{"n":1}']);
+}
+
+Deno.test("a request reaches public addresses alone, at every hop", async (t) => {
+  let asked = 0;
+  await using inside = startReceiver("127.0.0.1");
+  await using outside = startReceiver(PUBLIC);
+  await using service = await startService({
+    network: {
+      resolve: (host) =>
+        Promise.resolve([host === "moves.test" && ++asked > 1 ? "127.0.0.1" : PUBLIC]),
+      isPublic: (address) => address === PUBLIC || isPublic(address),
+      caCerts: [],
+    },
+  });
+  inside.on("/", ok);
+  outside.on("/", ok);
+  outside.on("/inside", () => redirect(`http://127.0.0.1:${inside.port}/`));
+  outside.on("/moved", () => redirect(`http://moves.test:${inside.port}/`));
+  outside.on("/elsewhere", () => redirect(`http://other.test:${outside.port}/got`));
+  outside.on("/got", ok);
+  const refused: [what: string, url: string][] = [
+    ["an address", `http://127.0.0.1:${inside.port}/`],
+    ["behind a redirect", `http://public.test:${outside.port}/inside`],
+    ["a name that moves", `http://moves.test:${outside.port}/moved`],
+  ];
+  for (const [what, url] of refused) {
+    await t.step(what, async () => {
+      const { sent } = await ended(
+        service,
+        await launch(service, { url, private_networks: false }),
+      );
+      assertEquals([sent.status, sent.attempts], ["error", 1]);
+      assertMatch(sent.reason, /no public address: .* private_networks of the action/);
+      assertEquals(inside.at("/").length, 0);
+    });
+  }
+  await t.step("another host gets no secret", async () => {
+    const { sent } = await ended(
+      service,
+      await launch(service, {
+        url: `http://public.test:${outside.port}/elsewhere`,
+        headers: { authorization: { secret: "secret-of-one-host" }, "x-other": "1" },
+        body: "text",
+        private_networks: false,
+      }),
+    );
+    assertEquals(sent.status, "complete");
+    const [first] = outside.at("/elsewhere");
+    const [second] = outside.at("/got");
+    assertEquals(first?.headers.get("authorization"), "secret-of-one-host");
+    assertEquals(
+      [second?.headers.get("authorization"), second?.headers.get("x-other"), second?.body],
+      [null, null, "text"],
+    );
+  });
+});
+
+const refusedSettings: [string, Record<string, unknown>, string, RegExp][] = [
+  ["no scheme", { url: "example.com/x" }, "/url", /begins with http/],
+  ["a password in the URL", { url: "https://a:b@example.com/" }, "/url", /authorization/],
+  [
+    "a literal credential",
+    { headers: { Authorization: "Bearer x" } },
+    "/headers/Authorization",
+    /Expected \{ secret/,
+  ],
+  ["a header of the connection", { headers: { Host: "x" } }, "/headers/Host", /Must not be set/],
+  ["a header twice", { headers: { "x-a": "1", "X-A": "2" } }, "/headers", /twice/],
+  ["no header", { headers: { "x a": "1" } }, "/headers/x a", /name of a header/],
+  ["an unknown name", { body: { a: "{bdy.x}" } }, "/body/a", /Unknown variable 'bdy'/],
+  ["no callback", { body: "{callback_url}" }, "/body", /Unknown variable 'callback_url'/],
+  ["an answer too soon", { body: "{answer.status}" }, "/body", /Unknown variable 'answer'/],
+  ["nobody could call back", { wait: "callback" }, "/wait", /Expected \{callback_url\}/],
+  ["an unknown preset", { sign: { preset: "nobody", secret: "s" } }, "/sign/preset", /nobody/],
+  ["a preset of certificates", { sign: { preset: "sns", secret: "s" } }, "/sign/preset", /sns/],
+  [
+    "a secret for a host of the sender's",
+    { url: "https://{body.host}/", headers: { authorization: { secret: "secret-of-the-tests" } } },
+    "/url",
+    /without values/,
+  ],
+  [
+    "a private host of the sender's",
+    { url: "http://{body.host}/", private_networks: true },
+    "/url",
+    /without values/,
+  ],
+  ["a body of a GET", { method: "GET", body: "x" }, "/body", /GET/],
+  ["an unknown wait", { wait: "forever" }, "/wait", /"none", "callback"/],
+  ["no bool", { failed: "'x'" }, "/failed", /true or false/],
+];
+
+Deno.test("mistakes in an HTTP request are told when its trigger is saved", async (t) => {
+  await using service = await startService();
+  for (const [what, settings, pointer, detail] of refusedSettings) {
+    await t.step(what, async () => {
+      const { status, body } = await service.api("POST", "triggers/", {
+        name: what.replaceAll(/[^a-z]+/gi, "-"),
+        project: "files",
+        actions: [{ type: "http_request", url: "https://example.com/", ...settings }],
+      });
+      const say = JSON.stringify(body);
+      assertEquals([status, body.errors?.[0]?.pointer], [422, `/actions/0${pointer}`], say);
+      assertMatch(body.errors[0].detail, detail);
+    });
+  }
+});
+
+function redirect(location: string): Response {
+  return new Response(null, { status: 307, headers: { location } });
+}
+
+let triggers = 0;
+
+/** Launches a trigger with one action, and returns the id of the run. */
+async function launch(
+  service: TestService,
+  settings: Record<string, unknown>,
+  body = "{}",
+): Promise<string> {
+  const path = URL.parse(String(settings.url))?.pathname.slice(1) || `sends-${++triggers}`;
+  const name = /^[a-z0-9-]+$/.test(path) ? path : `sends-${++triggers}`;
+  const { url } = await service.trigger({
+    name,
+    actions: [{ type: "http_request", private_networks: true, ...settings }],
+    response: { type: "text", text: "{run_id}" },
+  }).catch(() =>
+    service.trigger({
+      name: `sends-${++triggers}`,
+      actions: [{ type: "http_request", private_networks: true, ...settings }],
+      response: { type: "text", text: "{run_id}" },
+    })
+  );
+  const answer = await fetch(url, { method: "POST", body });
+  const id = await answer.text();
+  assertEquals(answer.status, 200, id);
+  return id;
+}
+
+/** Reads the request of a run; undefined when there is none. */
+async function sentOf(service: TestService, runId: string): Promise<Sent> {
+  return (await service.api("GET", `deliveries/${runId}/`)).body.sent?.[0];
+}
+
+/** Waits for the end of a run and of its request. */
+async function ended(service: TestService, runId: string): Promise<{ run: Sent; sent: Sent }> {
+  const run = await endOfRun(service, runId);
+  if (run.actions[0].created === undefined) return { run, sent: undefined };
+  const sent = await eventually(async () => {
+    const found = await sentOf(service, runId);
+    return ["complete", "error", "stopped"].includes(found.status) ? found : undefined;
+  });
+  return { run, sent };
+}
