@@ -79,6 +79,8 @@ function runsOf(store: Store, project: Project) {
         valuesOf: () => () => Promise.resolve({ values: [] }),
         engines,
         pipelines: { begin: (id) => void launched.push(id) },
+        httpRequests: { begin: (id) => void launched.push(id) },
+        baseUrl: () => "http://127.0.0.1",
         projects: {
           resolve: (_project, reference) =>
             unreadable-- > 0

@@ -46,6 +46,7 @@ export function routesOf(
       allowsHttp: false,
       ...jobs,
     },
+    callbacks: { httpRequests: parts.httpRequests, bodies: door.bodies },
     metrics: parts.metrics,
     artifacts: parts.artifacts,
     isReady: () => Promise.resolve(true),

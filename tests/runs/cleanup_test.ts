@@ -51,6 +51,7 @@ const NOTHING: CleanupReport = {
   runs: 0,
   pipelines: 0,
   executions: 0,
+  http_requests: 0,
   log_entries: 0,
   audit_entries: 0,
   uploads: 0,

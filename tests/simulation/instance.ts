@@ -82,7 +82,8 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
   void process.died.then(settled).then(() => deadlines[Symbol.dispose]());
   // No trigger here has values.
   const valuesOf = () => () => Promise.resolve({ values: [] });
-  const parts = { store, clock, engines, pipelines, deadlines, valuesOf };
+  const nothingSent = { httpRequests: { begin() {} }, baseUrl: () => "http://127.0.0.1" };
+  const parts = { store, clock, engines, pipelines, deadlines, valuesOf, ...nothingSent };
   const services: ActionServices = { ...parts, projects: code };
   const worker = new Worker({
     store,
