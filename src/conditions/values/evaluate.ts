@@ -51,7 +51,7 @@ interface ValuesContext {
 }
 
 /** The expressions of one action. */
-export interface WantedValues {
+interface WantedValues {
   /** The fields that carry credentials: no reason and no problem shows their values. */
   credentials?: readonly CredentialField[];
   /** The characters of all values together; default: 4 Mi. */
