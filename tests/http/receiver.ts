@@ -29,6 +29,8 @@ export interface Receiver extends AsyncDisposable {
   at(path: string): Received[];
   /** Waits until a path has had so many requests. */
   arrived(path: string, count: number): Promise<Received[]>;
+  /** Waits until no request of a path is being answered: those whose sender has gone are not. */
+  idle(path: string): Promise<void>;
   /** The requests that were being answered at once, at most, by path. */
   atOnce(path: string): number;
 }
@@ -68,6 +70,11 @@ export function startReceiver(hostname = "127.0.0.1"): Receiver {
       eventually(() => at(path).length >= count ? at(path) : undefined, {
         what: `request ${count} of ${path}`,
       }),
+    idle: async (path) => {
+      await eventually(() => underWay.get(path) === 0 || undefined, {
+        what: `no request of ${path}`,
+      });
+    },
     atOnce: (path) => most.get(path) ?? 0,
     [Symbol.asyncDispose]: () => server.shutdown(),
   };
