@@ -9,7 +9,6 @@ import { systemClock } from "../platform/clock.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type Parts, type Prepare, Service, type ServiceSettings } from "../service/service.ts";
 import { FolderTakenError } from "../store/file/folder_lock.ts";
-import { removeToken, tokenHash, tokenId } from "../store/records/tokens.ts";
 import { setUpLogging } from "./console/logging.ts";
 import { agentOf, type AgentOptions, agentOptions } from "./input/agent_options.ts";
 import {
@@ -24,6 +23,7 @@ import {
 import { TlsFiles } from "./input/tls_files.ts";
 import { allVariables, unknownVariables } from "./input/variables.ts";
 import { applyAtStart, applyFile } from "./process/apply_file.ts";
+import { tellFirstToken } from "./process/first_token.ts";
 import { storageOf } from "./process/configured_storage.ts";
 import { Reloading } from "./process/reloading.ts";
 
@@ -39,8 +39,9 @@ const SWEEP_SCHEDULE = "* * * * *";
 const REPEAT_MS = 500;
 const VARIABLES = `
 Variables without a flag:
-  HOOKLAUNCH_ADMIN_TOKEN  the operators' token, at least 16 characters; created
-                          and printed at the first start when not set
+  HOOKLAUNCH_ADMIN_TOKEN  the operators' token, at least 16 characters; one is
+                          created at the first start when not set, and
+                          shown at a terminal or else written to a file
   HOOKLAUNCH_SECRET_KEY   the key that encrypts stored secrets, 32 bytes in base64
                           or hex; secret.key in the data folder when not set`;
 
@@ -167,7 +168,7 @@ async function serve(options: ServeOptions): Promise<void> {
       await applyAtStart(config, configuration, parts, { strict });
     },
   );
-  await showToken(service).catch(async (error) => {
+  await tellFirstToken(service.parts).catch(async (error) => {
     await service.close(0);
     throw error;
   });
@@ -372,18 +373,5 @@ function announce(service: Service, { data }: ServeOptions): void {
         "senders use; schemes that sign the URL need it too",
       { url: service.url },
     );
-  }
-}
-
-/** Prints the operators' token of a first start, or removes the token where it cannot be printed. */
-async function showToken({ parts: { newToken, store } }: Service): Promise<void> {
-  if (newToken === undefined) return;
-  // Shown once, to the person at the terminal and not to the log: the console may be sent to a collector.
-  const shown = `\nYour operator's token, shown this once:\n\n  ${newToken}\n\n`;
-  try {
-    Deno.stderr.writeSync(new TextEncoder().encode(shown));
-  } catch (error) {
-    await removeToken(store, tokenId(tokenHash(newToken)));
-    throw error;
   }
 }

@@ -4,11 +4,14 @@
  * @module
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { ServiceState } from "../http/api/service.ts";
 import { type ListedToken, SCOPES } from "../store/records/tokens.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { printJson, printList } from "./console/table.ts";
 
 const HOUR_MS = 60 * 60_000;
+/** The token that a variable of the service holds. It has no id: to revoke it, change the variable. */
+const OF_VARIABLE = { id: "(variable)", name: "HOOKLAUNCH_ADMIN_TOKEN" };
 
 interface CreateOptions extends ApiOptions {
   scope: string;
@@ -21,7 +24,8 @@ interface CreateOptions extends ApiOptions {
 export function defineToken(command: Command): void {
   apiOptions(
     command.command("list").summary("List the tokens").description(
-      "List the created tokens. The token in the service's HOOKLAUNCH_ADMIN_TOKEN is not listed.",
+      "List the tokens, with the one in the service's HOOKLAUNCH_ADMIN_TOKEN where it is set. JSON has the " +
+        "created ones alone.",
     ),
   )
     .option("--json", "print JSON")
@@ -57,15 +61,23 @@ export function defineToken(command: Command): void {
 }
 
 async function list({ url, json = false }: ApiOptions): Promise<void> {
-  printList(await clientOf(url).list<ListedToken>("tokens/"), [
-    ["id", ({ id }) => id],
-    ["name", ({ name }) => name],
-    ["scope", ({ scope = "admin" }) => scope],
-    ["limited to", ({ triggers = [], projects = [] }) => [...triggers, ...projects].join(", ")],
-    ["created", ({ created_at }) => created_at],
-    ["expires", ({ expires_at = "" }) => expires_at],
-    ["last used", ({ last_used_at = "" }) => last_used_at],
-  ], { json });
+  const api = clientOf(url);
+  const created = await api.list<ListedToken>("tokens/");
+  if (json) return printJson(created);
+  const { settings }: ServiceState = await api.request("GET", "service/");
+  const ofVariable = settings.HOOKLAUNCH_ADMIN_TOKEN === true ? [OF_VARIABLE] : [];
+  printList<Omit<ListedToken, "created_at"> & { created_at?: string }>(
+    [...ofVariable, ...created],
+    [
+      ["id", ({ id }) => id],
+      ["name", ({ name }) => name],
+      ["scope", ({ scope = "admin" }) => scope],
+      ["limited to", ({ triggers = [], projects = [] }) => [...triggers, ...projects].join(", ")],
+      ["created", ({ created_at }) => created_at],
+      ["expires", ({ expires_at = "" }) => expires_at],
+      ["last used", ({ last_used_at = "" }) => last_used_at],
+    ],
+  );
 }
 
 async function create(name: string, options: CreateOptions): Promise<void> {

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
 import { runHosted as run } from "./hosted.ts";
-import { hooklaunch } from "./process.ts";
+import { hooklaunch, run as runAlone } from "./process.ts";
 
 Deno.test("a token is made, used, listed without itself and revoked", async () => {
   await using service = await startService();
@@ -15,6 +15,7 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
 
   const list = await hooklaunch(token, "list");
   assertEquals(list.code, 0, list.printed);
+  assertMatch(list.printed, /\n\(variable\) +HOOKLAUNCH_ADMIN_TOKEN +admin\n/);
   const [, id = ""] = /\n([0-9a-f]{16}) +ci +admin +20\S+Z(?: +20\S+Z)?\n/.exec(list.printed) ?? [];
   assert(id !== "" && !list.printed.includes(token), list.printed);
 
@@ -46,19 +47,28 @@ Deno.test("a token that would have expired already is not made", async () => {
   }
 });
 
-Deno.test({
-  name: "the operators' token of a first start that cannot show it is made anew by the next one",
-  ignore: Deno.build.os !== "linux",
-  async fn() {
-    await using folder = await temporaryFolder();
-    const args = ["serve", "--dev", "--port", "0", "--data", `${folder.path}/data`];
-    const main = new URL("../../src/main.ts", import.meta.url).pathname;
-    const { code } = await new Deno.Command("sh", {
-      args: ["-c", 'exec "$@" 2>/dev/full', "sh", Deno.execPath(), "run", "-qA", main, ...args],
-      env: { HOOKLAUNCH_ADMIN_TOKEN: "" },
-    }).output();
-    assertEquals(code, 1);
-    await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: "" });
-    await service.expect(/Your operator's token, shown this once:\n\n {2}hl_[\w-]{43}\n/);
-  },
+Deno.test("the operators' token of a first start is in a file where there is no terminal, and in no log", async () => {
+  await using folder = await temporaryFolder();
+  const data = `${folder.path}/data`;
+  const args = ["serve", "--dev", "--port", "0", "--data", data];
+  const env = { HOOKLAUNCH_ADMIN_TOKEN: "" };
+  // A file that cannot be written: nobody would know the token.
+  await Deno.mkdir(`${data}/admin.token/x`, { recursive: true, mode: 0o700 });
+  assertEquals((await runAlone(args, env)).code, 1);
+  await Deno.remove(`${data}/admin.token`, { recursive: true });
+
+  await using service = hooklaunch(args, env);
+  const [, file = ""] = await service.expect(/operators' token is in (\S+), which/);
+  await service.expect(/Listening/);
+  assertEquals(file, `${data}/admin.token`);
+  assertEquals((await Deno.stat(file)).mode ?? 0, 0o100600);
+  const token = (await Deno.readTextFile(file)).trim();
+  assertMatch(token, /^hl_[\w-]{43}$/);
+  assert(!service.printed().includes(token.slice(3, 20)), service.printed());
+  const list = await run(["token", "list"], {
+    HOOKLAUNCH_ADMIN_TOKEN: token,
+    HOOKLAUNCH_DATA: data,
+  });
+  assertEquals(list.code, 0, list.printed);
+  assertMatch(list.printed, /^ID[^\n]*\n[0-9a-f]{16} +first +admin /);
 });
