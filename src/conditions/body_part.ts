@@ -2,9 +2,6 @@
  * Parts of long bodies. To parse a long body takes too long for the thread that answers requests, so the
  * Worker for heavy work does it and returns the part that a condition reads.
  *
- * A condition reads a body as if it were parsed. When the part has not been read yet, the read throws a
- * {@linkcode PartPending}, and the check is done again once the part is there.
- *
  * @module
  */
 import type { HeavyWork } from "../platform/heavy_work/heavy_work.ts";
@@ -43,15 +40,17 @@ export function bodyPartJob({ bytes, contentType, part }: PartInput): ParsedBody
       return body.fields.size > FIELDS_MAX && part.path.length === 0
         ? { kind: "other", refused: `it has more than ${FIELDS_MAX} fields` }
         : { kind: "form", fields: fieldsOf(body.fields, part) };
+    case "multipart":
+      return { kind: "multipart", fields: fieldsOf(body.fields, part) };
     case "other":
       return body;
   }
 }
 
-function fieldsOf(
-  fields: ReadonlyMap<string, readonly string[]>,
+function fieldsOf<Value>(
+  fields: ReadonlyMap<string, readonly Value[]>,
   { path: [name] }: BodyPart,
-): ReadonlyMap<string, readonly string[]> {
+): ReadonlyMap<string, readonly (Value | string)[]> {
   if (name === undefined) return fields;
   const values = fields.get(name);
   return new Map(values ? [[name, values.slice(0, ELEMENTS_MAX).map(shortened)]] : []);
@@ -74,8 +73,8 @@ function leafOf(value: unknown): unknown {
   return Array.isArray(value) ? [] : {};
 }
 
-function shortened(text: string): string {
-  return text.slice(0, TEXT_CHARACTERS_MAX);
+function shortened<Value>(value: Value): Value | string {
+  return typeof value === "string" ? value.slice(0, TEXT_CHARACTERS_MAX) : value;
 }
 
 /** Reads a part of a long body in the Worker. A body that takes too long is one that cannot be parsed. */
@@ -95,25 +94,4 @@ export async function readPart(
     }
     throw error;
   }
-}
-
-/** A part of a body that is being read. */
-export class PartPending {
-  /** @param ready settles when the part has been read */
-  constructor(readonly ready: Promise<unknown>) {}
-}
-
-/** Does what reads a body, again when a part has been read that it waits for. */
-export function whenPartsRead<T>(read: () => T | Promise<T>): T | Promise<T> {
-  try {
-    const result = read();
-    return result instanceof Promise ? result.catch((error) => readAgain(error, read)) : result;
-  } catch (error) {
-    return readAgain(error, read);
-  }
-}
-
-function readAgain<T>(error: unknown, read: () => T | Promise<T>): Promise<T> {
-  if (!(error instanceof PartPending)) throw error;
-  return error.ready.then(() => whenPartsRead(read));
 }

@@ -171,6 +171,13 @@ function readBodyField(
       if (name === undefined || deeper.length > 0) return missing(field);
       return onlyOne(body.fields.get(name) ?? [], field);
     }
+    case "multipart": {
+      const [name, ...deeper] = path;
+      if (name === undefined || deeper.length > 0) return missing(field);
+      const values = body.fields.get(name) ?? [];
+      const texts = values.filter((value) => typeof value === "string");
+      return texts.length < values.length ? notA("text", field, {}) : onlyOne(texts, field);
+    }
     case "json": {
       const value = path.reduce(childOf, body.value);
       if (typeof value === "string") return value;

@@ -7,6 +7,7 @@ import { isUtf8 } from "node:buffer";
 import { parseExactJson } from "../platform/text/exact_json.ts";
 import { mediaType } from "../platform/network/media_type.ts";
 import { type BodySize, SHORT_BYTES_MAX, SHORT_NAMES_MAX, sizeOfBody } from "./body_limits.ts";
+import { fieldsOfMultipart, type MultipartBody, sizeOfMultipart } from "./multipart.ts";
 
 const TYPE_CHARACTERS_SHOWN_MAX = 100;
 
@@ -64,10 +65,11 @@ export function lengthIn(contentLength: string | null | undefined): number | und
   return /^\d+$/.test(contentLength ?? "") ? Number(contentLength) : undefined;
 }
 
-/** A body as JSON, as a form, or as neither. Integers of JSON are as {@linkcode parseExactJson} has them. */
+/** A body as JSON, as a form, as a form with files, or as none of them. Integers of JSON are as {@linkcode parseExactJson} has them. */
 export type ParsedBody =
   | { kind: "json"; value: unknown }
   | { kind: "form"; fields: ReadonlyMap<string, readonly string[]> }
+  | MultipartBody
   | OtherBody;
 
 /** A body without fields; `refused` says why it was not parsed. */
@@ -88,15 +90,17 @@ export function launchRequest(
 
 /**
  * A body that is parsed by its content type. One of `application/x-www-form-urlencoded` is a form, unless it
- * begins with `{` or `[` and is JSON: curl's `-d` mislabels JSON so. Any other body is JSON if it parses as
- * JSON. A body with too many values or names, or nested too deep, is neither.
+ * begins with `{` or `[` and is JSON: curl's `-d` mislabels JSON so. One of `multipart/form-data` is a form with
+ * files. Any other body is JSON if it parses as JSON. A body with too many values or names, or nested too deep, is neither.
  */
 export class RequestBody {
   readonly #bytes: Uint8Array;
+  readonly #contentType: string;
   readonly #isForm: boolean;
   readonly #onSize: (values: number) => void;
-  #measured: { text: string; size: BodySize } | OtherBody | undefined;
+  #measured: MeasuredBody | OtherBody | undefined;
   #parsed: ParsedBody | undefined;
+  #isCounted = false;
 
   /** @param onSize gets the number of values before they are made; where it throws, none are made */
   constructor(
@@ -105,6 +109,7 @@ export class RequestBody {
     onSize: (values: number) => void = () => {},
   ) {
     this.#bytes = bytes;
+    this.#contentType = contentType;
     this.#isForm = isFormType(contentType);
     this.#onSize = onSize;
   }
@@ -120,20 +125,29 @@ export class RequestBody {
     return this.#bytes.length > SHORT_BYTES_MAX || (this.size?.names ?? 0) > SHORT_NAMES_MAX;
   }
 
-  /** Parses the body at the first call and keeps the value. */
+  /**
+   * Parses the body at the first call and keeps the value.
+   *
+   * @throws {PartPending} when it is a form with files that has not been parsed yet
+   */
   parsed(): ParsedBody {
     return this.#parsed ??= this.#parse();
   }
 
-  #measure(): { text: string; size: BodySize } | OtherBody {
-    return this.#measured ??= measure(this.#bytes, this.#isForm);
+  #measure(): MeasuredBody | OtherBody {
+    return this.#measured ??= measure(this.#bytes, this.#contentType, this.#isForm);
   }
 
   #parse(): ParsedBody {
     const measured = this.#measure();
     if (!("size" in measured)) return measured;
     const { text, size } = measured;
-    this.#onSize(size.values);
+    if (!this.#isCounted) this.#onSize(size.values);
+    this.#isCounted = true;
+    if (text === undefined) {
+      const fields = fieldsOfMultipart(this.#bytes, this.#contentType, size);
+      return "refused" in fields ? { kind: "other", ...fields } : fields;
+    }
     if (!this.#isForm || /^\s*[{[]/.test(text)) {
       try {
         return { kind: "json", value: parseExactJson(text) };
@@ -145,7 +159,21 @@ export class RequestBody {
   }
 }
 
-function measure(bytes: Uint8Array, isForm: boolean): { text: string; size: BodySize } | OtherBody {
+/** A body that can be parsed; a form with files has no text. */
+interface MeasuredBody {
+  text?: string;
+  size: BodySize;
+}
+
+function measure(
+  bytes: Uint8Array,
+  contentType: string,
+  isForm: boolean,
+): MeasuredBody | OtherBody {
+  if (isMultipartType(contentType)) {
+    const size = sizeOfMultipart(bytes, contentType);
+    return "refused" in size ? { kind: "other", ...size } : { size };
+  }
   // Checking first takes a quarter of the time of a decoder that throws.
   if (bytes.length === 0 || !isUtf8(bytes)) return { kind: "other" };
   const text = utf8.decode(bytes);
@@ -187,6 +215,10 @@ export function valuesByName(fields: URLSearchParams): Map<string, string[]> {
 /** Parses a form. A question mark at its start belongs to it, unlike that of a query. */
 export function formFields(form: string): URLSearchParams {
   return new URLSearchParams(`?${form}`);
+}
+
+function isMultipartType(contentType: string): boolean {
+  return contentType !== "application/json" && mediaType(contentType) === "multipart/form-data";
 }
 
 /** Tells whether a Content-Type header names a form. */

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { whenPartsRead } from "../platform/waiting/pending.ts";
 import { messageOf, type Problem } from "../platform/errors.ts";
 import type { ConditionSettings } from "./condition.ts";
 import { factsOf } from "./facts.ts";
@@ -59,7 +60,7 @@ export async function signRequest(
   let reveals = false;
   for (const { step, index } of steps.sort((a, b) => a.step.order - b.step.order)) {
     try {
-      const detail = await step.run();
+      const detail = await whenPartsRead(() => step.run());
       reveals ||= step.reveals === true;
       if (detail !== undefined) notes.push({ pointer: `/${index}`, detail });
     } catch (error) {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { whenPartsRead } from "../platform/waiting/pending.ts";
 import { Buffer } from "node:buffer";
 import type { ConditionSettings } from "../conditions/condition.ts";
 import {
@@ -132,17 +133,18 @@ class TriggerDiagnosis {
     const settings = trigger.conditions[index];
     if (settings === undefined) return undefined;
     const { times } = factsOf(await loadKinds(conditions));
-    const clues = await diagnoseCondition(settings, {
+    const context = {
       request: this.#request,
       refusal: { ...verdict, reason },
       calledUrl: this.#parts.calledUrl ?? this.#request.url,
       isReceiptKnown: this.#parts.isReceiptKnown,
       times,
-      env: (name) => this.#parts.env(name),
+      env: (name: string) => this.#parts.env(name),
       budget: this.#budget,
       now_ms: this.#parts.now_ms,
       otherSecrets: () => this.#otherSecrets(index),
-    });
+    };
+    const clues = await whenPartsRead(() => diagnoseCondition(settings, context));
     if (clues === undefined) return undefined;
     if (clues.length === 0) return [refused(verdict)];
     return clues.map((clue) => ({ ...clue, condition, index }));

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { whenPartsRead } from "../platform/waiting/pending.ts";
 import type { Refusal } from "../conditions/check.ts";
 import type { PreparedHandshake } from "../conditions/handshake/prepare.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
@@ -17,7 +18,7 @@ export function handshakeStep(handshakes: readonly PreparedHandshake[]): Handsha
   return [{
     async answer(request) {
       for (const handshake of handshakes) {
-        const reply = await handshake.answer(request);
+        const reply = await whenPartsRead(() => handshake.answer(request));
         if (reply) return reply;
       }
       return undefined;

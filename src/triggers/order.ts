@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { whenPartsRead } from "../conditions/body_part.ts";
+import { whenPartsRead } from "../platform/waiting/pending.ts";
 import type { Check, HeadCheck as ConditionHeadCheck, Refusal } from "../conditions/check.ts";
 import type { Stage } from "../conditions/condition.ts";
 import type { DecodeRequest } from "../conditions/decoding/decode.ts";

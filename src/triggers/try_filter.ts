@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { whenPartsRead } from "../platform/waiting/pending.ts";
 import type { Refusal } from "../conditions/check.ts";
 import type { Position } from "../conditions/cel/syntax.ts";
 import type { CredentialField } from "../conditions/field.ts";
@@ -73,7 +74,7 @@ async function verdictOn(
   request: LaunchRequest,
   judge: ReturnType<typeof prepareFilter>,
 ): Promise<FilterVerdict> {
-  const judged = await judge(request);
+  const judged = await whenPartsRead(() => judge(request));
   if (judged === undefined) return { verdict: "passed" };
   const { refusal, isError, position } = judged;
   return { verdict: isError ? "error" : "failed", ...refusal, ...(position && { position }) };

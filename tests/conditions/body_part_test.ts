@@ -1,7 +1,8 @@
 /** A condition finds the same in the part of a body that the Worker returns as in the whole body. */
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { bodyPartJob, PartPending, whenPartsRead } from "../../src/conditions/body_part.ts";
+import { bodyPartJob } from "../../src/conditions/body_part.ts";
+import { PartPending, whenPartsRead } from "../../src/platform/waiting/pending.ts";
 import { type Field, pathOf, readEach, readField } from "../../src/conditions/field.ts";
 import type { BodyPart, LaunchRequest } from "../../src/conditions/request.ts";
 import { anyText } from "../arbitraries.ts";

@@ -54,6 +54,17 @@ export function fieldMap(fields: ReadonlyMap<string, readonly string[]>): CelMap
   return textMap(values);
 }
 
+/** Converts the fields of a form with files: a text, a map of a file, or a list where a field comes twice. */
+export function partMap(
+  fields: ReadonlyMap<string, readonly (string | object)[]>,
+): CelMap {
+  const values = new Map<string, CelInput>();
+  for (const [name, parts] of fields) {
+    values.set(name, fromJson(parts.length === 1 ? parts[0] : parts));
+  }
+  return textMap(values);
+}
+
 /** Views an array; its elements are converted each time they are read. */
 function listView(array: readonly unknown[]): readonly CelInput[] {
   // The cast is sound: an element that is read through the proxy is converted.

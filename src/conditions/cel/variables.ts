@@ -7,7 +7,7 @@ import type { CelInput } from "@bufbuild/cel";
 import { headerText } from "../../platform/network/header_text.ts";
 import type { VariableType } from "./check.ts";
 import { type Bindings, conversion } from "./expression.ts";
-import { fieldMap, fromJson, textMap } from "./json.ts";
+import { fieldMap, fromJson, partMap, textMap } from "./json.ts";
 import { claimsOf } from "../jwt/claims.ts";
 import { type LaunchRequest, valuesByName } from "../request.ts";
 
@@ -56,6 +56,8 @@ function readBody(request: LaunchRequest): CelInput {
       return fromJson(body.value);
     case "form":
       return fieldMap(body.fields);
+    case "multipart":
+      return partMap(body.fields);
     case "other":
       return null;
   }

@@ -39,6 +39,10 @@ function* texts(request: LaunchRequest): Generator<PlacedText> {
   const body = request.parsedBody();
   if (body.kind === "form") {
     for (const [name, [text = ""]] of body.fields) yield { field: { in: "body", name }, text };
+  } else if (body.kind === "multipart") {
+    for (const [name, [text]] of body.fields) {
+      if (typeof text === "string") yield { field: { in: "body", name }, text };
+    }
   } else if (body.kind === "json") yield* textsOfJson(body.value, "", 0);
 }
 

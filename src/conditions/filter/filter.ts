@@ -88,7 +88,13 @@ function hintOf(
   if (body?.kind === "other") {
     return `the body is neither JSON nor a form: ${describeBody(request)}`;
   }
-  if (body?.kind !== "form" || !isCelError(value)) return undefined;
+  if (!isCelError(value)) return undefined;
+  if (body?.kind === "multipart") {
+    return `the body is a form with files, with the fields ${
+      firstQuoted(new Set(body.fields.keys()))
+    }`;
+  }
+  if (body?.kind !== "form") return undefined;
   const fields = firstQuoted(new Set(body.fields.keys()));
   return `the body is a form with the fields ${fields}: choose JSON at the sender if it can send that`;
 }

@@ -8,6 +8,7 @@ import { evictOldest } from "../../platform/evict_oldest.ts";
 import { messageOf } from "../../platform/errors.ts";
 import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
 import type { JobInput } from "../../platform/heavy_work/job.ts";
+import { PartPending, whenPartsRead } from "../../platform/waiting/pending.ts";
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { isShortWork, sumOf } from "../cel/cost.ts";
 import { type Bindings, conversion, type Expression } from "../cel/expression.ts";
@@ -119,7 +120,7 @@ export async function evaluateValues(
   wanted: WantedValues,
   { heavyWork, owner, timeout_ms = TIME_MS_MAX }: ValuesContext,
 ): Promise<FoundValues> {
-  if (isShort(request, wanted)) return evaluateOver(request, of, wanted);
+  if (isShort(request, wanted)) return await whenPartsRead(() => evaluateOver(request, of, wanted));
   const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
   return await heavyWork.run(
     "values",
@@ -215,6 +216,7 @@ function evaluateOne(request: LaunchRequest, source: string, own: Bindings): Jso
     beginEvaluation();
     return toJson(evaluate(Object.assign(bind(variables, request), own)));
   } catch (error) {
+    if (error instanceof PartPending) throw error;
     return { problem: messageOf(error) };
   }
 }

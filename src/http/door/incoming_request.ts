@@ -4,7 +4,7 @@
  * @module
  */
 import type { BodySize } from "../../conditions/body_limits.ts";
-import { PartPending } from "../../conditions/body_part.ts";
+import { PartPending } from "../../platform/waiting/pending.ts";
 import {
   type BodyPart,
   type LaunchRequest,

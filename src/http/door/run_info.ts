@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { whenPartsRead } from "../../platform/waiting/pending.ts";
 import { STATUS_CODE } from "@std/http/status";
 import { UnavailableError } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
@@ -79,7 +80,7 @@ async function answer(
   request: IncomingRequest,
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
-  const question = questionOf(request, answersGet);
+  const question = await whenPartsRead(() => questionOf(request, answersGet));
   if ("reason" in question) {
     return refuse(door, prepared, request, {
       condition: "run_info",
@@ -264,6 +265,9 @@ function field(request: LaunchRequest, name: string): string | undefined {
 function bodyField(request: LaunchRequest, name: string): string | undefined {
   const body = request.parsedBody();
   if (body.kind === "form") return body.fields.get(name)?.[0];
+  if (body.kind === "multipart") {
+    return body.fields.get(name)?.find((value) => typeof value === "string");
+  }
   const value = body.kind === "json" ? childOf(body.value, name) : undefined;
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 }

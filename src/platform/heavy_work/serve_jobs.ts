@@ -6,6 +6,7 @@
 import vm from "node:vm";
 import { parentPort } from "node:worker_threads";
 import { messageOf } from "../errors.ts";
+import { whenPartsRead } from "../waiting/pending.ts";
 import type { Job, JobKinds, JobMessage, JobResult, WorkerMessage } from "./job.ts";
 
 /**
@@ -22,8 +23,9 @@ export function serveJobs(kinds: JobKinds): void {
     const job = await load(kinds, kind);
     post("begun");
     // The caller gave the input of this kind, which its type has checked.
-    sandbox.perform = () => job({ ...input, bytes: new Uint8Array(bytes) } as never);
-    const result = resultOf(() => script.runInContext(sandbox, { timeout: timeout_ms }));
+    const given = { ...input, bytes: new Uint8Array(bytes) } as never;
+    sandbox.perform = () => job(given);
+    const result = await resultOf(() => script.runInContext(sandbox, { timeout: timeout_ms }));
     post(result, buffersIn(result));
     sandbox.perform = nothing;
   });
@@ -42,9 +44,10 @@ async function load(kinds: JobKinds, kind: string): Promise<Job> {
   }
 }
 
-function resultOf(run: () => unknown): JobResult {
+/** A job whose bytes are still being read runs again once they are. */
+async function resultOf(run: () => unknown): Promise<JobResult> {
   try {
-    return { output: run() };
+    return { output: await whenPartsRead(run) };
   } catch (error) {
     return codeOf(error) === "ERR_SCRIPT_EXECUTION_TIMEOUT"
       ? { late: true }
