@@ -16,6 +16,7 @@ import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { fuzz } from "./fuzz.ts";
+import { fuzzBodies } from "./fuzz_bodies.ts";
 import { instances } from "./instances.ts";
 import { kills } from "./kills.ts";
 import { power } from "./power.ts";
@@ -109,6 +110,11 @@ const parts: Readonly<Record<string, Part>> = {
   fuzz: {
     what: "100,000 drawn requests",
     run: (findings, random) => fuzz(findings, random, 100_000),
+  },
+  bodies: {
+    what: "50,000 drawn bodies and codings",
+    run: (findings, random) =>
+      fuzzBodies(findings, random, { requests: 50_000, otherP99_ms: 1_000 }),
   },
 };
 

@@ -5,6 +5,7 @@ import { crowd } from "./crowd.ts";
 import { damage } from "./damage.ts";
 import { Findings, Random } from "./findings.ts";
 import { fuzz } from "./fuzz.ts";
+import { fuzzBodies } from "./fuzz_bodies.ts";
 import { overload } from "./overload.ts";
 
 const parts: {
@@ -40,6 +41,10 @@ const parts: {
   {
     name: "no drawn request makes the service fail or hang",
     run: (findings, random) => fuzz(findings, random, 2_000),
+  },
+  {
+    name: "no drawn body or coding makes the service fail or hang, nor does a bomb",
+    run: (findings, random) => fuzzBodies(findings, random, { requests: 400 }),
   },
 ];
 

@@ -15,6 +15,7 @@ import type { Position } from "../cel/syntax.ts";
 import { bind, filterVariables } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
 import { describeBody, type LaunchRequest, type ParsedBody } from "../request.ts";
+import { mediaType } from "../../platform/network/media_type.ts";
 import { firstQuoted } from "../../platform/text/display.ts";
 import { compileList } from "./compile.ts";
 import type { FilterClause } from "./list.ts";
@@ -85,6 +86,9 @@ function hintOf(
   value: CelResult,
   request: LaunchRequest,
 ): string | undefined {
+  if (body?.kind === "other" && isXml(request)) {
+    return "the body is XML, which has no fields here: look into its text, as in raw.contains('<Event>')";
+  }
   if (body?.kind === "other") {
     return `the body is neither JSON nor a form: ${describeBody(request)}`;
   }
@@ -97,6 +101,11 @@ function hintOf(
   if (body?.kind !== "form") return undefined;
   const fields = firstQuoted(new Set(body.fields.keys()));
   return `the body is a form with the fields ${fields}: choose JSON at the sender if it can send that`;
+}
+
+function isXml({ headers, body }: LaunchRequest): boolean {
+  const type = mediaType(headers.get("content-type") ?? "");
+  return body.length > 0 && (type.endsWith("/xml") || type.endsWith("+xml"));
 }
 
 /** A clause of a list has an explanation for errors: they are false. */
