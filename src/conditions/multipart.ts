@@ -16,7 +16,7 @@ const LF = 0x0a;
 const VALUES_OF_PART = 4;
 
 /** A file in a body. */
-export interface FilePart {
+interface FilePart {
   name: string;
   type: string;
   size: number;

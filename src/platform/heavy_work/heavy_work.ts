@@ -54,6 +54,7 @@ interface Pending {
 export class HeavyWork<Kinds extends JobKinds> implements Disposable {
   readonly #createWorker: CreateWorker;
   readonly #idle_ms: number;
+  readonly #short_ms: number;
   readonly #queue = new FairQueue<Pending>(WAITING_MAX);
   #worker: WorkerHandle | undefined;
   #running: Pending | undefined;
@@ -61,9 +62,13 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
   #restEnd: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
 
-  constructor(createWorker: CreateWorker, { idle_ms = IDLE_MS }: { idle_ms?: number } = {}) {
+  constructor(
+    createWorker: CreateWorker,
+    { idle_ms = IDLE_MS, short_ms = SHORT_MS }: { idle_ms?: number; short_ms?: number } = {},
+  ) {
     this.#createWorker = createWorker;
     this.#idle_ms = idle_ms;
+    this.#short_ms = short_ms;
   }
 
   /**
@@ -140,7 +145,7 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
     this.#perform(job).then(done.resolve, done.reject).finally(() => {
       const now_ms = performance.now();
       const taken_ms = now_ms - began_ms;
-      const rest_ms = taken_ms > SHORT_MS ? Math.min(taken_ms, REST_MS_MAX) : 0;
+      const rest_ms = taken_ms > this.#short_ms ? Math.min(taken_ms, REST_MS_MAX) : 0;
       if (rest_ms > 0) this.#queue.rest(key, now_ms + rest_ms);
       this.#running = undefined;
       this.#next();

@@ -206,7 +206,7 @@ Deno.test("the log says what was wrong with a question about a run", async () =>
   assertEquals(await ask([HMAC_CONDITION], `?run_id=${UNKNOWN_ID}`, signed), [
     "run_info; Run info was asked for without run_id; run_id in a form or JSON, which are signed; ",
   ]);
-  const type = "multipart/form-data; boundary=x";
+  const type = "multipart/mixed; boundary=x";
   const parts =
     `--x\r\nContent-Disposition: form-data; name="run_id"\r\n\r\n${UNKNOWN_ID}\r\n--x--`;
   const body = { method: "POST", body: parts, headers: { "content-type": type } };
