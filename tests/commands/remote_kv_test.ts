@@ -3,6 +3,7 @@ import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { Browser, textOf } from "../http/console/fixture.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
+import { runHosted } from "./hosted.ts";
 import { hooklaunch, run } from "./process.ts";
 
 const TOKEN = "an-operators-token-for-tests";
@@ -194,10 +195,11 @@ Deno.test("--kv: what it needs beside the URL", async (t) => {
   ];
   for (const [name, url, env, says] of cases) {
     await t.step(name, async () => {
-      const rotated = await run(["secret-key", "rotate", "--kv", url, ...data], { ...ENV, ...env });
+      const all = { ...ENV, ...env };
+      const rotated = await runHosted(["secret-key", "rotate", "--kv", url, ...data], all);
       assertMatch(rotated.printed, says);
       assertEquals(rotated.code, 1);
-      const { code, printed } = await run(["serve", "--kv", url, ...data], { ...ENV, ...env });
+      const { code, printed } = await runHosted(["serve", "--kv", url, ...data], all);
       assertMatch(printed, says);
       assertEquals([code, printed.includes("secret@"), printed.includes("    at ")], [
         1,

@@ -12,7 +12,7 @@ import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { contentsOf, file, gunzip, OPTIONS, pack, pathsIn, prepare } from "../backup/fixture.ts";
 import { endOfExecution, eventually, startService } from "../data.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 Deno.test("restore as a command", async (t) => {
   await using prepared = await prepare();

@@ -7,7 +7,7 @@ import {
   startService,
   temporaryFolder,
 } from "../data.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 Deno.test("secret-key rotate encrypts all secrets with a new key, and the old one opens nothing", async () => {
   await using service = await startService();

@@ -1,6 +1,6 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { temporaryFolder } from "../../surroundings.ts";
-import { run } from "../process.ts";
+import { runHosted as run } from "../hosted.ts";
 
 Deno.test("--env-file sets variables that are not set, before or after the command's name", async () => {
   await using folder = await temporaryFolder();
