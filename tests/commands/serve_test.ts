@@ -189,7 +189,7 @@ Deno.test("the periodic work is registered, runs, and does not keep the service 
   const soon = { DENO_CRON_TEST_SCHEDULE_OFFSET: "200", HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
   await using service = hooklaunch([...args, "--retention-days", "1"], soon);
   await service.expect(
-    /Removed 0 runs from lists, 0 runs, 0 pipelines, 1 executions, 0 log entries, 0 audit entries, 0 uploads/,
+    /Removed 0 runs from lists, 0 runs, 0 pipelines, 1 executions, 0 HTTP requests, 0 log entries, 0 audit entries, 0 uploads/,
   );
   {
     using kv = await Deno.openKv(`${folder.path}/data/hooklaunch.kv`);
