@@ -10,8 +10,10 @@ import { headerNameSchema } from "./settings.ts";
 export const ANSWER_BYTES_MAX = 16 * 1024;
 const HEADERS_MAX = 16;
 const HEADER_CHARACTERS_MAX = 1_024;
-/** The HTTP server sets these (RFC 9110 section 7.6.1), or they would reach other sites of the host. */
+/** The HTTP server sets these (RFC 9110 section 7.6.1), or they would reach other pages of the host. */
 const OWN_HEADERS = new Set([
+  "accept-ch",
+  "alt-svc",
   "clear-site-data",
   "connection",
   "content-encoding",
@@ -19,11 +21,17 @@ const OWN_HEADERS = new Set([
   "content-security-policy",
   "content-type",
   "date",
+  "expect-ct",
   "keep-alive",
+  "nel",
   "proxy-authenticate",
   "proxy-connection",
+  "public-key-pins",
+  "report-to",
+  "reporting-endpoints",
   "service-worker-allowed",
   "set-cookie",
+  "set-cookie2",
   "strict-transport-security",
   "te",
   "trailer",

@@ -11,6 +11,7 @@ import type { JobInput } from "../platform/heavy_work/job.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import { ExpressionError } from "./cel/expression.ts";
 import { beginEvaluation } from "./cel/functions.ts";
+import { readsCredential } from "./cel/credential_paths.ts";
 import { censorOf, NOT_SHOWN } from "./cel/reason.ts";
 import { bind, filterVariables } from "./cel/variables.ts";
 import type { Refusal } from "./check.ts";
@@ -152,7 +153,7 @@ export function deliveryKeyJob(
 }
 
 function evaluate(
-  { variables, evaluate }: ValueExpression,
+  { variables, reads, evaluate }: ValueExpression,
   request: LaunchRequest,
   { key: { source, window_s }, credentials }: Pick<KeyInput, "key" | "credentials">,
 ): Delivery | Refusal {
@@ -162,7 +163,9 @@ function evaluate(
   }
   beginEvaluation();
   const value = toJson(evaluate(bind(variables, request)));
-  const censor = censorOf(request, credentials);
+  const censor = readsCredential(reads, credentials)
+    ? () => NOT_SHOWN
+    : censorOf(request, credentials);
   if ("problem" in value) {
     return {
       reason: `The delivery's key has no value: ${censor(value.problem)}`,

@@ -5,6 +5,7 @@
  * @module
  */
 import { templatesOf } from "../actions/values.ts";
+import { isWithin } from "../conditions/cel/credential_paths.ts";
 import { type Key, pathsIn } from "../conditions/cel/paths.ts";
 import { ExpressionError, parseExpression } from "../conditions/cel/expression.ts";
 import { sourcesIn } from "../conditions/values/compile.ts";
@@ -14,9 +15,6 @@ import { handshakeCredentials } from "../conditions/handshake/settings.ts";
 import type { Problem } from "../platform/errors.ts";
 import { pointer, pointerParts } from "../platform/schema/pointer.ts";
 import type { TriggerSettings } from "./trigger.ts";
-
-/** Stands for any element of a list in the path to a field. */
-const ANY = "*";
 
 /** Warns of values of actions that show a credential of the body. */
 export function shownValueWarnings(
@@ -64,11 +62,4 @@ function bodyPathsIn(source: string): Key[][] {
     if (error instanceof ExpressionError) return [];
     throw error;
   }
-}
-
-/** Tells whether one of two paths leads to what the other is a part of. */
-function isWithin(field: readonly string[], read: readonly Key[]): boolean {
-  return field.slice(0, read.length).every((part, index) =>
-    part === ANY || part === String(read[index])
-  );
 }

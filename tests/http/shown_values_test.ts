@@ -159,3 +159,48 @@ Deno.test("a delivery's id that is a credential is not shown, and tells repeats 
     }
   }
 });
+
+/** What tells a credential by parts, each of which is short. */
+const TOLD = ["{x}.split('').join(' ')", "{x}.substring(0, 3)", "{x}.upperAscii()"];
+
+Deno.test("no reason of a filter or a condition, and no id, tells a credential by what is made of it", async () => {
+  await using service = await startService();
+  const spelled = [...SECRET].join(" ");
+  const parts = [SECRET, SECRET.toUpperCase(), spelled, '"the"', '"the-t'];
+  for (const [place, condition, sent] of PLACES) {
+    for (const told of TOLD) {
+      const made = told.replace("{x}", place);
+      const trigger = await service.trigger({
+        conditions: [
+          condition,
+          { type: "payload_filter", expression: `${made} == ${made} && string(${made}) == 'none'` },
+        ],
+        response: { type: "text", text: "{run_id}" },
+      });
+      const open = await service.trigger({
+        conditions: [condition, { type: "deduplication", key: `[${made}]` }],
+        actions: [{ type: "run_execution", step: "echo", if: `string(${made}) == 'none'` }],
+        response: { type: "text", text: "{run_id}" },
+      });
+      for (const { url, id } of [trigger, open]) {
+        const init = {
+          method: "POST",
+          headers: sent.headers ?? {},
+          body: JSON.stringify(sent.body ?? {}),
+        };
+        const answer = await fetch(url + (sent.query ?? ""), init);
+        const run = await answer.text();
+        if (answer.status === 200) await endOfRun(service, run);
+        const { body: { results } } = await service.api("GET", `deliveries/?trigger=${id}`);
+        const [{ reason = "", found = "", delivery_id = "" }] = results;
+        const outcome = answer.status === 200
+          ? (await service.api("GET", `runs/${run}/`)).body
+          : {};
+        const shown = JSON.stringify([reason, found, delivery_id, outcome.actions]);
+        for (const part of parts) {
+          assert(!shown.includes(JSON.stringify(part).slice(1, -1)), `${made}: ${shown}`);
+        }
+      }
+    }
+  }
+});

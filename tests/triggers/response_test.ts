@@ -208,3 +208,26 @@ Deno.test("values that are longer than an answer may be are left empty", async (
   const x = "x".repeat(30_000);
   assertEquals(answer.body === `${x}-${x}----`, true);
 });
+
+Deno.test("a response sets no header that browsers keep for all pages of the host", () => {
+  const headers = [
+    "Alt-Svc",
+    "NEL",
+    "Report-To",
+    "Reporting-Endpoints",
+    "Accept-CH",
+    "Set-Cookie2",
+  ];
+  headers.push(
+    "Clear-Site-Data",
+    "Strict-Transport-Security",
+    "Service-Worker-Allowed",
+    "Expect-CT",
+  );
+  for (const name of headers) {
+    const parsed = responseSchema.safeParse({ type: "text", text: "", headers: { [name]: "x" } });
+    assertEquals(parsed.success, false, name);
+  }
+  const kept = { type: "text", text: "", headers: { "Cache-Control": "no-store" } };
+  assertEquals(responseSchema.safeParse(kept).success, true);
+});

@@ -18,6 +18,7 @@ import { type Cost, costOf } from "./cost.ts";
 import { nameQualified } from "./extensions.ts";
 import { environment } from "./functions.ts";
 import { markOptionals, MissingDefaultError, resolveOptionals } from "./optional.ts";
+import { type Key, pathsIn } from "./paths.ts";
 import { type Expr, keysOf, type ParsedExpression, type Position, positionOf } from "./syntax.ts";
 
 const EXPRESSION_BYTES_MAX = 4096;
@@ -44,10 +45,17 @@ interface Term {
   evaluate(bindings: Bindings): CelResult;
 }
 
+/** An operand of a clause, and the paths by which it reads the request. */
+interface Operand extends Term {
+  readonly reads?: readonly (readonly Key[])[];
+}
+
 /** One of the parts that `&&` joins. */
 export interface Clause extends Term {
   /** Its operands without constants: its value follows from theirs. */
-  readonly operands: readonly Term[];
+  readonly operands: readonly Operand[];
+  /** The paths by which it reads the request; absent where it is made of a list's clause, which names a field. */
+  readonly reads?: Operand["reads"];
   /**
    * Explains why the clause does not hold, given the first operand's value. A clause that has this is
    * false where an operand is an error, and the operand is then called missing.
@@ -85,7 +93,11 @@ export function compile(
   }
   const clauses = flatten(parsed.expr, ["_&&_"]).map((expr, index): Clause => ({
     ...term(parsed, expr),
-    operands: operandsOf(expr).map((operand) => term(parsed, operand)),
+    reads: pathsIn(expr),
+    operands: operandsOf(expr).map((operand) => ({
+      ...term(parsed, operand),
+      reads: pathsIn(operand),
+    })),
     locate: (value) => locate(source, index, value),
   }));
   const headers = keysOf(parsed.expr, "headers");

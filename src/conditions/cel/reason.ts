@@ -16,6 +16,7 @@ import { isCredentialName } from "../../platform/network/credential_names.ts";
 import { truncate } from "../../platform/text/display.ts";
 import { type Bindings, type Clause, conversion } from "./expression.ts";
 import type { Refusal } from "../check.ts";
+import { readsCredential } from "./credential_paths.ts";
 import { type CredentialField, readCredentials } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 
@@ -46,7 +47,9 @@ interface Evaluation {
 /** Returns the refusal by a clause that is not true. */
 export function explain(clause: Clause, value: CelResult, evaluation: Evaluation): Refusal {
   const { request, credentials } = evaluation;
-  const censor = censorOf(request, credentials);
+  const censorText = censorOf(request, credentials);
+  const isHidden = (reads: Clause["reads"] = []) => readsCredential(reads, credentials);
+  const censor = isHidden(clause.reads) ? () => NOT_SHOWN : censorText;
   const expected = truncate(clause.text, SHOWN_CHARACTERS_MAX);
   if (isCelError(value) && !clause.explain) {
     const hint = MIXED_ARITHMETIC.test(value.message) ? ": write double(…) around the int" : "";
@@ -56,7 +59,10 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
     const found = censor(show(value));
     return { reason: "Payload filter is neither true nor false", expected, found };
   }
-  const found = truncate(operandsOf(clause, evaluation, censor).join("; "), SHOWN_CHARACTERS_MAX);
+  const found = truncate(
+    operandsOf(clause, evaluation, { censor: censorText, isHidden }).join("; "),
+    SHOWN_CHARACTERS_MAX,
+  );
   const why = explanation(clause, evaluation);
   return {
     reason: truncate(
@@ -73,13 +79,18 @@ function explanation(clause: Clause, { bindings }: Evaluation): string | undefin
   return operand && clause.explain?.(operand.evaluate(bindings));
 }
 
-function operandsOf(clause: Clause, { bindings }: Evaluation, censor: Censor): string[] {
+function operandsOf(
+  clause: Clause,
+  { bindings }: Evaluation,
+  { censor, isHidden }: { censor: Censor; isHidden(reads: Clause["reads"]): boolean },
+): string[] {
   const shown: string[] = [];
-  for (const { text, evaluate } of clause.operands) {
+  for (const { text, evaluate, reads } of clause.operands) {
     if (shown.length === OPERANDS_SHOWN_MAX) break;
     const value = evaluate(bindings);
-    if (!isCelError(value)) shown.push(`${text} is ${censor(show(value))}`);
-    else if (clause.explain) shown.push(`${text} is missing`);
+    if (!isCelError(value)) {
+      shown.push(`${text} is ${isHidden(reads) ? NOT_SHOWN : censor(show(value))}`);
+    } else if (clause.explain) shown.push(`${text} is missing`);
   }
   return shown;
 }

@@ -8,6 +8,7 @@ import { checkNames, type VariableType } from "../cel/check.ts";
 import { type Cost, costOf } from "../cel/cost.ts";
 import { type Bindings, compile, ExpressionError, parseExpression } from "../cel/expression.ts";
 import { environment } from "../cel/functions.ts";
+import { type Key, pathsIn } from "../cel/paths.ts";
 import { positionOf } from "../cel/syntax.ts";
 import { parseTemplate } from "../cel/template.ts";
 
@@ -35,6 +36,8 @@ export type Variables = Readonly<Record<string, VariableType>>;
 export interface ValueExpression {
   readonly variables: ReadonlySet<string>;
   readonly cost: Cost;
+  /** The paths by which it reads the request. */
+  readonly reads: readonly (readonly Key[])[];
   evaluate(bindings: Bindings): CelResult;
 }
 
@@ -53,7 +56,12 @@ export function compileValue(
     throw new ExpressionError(problem.detail, positionOf(problem.expr.id, parsed, source));
   }
   const { expr } = parsed;
-  return { variables: used, cost: costOf(expr), evaluate: plan(environment, expr) };
+  return {
+    variables: used,
+    cost: costOf(expr),
+    reads: pathsIn(expr),
+    evaluate: plan(environment, expr),
+  };
 }
 
 /**

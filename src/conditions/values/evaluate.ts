@@ -13,7 +13,8 @@ import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { isShortWork, sumOf } from "../cel/cost.ts";
 import { type Bindings, conversion, type Expression } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
-import { censorOf } from "../cel/reason.ts";
+import { readsCredential } from "../cel/credential_paths.ts";
+import { censorOf, NOT_SHOWN } from "../cel/reason.ts";
 import { fromJson } from "../cel/json.ts";
 import { bind } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
@@ -171,13 +172,14 @@ function evaluateOver(
   };
   // To collect credentials takes long: most runs have no problem.
   let censor: ReturnType<typeof censorOf> | undefined;
-  const censored = (value: JsonOrProblem): JsonOrProblem => {
+  const censored = (value: JsonOrProblem, source: string): JsonOrProblem => {
     if ("json" in value) return value;
+    if (readsCredential(valueOf(source).reads, credentials)) return { problem: NOT_SHOWN };
     censor ??= censorOf(request, credentials);
     return { problem: censor(value.problem) };
   };
   return {
-    values: sources.map((source) => censored(bounded(evaluateOne(request, source, own)))),
+    values: sources.map((source) => censored(bounded(evaluateOne(request, source, own)), source)),
   };
 }
 
