@@ -119,7 +119,7 @@ async function quota(
   return {
     readDelivery(request) {
       const found = readDelivery(request, field, window_s);
-      return isSecret && "id" in found ? { ...found, id: hash("sha256", found.id) } : found;
+      return isSecret && "id" in found ? { ...found, isSecret } : found;
     },
   };
 }

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { hash } from "node:crypto";
 import { messageOf, type Problem } from "../platform/errors.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
 import type { HeavyWork } from "../platform/heavy_work/heavy_work.ts";
@@ -177,8 +176,8 @@ function evaluate(
     const found = text === undefined ? describe(value.json) : `${text.length} characters`;
     return { reason: "The delivery's key is no id", expected: EXPECTED, found };
   }
-  // Ids are shown; a credential is not.
-  return { id: censor(text) === NOT_SHOWN ? hash("sha256", text) : text, window_s };
+  const isSecret = censor(text) === NOT_SHOWN;
+  return { id: text, window_s, ...(isSecret && { isSecret }) };
 }
 
 /** Returns the text of a key's value; undefined where it tells no delivery from another. */

@@ -18,6 +18,7 @@ import {
   type KnownDelivery,
 } from "../store/records/delivery_ids.ts";
 import { keys } from "../store/keys.ts";
+import { shownId } from "../store/records/trigger_log_entries.ts";
 import { getRun } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 
@@ -27,6 +28,13 @@ export interface Delivery {
   id: string;
   /** For how long a repeat is recognised, in seconds. */
   window_s: number;
+  /** It is a credential, or made of one. */
+  isSecret?: true;
+}
+
+/** Returns the id of a delivery as it is kept with its run and in the log. */
+export function keptId({ id, isSecret }: Delivery): string {
+  return isSecret ? "********" : shownId(id);
 }
 
 /** The right to accept a delivery. Copies that come meanwhile wait until it is settled. */

@@ -12,11 +12,10 @@ import type { ActionSettings, Run } from "../store/records/runs.ts";
 import { readPayload } from "../store/records/payloads.ts";
 import type { KeptPlace } from "../store/records/kept_requests.ts";
 import type { Store } from "../store/store.ts";
-import { shownId } from "../store/records/trigger_log_entries.ts";
 import { ConflictError } from "../platform/errors.ts";
 import { headerValue } from "../platform/network/header_text.ts";
 import type { Acceptor, Launch } from "../runs/accept.ts";
-import type { Delivery } from "../runs/delivery_ids.ts";
+import { type Delivery, keptId } from "../runs/delivery_ids.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import type { KeptRequest, KeptRequests } from "./kept_requests.ts";
 import { inspect, NO_CONDITION, type Refused } from "./order.ts";
@@ -117,7 +116,7 @@ export async function replayKept(
         remoteIp: kept.remoteIp,
         ...(facts && { facts }),
         delivery: delivery ?? changes.delivery,
-        deliveryId: delivery === undefined ? deliveryId : shownId(delivery.id),
+        deliveryId: delivery === undefined ? deliveryId : keptId(delivery),
       },
     };
   });

@@ -197,6 +197,8 @@ Deno.test("no reason of a filter or a condition, and no id, tells a credential b
           ? (await service.api("GET", `runs/${run}/`)).body
           : {};
         const shown = JSON.stringify([reason, found, delivery_id, outcome.actions]);
+        // Of a short part, a hash would tell it.
+        if (answer.status === 200) assertEquals(delivery_id, "********");
         for (const part of parts) {
           assert(!shown.includes(JSON.stringify(part).slice(1, -1)), `${made}: ${shown}`);
         }

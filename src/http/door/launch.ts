@@ -11,11 +11,10 @@ import type { LaunchRequest } from "../../conditions/request.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import type { Quota } from "../../runs/rate_window.ts";
 import type { Acceptance, Launch } from "../../runs/accept.ts";
-import type { Delivery } from "../../runs/delivery_ids.ts";
+import { type Delivery, keptId } from "../../runs/delivery_ids.ts";
 import { inspectHead, type Refused, refusedByQuota } from "../../triggers/order.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { launchFacts } from "../../triggers/request_facts.ts";
-import { shownId } from "../../store/records/trigger_log_entries.ts";
 import { handshakeHandler } from "./handshake.ts";
 import {
   inspectLogged,
@@ -198,7 +197,7 @@ function launchOf(
     remoteIp,
     ...(facts && { facts }),
     delivery,
-    deliveryId: delivery === undefined ? deliveryId : shownId(delivery.id),
+    deliveryId: delivery === undefined ? deliveryId : keptId(delivery),
     isCurrent: () => triggers.isCurrent(prepared),
   };
 }
@@ -243,7 +242,7 @@ function answerTo(
   const send = (answered: Answer): Response => {
     const response = responseOf(answered);
     if ("repeatOf" in acceptance) {
-      const { id: deliveryId = "" } = delivery ?? {};
+      const deliveryId = delivery === undefined ? "" : keptId(delivery);
       noteRepeat(door, prepared, request, { run_id: runId, deliveryId, status: response.status });
     }
     return response;

@@ -235,7 +235,7 @@ Deno.test("a key reads headers and the query, and is shown where it is no creden
     return body.results[0].delivery_id;
   };
   assertEquals(await shown("headers['x-event'] + '/' + query.part"), "7/b");
-  assertMatch(await shown("headers['x-secret'] + headers['x-event']"), /^[0-9a-f]{64}$/);
+  assertEquals(await shown("headers['x-secret'] + headers['x-event']"), "********");
 });
 
 Deno.test("a key that tells no delivery from another is refused when it is saved", async () => {
