@@ -15,7 +15,7 @@ import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printFields, printJson } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
 import { workText } from "./console/work_text.ts";
-import { fullDeliveryId } from "./input/options.ts";
+import { idBeginning, withId } from "./api/whole_id.ts";
 
 /** The characters of a body that are shown. */
 const BODY_SHOWN = 2_000;
@@ -29,9 +29,13 @@ export function defineDelivery(command: Command): void {
           "what it launched. Credentials are masked.",
       ),
   )
-    .argument("<id>", "the full id; deliveries and runs have the same ids", fullDeliveryId)
+    .argument(
+      "<id>",
+      "the id, or its beginning; deliveries and runs have the same ids",
+      idBeginning,
+    )
     .option("--json", "print JSON")
-    .action(show);
+    .action(withId("deliveries", show));
 }
 
 async function show(id: string, { url, json = false }: ApiOptions): Promise<void> {

@@ -12,7 +12,8 @@ import type { ApiClient } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { headersOf, type HttpMessage, parseHttpMessage } from "./input/http_message.ts";
-import { fullDeliveryId, readInput } from "./input/options.ts";
+import { idBeginning, wholeId } from "./api/whole_id.ts";
+import { readInput } from "./input/options.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
 interface DiagnoseOptions {
@@ -33,7 +34,7 @@ export function defineDiagnose(command: Command): void {
     .option(
       "--delivery <id>",
       "a delivery in place of a file: one that the trigger keeps (keep_refused), or an accepted one",
-      fullDeliveryId,
+      idBeginning,
     )
     .option(
       "--request <file>",
@@ -65,7 +66,7 @@ async function diagnose(
   const api = clientOf(url);
   const result = delivery === undefined
     ? await diagnoseMessage(api, nameOrId, { file, options })
-    : await diagnoseDelivery(api, delivery, { nameOrId, file });
+    : await diagnoseDelivery(api, await wholeId(api, "deliveries", delivery), { nameOrId, file });
   if (json) return printJson(result.findings);
   for (const { certainty, condition, index, sentence } of result.findings) {
     const place = index < 0 ? condition : `conditions/${index} ${condition}`;

@@ -9,10 +9,11 @@ import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/e
 import type { ApiClient } from "./api/client.ts";
 import { downloadOutputs } from "./api/download.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
+import { idBeginning, wholeId, withId } from "./api/whole_id.ts";
 import { followLog } from "./api/follow.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { fullId, listLimit } from "./input/options.ts";
+import { listLimit } from "./input/options.ts";
 import { harmless, harmlessJson, printFields, printJson, printList } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
 
@@ -36,14 +37,14 @@ export function defineExecution(command: Command): void {
     .addOption(
       new Option("--status <status>", "only those with this status").choices(EXECUTION_STATUSES),
     )
-    .option("--pipeline <id>", "only those of this pipeline", fullId)
+    .option("--pipeline <id>", "only those of this pipeline", idBeginning)
     .addOption(listLimit())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show an execution"))
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action(show);
+    .action(withId("executions", show));
   apiOptions(
     command.command("log").summary("Print the log of an execution").description(
       "Print the log of an execution: its standard output to standard output, its standard error " +
@@ -52,38 +53,40 @@ export function defineExecution(command: Command): void {
         "gets everything unchanged.",
     ),
   )
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option(
       "-f, --follow",
       "follow the log until the execution has ended, also after a lost connection",
     )
     .option("--json", "print each line as a JSON object to standard output")
     .addHelpText("after", exitCodesHelp("with --follow", "execution"))
-    .action(showLog);
+    .action(withId("executions", showLog));
   apiOptions(
     command.command("wait").summary("Wait until an execution has ended").description(
       "Wait until an execution has ended, and print its status. The exit code says how it ended.",
     ),
   )
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print the ended execution as JSON")
     .addHelpText("after", exitCodesHelp("", "execution"))
-    .action(wait);
+    .action(withId("executions", wait));
   apiOptions(command.command("outputs").description("List the files that an execution saved"))
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--download <folder>", "download the files into a folder, and check their checksums")
     .option("--force", "replace existing files")
     .option("--json", "print JSON")
-    .action(showOutputs);
+    .action(withId("executions", showOutputs));
   apiOptions(command.command("stop").description("Stop an execution"))
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action(stop);
+    .action(withId("executions", stop));
 }
 
 async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {
-  const { project, trigger, status, pipeline } = query;
-  const listed = await clientOf(url).list<Execution>("executions/", {
+  const { project, trigger, status } = query;
+  const api = clientOf(url);
+  const pipeline = query.pipeline && await wholeId(api, "pipelines", query.pipeline);
+  const listed = await api.list<Execution>("executions/", {
     ...(pipeline === undefined ? { limit } : {}),
     query: { project, trigger, status, pipeline },
   });

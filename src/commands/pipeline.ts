@@ -11,10 +11,11 @@ import {
   PIPELINE_STATUSES,
 } from "../store/records/pipelines.ts";
 import type { ApiClient } from "./api/client.ts";
+import { idBeginning, withId } from "./api/whole_id.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { fullId, listLimit } from "./input/options.ts";
+import { listLimit } from "./input/options.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 interface ListOptions extends ApiOptions {
@@ -36,38 +37,38 @@ export function definePipeline(command: Command): void {
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show a pipeline and the states of its nodes"))
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--wait", "wait until the pipeline has ended, and print the changes of its nodes")
     .option("--json", "print JSON; with --wait, when it has ended")
     .addHelpText("after", exitCodesHelp("with --wait", "pipeline"))
-    .action(show);
+    .action(withId("pipelines", show));
   apiOptions(
     command.command("stop").description(
       "Stop a pipeline: its running nodes, and those that have not started",
     ),
   )
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action(stop);
+    .action(withId("pipelines", stop));
   apiOptions(
     command.command("copy").description("Run a pipeline again with the same commit and inputs"),
   )
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action((id, options) => startAgain("copy", id, options));
+    .action(withId("pipelines", (id, options: ApiOptions) => startAgain("copy", id, options)));
   apiOptions(
     command.command("retry").description(
       "Run again what of a pipeline has not completed, as a new pipeline",
     ),
   )
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action((id, options) => startAgain("retry", id, options));
+    .action(withId("pipelines", (id, options: ApiOptions) => startAgain("retry", id, options)));
   apiOptions(command.command("approve").description("Let nodes continue that wait for approval"))
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--node <name>", "the node to approve; every node that waits, when left out")
     .option("--json", "print JSON")
-    .action(approve);
+    .action(withId("pipelines", approve));
 }
 
 async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {

@@ -107,6 +107,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Print projects and triggers as a configuration file",
     load: async () => (await import("./export.ts")).defineExport,
   },
+  version: {
+    summary: "Print the version",
+    load: async () => (await import("./version.ts")).defineVersion,
+  },
   completion: {
     summary: "Print a script that completes commands in a shell",
     load: async () => (await import("./completion.ts")).defineCompletion,

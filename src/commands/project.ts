@@ -11,6 +11,7 @@ import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { isStandardInput, readInput } from "./input/options.ts";
 import { counted, type Finding, findingOf, printFindings } from "./console/findings.ts";
+import { confirm } from "./console/confirm.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
@@ -46,6 +47,15 @@ export function defineProject(command: Command): void {
     .argument("<name>")
     .option("--json", "print JSON")
     .action(fetchRepository);
+  apiOptions(
+    command.command("delete").description(
+      "Delete a project. Its executions and their logs stay until their retention is over",
+    ),
+  )
+    .argument("<name>")
+    .option("--yes", "do not ask")
+    .option("--json", "print JSON")
+    .action(remove);
   command.command("check")
     .description("Check a project configuration file; needs no service")
     .argument("[file]", "the file; - reads standard input", CONFIG_FILE)
@@ -88,6 +98,18 @@ async function fetchRepository(name: string, { url, json = false }: ApiOptions):
     );
   }
   printList(branches, [["branch", ([branch]) => branch], ["commit", ([, commit]) => commit]]);
+}
+
+async function remove(
+  name: string,
+  { url, json = false, yes = false }: ApiOptions & { yes?: boolean },
+): Promise<void> {
+  const api = clientOf(url);
+  const { revision } = await api.request<Project>("GET", pathOf(name));
+  if (!yes) confirm(`Delete project ${name}?`);
+  await api.request("DELETE", pathOf(name), undefined, revision === undefined ? {} : { revision });
+  if (json) printJson({ name });
+  else console.log(harmless(`Project ${name} is deleted`));
 }
 
 /** Repeats a request that timed out: a first fetch may take longer than a request, and continues meanwhile. */

@@ -14,7 +14,8 @@ import type { ShownRun } from "../http/api/runs.ts";
 import { printJson, printList } from "./console/table.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
-import { fullDeliveryId, fullId, listLimit, readInput } from "./input/options.ts";
+import { idBeginning, withId } from "./api/whole_id.ts";
+import { listLimit, readInput } from "./input/options.ts";
 
 const POLL_MS = 500;
 
@@ -41,8 +42,8 @@ export function defineReplay(command: Command): void {
         "one that is kept is checked again by the trigger's conditions as they are now.",
     ),
   )
-    .argument("<id>", "the full id of the delivery, or of its run", fullDeliveryId)
-    .action(replayOne);
+    .argument("<id>", "the id of the delivery, or of its run, or its beginning", idBeginning)
+    .action(withId("deliveries", replayOne));
   deliveryFilter(
     changeOptions(
       command.command("start").summary("Launch all deliveries again that a filter finds")
@@ -69,14 +70,14 @@ export function defineReplay(command: Command): void {
         "Show how far a replay is, and what came of each delivery before and now, oldest first.",
       ),
   )
-    .argument("<id>", "the full id of the replay", fullId)
+    .argument("<id>", "the id of the replay, or its beginning", idBeginning)
     .addOption(listLimit())
     .option("--json", "print JSON")
-    .action(show);
+    .action(withId("replays", show));
   apiOptions(command.command("stop").description("Stop a replay. Runs that it has launched go on"))
-    .argument("<id>", "the full id of the replay", fullId)
+    .argument("<id>", "the id of the replay, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action(stop);
+    .action(withId("replays", stop));
 }
 
 /** Adds the options of all that launches again. */

@@ -11,33 +11,34 @@ import { type ActionOutcome, RUN_STATUSES } from "../store/records/runs.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { fullId, listLimit } from "./input/options.ts";
+import { listLimit } from "./input/options.ts";
 import { printFields, printJson, printList } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
 import { workText } from "./console/work_text.ts";
 import { writeLines } from "./console/terminal.ts";
+import { idBeginning, withId } from "./api/whole_id.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
 /** Defines the command. */
 export function defineRun(command: Command): void {
   defineRuns(command.command("list"));
   apiOptions(command.command("show").description("Show a run and the outcomes of its actions"))
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action(show);
+    .action(withId("runs", show));
   apiOptions(
     command.command("payload").summary("Print a run's payload").description(
       "Print a run's payload. A terminal gets no control characters except tabs and colours; a file " +
         "or another program gets it unchanged.",
     ),
   )
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--output <file>", "write the payload to a new file")
-    .action(payload);
+    .action(withId("runs", payload));
   apiOptions(command.command("replay").description("Launch a run's payload again, as a new run"))
-    .argument("<id>", "the full id", fullId)
+    .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
-    .action(replay);
+    .action(withId("runs", replay));
 }
 
 /** Defines `hooklaunch runs`, which is the same as `hooklaunch run list`. */

@@ -30,6 +30,12 @@ export function defineTrigger(command: Command): void {
     .option("--json", "print JSON")
     .action(show);
   apiOptions(
+    command.command("url").description("Print the launch URL of a trigger, and nothing else"),
+  )
+    .argument("<trigger>", "name or id")
+    .option("--json", "print JSON")
+    .action(printUrl);
+  apiOptions(
     command.command("log").description("Show why requests were refused and actions failed"),
   )
     .argument("<trigger>", "name or id")
@@ -74,6 +80,12 @@ async function show(nameOrId: string, { url, json = false }: ApiOptions): Promis
     response: JSON.stringify(response),
     ...numbered("warning", warnings.map(problemText)),
   });
+}
+
+async function printUrl(nameOrId: string, { url, json = false }: ApiOptions): Promise<void> {
+  const { id, name, url: launchUrl } = await findTrigger(clientOf(url), nameOrId);
+  if (json) printJson({ id, name, url: launchUrl });
+  else console.log(launchUrl);
 }
 
 function quotaText({ quota, left, more_at }: ShownQuota): string {

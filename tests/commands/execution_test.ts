@@ -66,7 +66,7 @@ Deno.test("what cannot be asked for is an error that says what can", async (t) =
   await using service = await startService();
   const url = ["--url", service.url];
   const cases: [args: string[], code: number, says: RegExp][] = [
-    [["execution", "show", "0190", ...url], 1, /Expected a full id, such as 01900000-/],
+    [["execution", "show", "0190", ...url], 1, /There is no execution whose id begins with 0190/],
     [["execution", "show", NONE, ...url], 1, /404: There is no execution of the id/],
     [["execution", "log", "-f", NONE, ...url], 1, /404: There is no execution of the id/],
     [

@@ -44,7 +44,7 @@ Deno.test("an error in the arguments is said in few lines, without all of the he
     [["serve", "--port", "80000"], {}, "'80000' is invalid"],
     [["serve"], { HOOKLAUNCH_PORT: "80000" }, "from env 'HOOKLAUNCH_PORT'"],
     [["execution", "lis"], {}, "unknown command 'lis'"],
-    [["run", "show", "x"], {}, "Expected a full id"],
+    [["run", "show", "x"], {}, "Expected an id, such as"],
     [["help", "exection"], {}, "unknown command 'exection'"],
     [["help", "execution", "lis"], {}, "unknown command 'lis'"],
     [["execution", "help", "lis"], {}, "unknown command 'lis'"],

@@ -135,7 +135,7 @@ Deno.test("what cannot be done with a pipeline is said", async (t) => {
     [["approve", id, "--node", "train"], '409: Cannot approve node "train"'],
     [["approve", id, "--node", "trian"], '/node: Expected one of "train", "deploy", found "trian"'],
     [["retry", id], "409: Cannot retry pipeline"],
-    [["show", "retrain"], "Expected a full id"],
+    [["show", "retrain"], "Expected an id, such as"],
     [["list", "--status", "queued"], "Allowed choices are created, started"],
   ];
   for (const [args, says] of cases) {

@@ -89,7 +89,7 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
   await t.step("an id that is none", async () => {
     const { code, printed } = await run(["run", "show", id.slice(0, 8), ...url], TOKEN);
     assertEquals(code, 1);
-    assertStringIncludes(printed, "Expected a full id");
+    assertStringIncludes(printed, "Expected an id, such as");
   });
 });
 

@@ -7,7 +7,6 @@ import { InvalidArgumentError, Option } from "commander";
 import { dirname } from "node:path";
 import process from "node:process";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
-import { isId } from "../../platform/ids.ts";
 import { readFirstBytes } from "../../platform/files/bytes.ts";
 
 const LIST_LIMIT = 50;
@@ -45,23 +44,6 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
 export function listLimit(): Option {
   return new Option("--limit <number>", "the number of elements at most")
     .argParser(wholeNumber(1, LIST_LIMIT_MAX)).default(LIST_LIMIT);
-}
-
-/** Reads an id. Its first characters do not suffice: ids of one second begin alike. */
-export function fullId(text: string): string {
-  return idShownBy("list", text);
-}
-
-/** Reads the id of a delivery. */
-export function fullDeliveryId(text: string): string {
-  return idShownBy("hooklaunch deliveries", text);
-}
-
-function idShownBy(command: string, text: string): string {
-  if (isId(text)) return text;
-  throw new InvalidArgumentError(
-    `Expected a full id, such as 01900000-0000-7000-8000-000000000000; ${command} shows them.`,
-  );
 }
 
 /** Reads a size such as `16MiB`, `500k` or `1048576`; in bytes. */
