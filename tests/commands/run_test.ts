@@ -87,7 +87,7 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
     assertEquals([code, decoder.decode(stdout), decoder.decode(stderr)], [0, "x", ""]);
   });
   await t.step("an id that is none", async () => {
-    const { code, printed } = await run(["run", "show", id.slice(0, 8), ...url], TOKEN);
+    const { code, printed } = await run(["run", "show", `${id}0`, ...url], TOKEN);
     assertEquals(code, 1);
     assertStringIncludes(printed, "Expected an id, such as");
   });
