@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
-import { textOf } from "../fixture.ts";
+import { lives, textOf } from "../fixture.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
 
@@ -100,16 +100,21 @@ for (const keepsNames of [false, true]) {
   Deno.test(`remote: a job that began after the backup runs again, and its earlier agent leaves, ${where}`, async () => {
     await using service = await RemoteService.make({ settle_ms: 500 });
     service.cluster.faults.keepsNames = keepsNames;
+    const [ran, pids] = [join(service.folder, "ran"), join(service.folder, "pids")];
+    // Of the first start it does not end by itself, however long a backup and a restart take.
     const execution = service.execution(
-      `echo begun >>${service.folder}/ran; sleep 3; echo done | tee -a ${service.folder}/ran`,
+      `echo $$ >>${pids}; echo begun >>${ran}; [ $(wc -l <${ran}) -gt 1 ] || sleep 600
+      echo done | tee -a ${ran}`,
     );
     await service.store.committer.commit(saveExecution(execution));
     await service.backUp();
     service.engine.submit(execution);
-    await until(() => textOf(join(service.folder, "ran")) === "begun\n");
+    await until(() => textOf(ran) === "begun\n");
     await service.goOnFromBackup();
     const { status, reason } = await service.ended(execution.id);
     assertEquals([status, reason], ["complete", undefined]);
-    assertEquals(textOf(join(service.folder, "ran")), "begun\nbegun\ndone\n");
+    assertEquals(textOf(ran), "begun\nbegun\ndone\n");
+    const [first = ""] = textOf(pids).split("\n");
+    await until(async () => !await lives(Number(first)));
   });
 }
