@@ -149,13 +149,16 @@ async function withinTime(
     return await work(AbortSignal.any([late.signal, stop]));
   } catch (error) {
     stop.throwIfAborted();
-    if (late.signal.aborted) {
-      return { failure: `no answer within ${timeout_ms / 1_000} s`, mayPass: true };
-    }
+    if (late.signal.aborted) return noAnswer({ timeout_ms });
     return { failure: messageOf(error), mayPass: !(error instanceof FetchError) };
   } finally {
     cancel();
   }
+}
+
+/** The failure of an attempt whose time is over. */
+export function noAnswer({ timeout_ms }: { timeout_ms: number }): Failed {
+  return { failure: `no answer within ${timeout_ms / 1_000} s`, mayPass: true };
 }
 
 /** Returns the headers of a plan, those with secrets apart. */

@@ -20,7 +20,14 @@ import {
 import { getRun, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { Changes } from "./changes.ts";
-import { type Answered, type ExchangeParts, type Failed, poll, send } from "./exchange.ts";
+import {
+  type Answered,
+  type ExchangeParts,
+  type Failed,
+  noAnswer,
+  poll,
+  send,
+} from "./exchange.ts";
 import { type Came, judge, pollUrl } from "./judge.ts";
 import { answered, end, isSuccess, keep, notAnswered, polled, timedOut } from "./transitions.ts";
 import { literalOrigin } from "./url_values.ts";
@@ -102,7 +109,7 @@ export class Steps {
     // A process that was frozen meanwhile may not be the only one that sends it.
     const left_ms = plan.timeout_ms - (clock.steady() - began_ms);
     const outcome: Answered | Failed = left_ms <= 0
-      ? { failure: "the service was too slow", mayPass: true }
+      ? noAnswer(plan)
       : await send(request, plan, this.#parts, { left_ms, signal: this.#signal });
     // Without a wait, the answer says how the work went.
     const failed = plan.wait.for === "none" && isSuccess(outcome)
