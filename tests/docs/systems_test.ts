@@ -1,0 +1,117 @@
+/** The page of work elsewhere: its examples drive servers that answer as each system documents its API. */
+import { assertEquals } from "@std/assert";
+import { parseYaml } from "../../src/platform/yaml/parse.ts";
+import { eventually, startService } from "../data.ts";
+import { startReceiver } from "../http/receiver.ts";
+import { documentText } from "./blocks.ts";
+
+const RUN = "manual__2026-01-31T00:00:00+00:00";
+const FLOW = "5d1b1c1e-9f0b-4a57-9f0e-1f3a2b4c5d6e";
+
+interface System {
+  /** The heading of its section. */
+  name: string;
+  /** Path and answer of what starts the work. */
+  start: [path: string, status: number, answer: unknown];
+  /** Path and answers of what tells how far it is. */
+  state?: [path: string, ...answers: unknown[]];
+  /** The request that starts the work: a header with the secret, and the body. */
+  sent: [header: string, value: string, body: string];
+}
+
+const systems: System[] = [
+  {
+    name: "Work elsewhere",
+    start: ["/repos/acme/models/dispatches", 204, undefined],
+    sent: [
+      "authorization",
+      "Bearer a-secret",
+      '{"event_type":"retrain","client_payload":{"commit":"c0ffee","run":"RUN"}}',
+    ],
+  },
+  {
+    name: "GitLab CI",
+    start: ["/api/v4/projects/42/pipeline", 201, { id: 46, status: "created", ref: "main" }],
+    state: ["/api/v4/projects/42/pipelines/46", { status: "running" }, { status: "success" }],
+    sent: [
+      "private-token",
+      "a-secret",
+      '{"ref":"main","variables":[{"key":"EVENT","value":"push"}]}',
+    ],
+  },
+  {
+    name: "Airflow",
+    start: ["/api/v2/dags/retrain/dagRuns", 200, { dag_run_id: RUN, state: "queued" }],
+    state: [
+      `/api/v2/dags/retrain/dagRuns/${encodeURIComponent(RUN)}`,
+      { dag_run_id: RUN, state: "running" },
+      { dag_run_id: RUN, state: "success" },
+    ],
+    sent: [
+      "authorization",
+      "Bearer a-secret",
+      '{"logical_date":null,"conf":{"commit":"c0ffee"}}',
+    ],
+  },
+  {
+    name: "Prefect",
+    start: [
+      "/api/deployments/1b5f0f5e-5b5b-4a5b-8f7e-3e2a7d9f1c11/create_flow_run",
+      201,
+      { id: FLOW, state: { type: "SCHEDULED" } },
+    ],
+    state: [
+      `/api/flow_runs/${FLOW}`,
+      { id: FLOW, state: { type: "RUNNING" } },
+      { id: FLOW, state: { type: "COMPLETED" } },
+    ],
+    sent: ["content-type", "application/json", '{"parameters":{"commit":"c0ffee"}}'],
+  },
+];
+
+Deno.test("the examples of systems start their work and see its end", async (t) => {
+  await using receiver = startReceiver();
+  const env = { GITHUB_TOKEN: "a-secret", GITLAB_TOKEN: "a-secret", AIRFLOW_TOKEN: "a-secret" };
+  await using service = await startService({ env });
+  for (
+    const { name, start: [path, status, begun], state, sent: [header, value, body] } of systems
+  ) {
+    await t.step(name, async () => {
+      receiver.on(path, () => new Response(begun ? JSON.stringify(begun) : null, { status }));
+      const [statePath, ...answers] = state ?? [""];
+      receiver.on(statePath, (_, { length }) => Response.json(answers[length - 1]));
+      const { url } = await service.trigger({
+        actions: actionsOf(name, receiver.port),
+        response: { type: "text", text: "{run_id}" },
+      });
+      const request = JSON.stringify({ after: "c0ffee", event: "push" });
+      const run = await (await fetch(url, { method: "POST", body: request })).text();
+      const ended = await eventually(async () => {
+        const { body } = await service.api("GET", `deliveries/${run}/`);
+        const [found] = body.sent ?? [];
+        return ["complete", "error"].includes(found?.status) ? found : undefined;
+      });
+      assertEquals(ended.status, "complete", JSON.stringify(ended));
+      const [first] = receiver.at(path);
+      assertEquals([first?.headers.get(header), first?.body.replace(run, "RUN")], [value, body]);
+      assertEquals(receiver.at(statePath).length, answers.length);
+    });
+  }
+});
+
+/** Reads the actions of a section's example, for a server on this machine that is asked more often. */
+function actionsOf(heading: string, port: number): Record<string, unknown>[] {
+  const page = documentText("src/docs/http_requests.md");
+  const section = page.slice(page.search(new RegExp(`^#+ ${heading}$`, "m")));
+  const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(section) ?? [];
+  const local = text.replaceAll(/https:\/\/[a-z.]+\.com/g, `http://127.0.0.1:${port}`);
+  const { actions } = Object(parseYaml(local, heading).value);
+  return actions.map(({ wait, ...action }: Record<string, unknown>) => {
+    const { poll }: { poll?: object } = Object(wait);
+    return {
+      ...action,
+      private_networks: true,
+      ...(poll && { wait: { poll: { ...poll, every: 1 } } }),
+    };
+  });
+}
