@@ -78,6 +78,9 @@ const fields = settingsObject({
   max_age: z.int().min(1).max(86_400).optional().describe(
     "The greatest age of the token by its 'iat', in seconds; then it need not have 'exp'",
   ),
+  without_exp: z.boolean().optional().describe(
+    "Whether a token may lack 'exp'; it then needs body_hash, and matches its body for ever",
+  ),
   leeway: z.int().min(0).max(300).default(30).describe(
     "The tolerated error of the sender's clock for 'exp' and 'nbf', in seconds",
   ),
@@ -114,12 +117,26 @@ export const jwt = {
   ],
 } satisfies CheckedKind<JwtSettings>;
 
+/** A token without an end must at least belong to one body. */
+function checkExpiry(
+  { without_exp, body_hash, max_age }: Pick<JwtSettings, "without_exp" | "body_hash" | "max_age">,
+  refuse: (path: PropertyKey[], message: string) => void,
+): void {
+  if (without_exp !== true) return;
+  if (body_hash === undefined) {
+    refuse(["without_exp"], "Expected body_hash beside it, or a token with 'exp'");
+  } else if (max_age !== undefined) {
+    refuse(["without_exp"], "Expected one of max_age and without_exp, found both");
+  }
+}
+
 /**
  * Demands one source of keys, and algorithms of its kind alone: with a public key for an HMAC secret, anyone
  * could sign (RFC 8725 section 2.1).
  */
 function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementCtx): void {
   const refuse = (path: PropertyKey[], message: string) => refuseField(context, path, message);
+  checkExpiry(settings, refuse);
   const sources = (["secrets", "public_keys", "jwks_url"] as const).filter((source) =>
     settings[source] !== undefined
   );

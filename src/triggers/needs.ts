@@ -5,6 +5,7 @@
  */
 import { type NamedPreset, presetsOf } from "../conditions/mod.ts";
 import { needsSecret } from "../conditions/handshake/settings.ts";
+import type { Preset } from "../conditions/signing/preset.ts";
 import type { Problem } from "../platform/errors.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import type { TriggerSettings } from "./trigger.ts";
@@ -26,16 +27,64 @@ export function needsWarnings(trigger: AnswerSettings): Problem[] {
   ];
 }
 
-function refusedNeeds(
-  { preset }: NamedPreset,
-  { refused = {}, filtered }: AnswerSettings,
-): Problem[] {
-  const known: Readonly<Record<string, number | undefined>> = {
-    ...refused,
-    filter: refused.filter ?? filtered?.status,
+/** The settings that a trigger lacks for the providers of its conditions, as a merge patch. */
+export interface NeededSettings {
+  refused?: Record<string, number>;
+  filtered?: null;
+  response?: Record<string, unknown>;
+}
+
+/** Returns what a trigger lacks for the providers of its conditions; undefined where it lacks nothing. */
+export function neededSettings(trigger: AnswerSettings): NeededSettings | undefined {
+  const presets = presetsOf(trigger.conditions);
+  const has = (kind: string) => trigger.conditions.some(({ type }) => type === kind);
+  const disables = presets.some(({ preset }) => preset.disablesEndpoints);
+  const { filter } = statusesOf(trigger);
+  const refused = {
+    ...(disables && has("rate_limit") && trigger.refused?.rate_limit === undefined &&
+      { rate_limit: 429 }),
+    ...(disables && has("payload_filter") && (filter ?? 400) > 299 && { filter: 200 }),
+    ...Object.fromEntries(presets.flatMap((each) => refusedLacks(each, trigger))),
   };
-  return Object.entries(preset.needs?.refused ?? {}).flatMap(([cause, status]) => {
-    if (known[cause] === status) return [];
+  const response = presets.find((each) => responseNeeds(each, trigger).length > 0)?.preset;
+  const needed = {
+    ...(Object.keys(refused).length > 0 && { refused }),
+    ...("filter" in refused && trigger.filtered && { filtered: null }),
+    ...(response && { response: responseFor(response.needs?.response ?? {}, trigger) }),
+  };
+  return Object.keys(needed).length === 0 ? undefined : needed;
+}
+
+/** Changes a response that is there, but for its type, which comes with a text of its own. */
+function responseFor(
+  { status, content_type, text }: NonNullable<NonNullable<Preset["needs"]>["response"]>,
+  { response }: AnswerSettings,
+): Record<string, unknown> {
+  const isOther = content_type !== undefined || response === undefined;
+  const type = content_type === "application/xml" ? "xml" : "text";
+  return {
+    ...(isOther && { type, text: text ?? "" }),
+    ...(status !== undefined && { status }),
+  };
+}
+
+function statusesOf(
+  { refused = {}, filtered }: AnswerSettings,
+): Readonly<Record<string, number | undefined>> {
+  return { ...refused, filter: refused.filter ?? filtered?.status };
+}
+
+/** Lists the causes of refusals whose statuses a provider needs and does not get. */
+function refusedLacks({ preset }: NamedPreset, trigger: AnswerSettings): [string, number][] {
+  const known = statusesOf(trigger);
+  return Object.entries(preset.needs?.refused ?? {})
+    .filter(([cause, status]) => known[cause] !== status);
+}
+
+function refusedNeeds(each: NamedPreset, trigger: AnswerSettings): Problem[] {
+  const { preset } = each;
+  const known = statusesOf(trigger);
+  return refusedLacks(each, trigger).flatMap(([cause, status]) => {
     const found = known[cause] ?? 400;
     const detail =
       `${preset.title} needs refused: { ${cause}: ${status} }: the trigger answers ${found}`;
@@ -62,13 +111,25 @@ function typeOf(type: "text" | "xml" | "json" = "json"): string {
   return type === "text" ? "text/plain" : `application/${type}`;
 }
 
-/** The secret of such a handshake is the owner's to set. */
-function handshakeNeeds(
-  { index, name, preset }: NamedPreset,
+/** Returns the first provider that checks the URL with a secret that the trigger does not have. */
+export function neededHandshake(
+  trigger: AnswerSettings,
+): Pick<NamedPreset, "name" | "preset"> | undefined {
+  return presetsOf(trigger.conditions).find((each) => lacksHandshake(each, trigger));
+}
+
+function lacksHandshake(
+  { name, preset }: NamedPreset,
   { handshakes = [] }: AnswerSettings,
-): Problem[] {
+): boolean {
   const isAnswered = handshakes.some((each) => each.preset === name || each.method);
-  if (isAnswered || preset.handshakes === undefined || !needsSecret(name)) return [];
+  return !isAnswered && preset.handshakes !== undefined && needsSecret(name);
+}
+
+/** The secret of such a handshake is the owner's to set. */
+function handshakeNeeds(each: NamedPreset, trigger: AnswerSettings): Problem[] {
+  if (!lacksHandshake(each, trigger)) return [];
+  const { index, name, preset } = each;
   const detail = `${preset.title} checks the URL with a secret of its own: ` +
     `add handshakes: [{ preset: ${name}, secret: "…" }]`;
   return [{ pointer: `/conditions/${index}/preset`, detail }];

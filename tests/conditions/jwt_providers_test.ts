@@ -54,6 +54,12 @@ const sent: Record<string, { header?: string; prefix?: string; claims: JWTPayloa
     prefix: "",
     claims: { accountId: 1, userId: 2, aud: "https://hooks.example/", exp: NOW_S + 300 },
   },
+  // No time at all: its page shows the issuer and the hash of the body alone.
+  Netlify: {
+    header: "X-Webhook-Signature",
+    prefix: "",
+    claims: { iss: "netlify", sha256: sha256("hex") },
+  },
   Plaid: {
     header: "Plaid-Verification",
     prefix: "",
@@ -111,7 +117,14 @@ Deno.test("providers.md: the conditions for JWTs take what their providers send"
 
 /** Every variable is the one secret. */
 const environment = Object.fromEntries(
-  ["FUSIONAUTH_KEY", "LIVEKIT_SECRET", "MESSAGEBIRD_KEY", "MONDAY_SECRET", "VONAGE_SECRET"]
+  [
+    "FUSIONAUTH_KEY",
+    "LIVEKIT_SECRET",
+    "MESSAGEBIRD_KEY",
+    "MONDAY_SECRET",
+    "NETLIFY_SECRET",
+    "VONAGE_SECRET",
+  ]
     .map((name) => [name, SECRET]),
 );
 

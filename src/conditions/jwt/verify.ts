@@ -21,6 +21,8 @@ interface Expectations {
   claims?: Record<string, unknown> | undefined;
   /** The greatest age of the token, in seconds; `exp` is needed without it. */
   max_age?: number | undefined;
+  /** A token need have no time at all; `exp` counts where there is one. */
+  without_exp?: boolean | undefined;
   /** The tolerated error of the sender's clock, in seconds. */
   leeway: number;
 }
@@ -41,10 +43,10 @@ export async function verifyToken(
   expectations: Expectations,
   now_ms: number,
 ): Promise<Refusal | undefined> {
-  const { algorithms, issuer, audience, leeway, max_age, claims = {} } = expectations;
+  const { algorithms, issuer, audience, leeway, max_age, without_exp, claims = {} } = expectations;
   const options: JWTVerifyOptions = {
     algorithms: [...algorithms],
-    requiredClaims: [max_age === undefined ? "exp" : "iat"],
+    requiredClaims: without_exp === true ? [] : [max_age === undefined ? "exp" : "iat"],
     ...(max_age !== undefined && { maxTokenAge: max_age }),
     clockTolerance: leeway,
     currentDate: new Date(now_ms),

@@ -22,7 +22,12 @@ export interface Preset {
       readonly rate_limit?: 429 | 503;
       readonly filter?: number;
     };
-    readonly response?: { readonly status?: number; readonly content_type?: string };
+    readonly response?: {
+      readonly status?: number;
+      readonly content_type?: string;
+      /** The body that the provider expects, as a text of that type. */
+      readonly text?: string;
+    };
   };
   /** A fact that an owner must know beside the settings. */
   readonly note?: string;

@@ -36,6 +36,19 @@ const PADDLE = "PaddleHQ/paddle-node-sdk src/__tests__/notifications/webhooks-va
 /** Requests with an HMAC. */
 export const macVectors: Vector[] = [
   {
+    preset: "digitalocean",
+    source: "digitalocean/webhook-sdk-javascript src/Signature.spec.ts",
+    settings: { secrets: ["du-TY1GUFGk"] },
+    parts: {
+      headers: {
+        "do-signature":
+          "t=946720800,v1=b70100cf2943bec15996e3ae9392d0dcaf21f285fa81969108185d47b292dfa2",
+      },
+      body: "it is wednesday my dudes 🕷️",
+      receivedAt_ms: 946_720_800,
+    },
+  },
+  {
     preset: "github",
     source: "docs.github.com, validating webhook deliveries",
     settings: { secrets: ["It's a Secret to Everybody"] },

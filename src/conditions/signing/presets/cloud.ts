@@ -23,6 +23,21 @@ export const cloud = {
         delivery_id: { in: "body", name: "/events/0/eventId" },
       },
     },
+    digitalocean: {
+      title: "DigitalOcean",
+      source: "https://github.com/digitalocean/webhook-sdk-javascript",
+      setup: "Name the URL where DigitalOcean sends your app's events, and copy the secret.",
+      vector: "published",
+      scheme: {
+        algorithm: "sha256",
+        header: "do-signature",
+        list_separator: ",",
+        field_separator: "=",
+        field: "v1",
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "signature", name: "t", format: "unix_ms" },
+      },
+    },
     cloudflare_stream: {
       title: "Cloudflare Stream",
       source: "https://developers.cloudflare.com/stream/manage-video-library/using-webhooks/",

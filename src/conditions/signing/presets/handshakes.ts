@@ -37,6 +37,15 @@ export const handshakesAlone = {
     note: "The secret is the verify token of the app's dashboard, not the app secret",
     handshakes: hubChallenge,
   },
+  monday: {
+    title: "monday.com",
+    source: "https://developer.monday.com/api-reference/reference/webhooks",
+    handshakes: [{
+      method: "POST",
+      when: "has(body.challenge) && !has(body.event)",
+      response: { type: "json", json: { challenge: "{body.challenge}" } },
+    }],
+  },
   strava: {
     title: "Strava",
     source: "https://developers.strava.com/docs/webhooks/",

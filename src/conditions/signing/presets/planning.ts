@@ -159,7 +159,15 @@ export const planning = {
         "Open Setup > Outbound Messages > New. Enter the URL with `?token=` and the secret at its end.",
       note:
         "Signs nothing: the secret is a parameter of the URL. Sends XML, and sends again until the answer is XML with `<Ack>true</Ack>`: give the trigger such a response of the type xml",
-      needs: { response: { content_type: "application/xml" } },
+      needs: {
+        response: {
+          content_type: "application/xml",
+          text: '<?xml version="1.0" encoding="UTF-8"?>' +
+            '<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"><soapenv:Body>' +
+            '<notificationsResponse xmlns="http://soap.sforce.com/2005/09/outbound"><Ack>true</Ack>' +
+            "</notificationsResponse></soapenv:Body></soapenv:Envelope>",
+        },
+      },
       token: { in: "query", name: "token" },
     },
   },

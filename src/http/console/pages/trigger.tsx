@@ -5,10 +5,12 @@ import type { ShownDelivery } from "../../api/delivery_views.ts";
 import type { ShownQuota, TriggerQuotas } from "../../api/quotas.ts";
 import type { SignedResult } from "../../api/try_out.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
+import { neededSettings } from "../../../triggers/needs.ts";
 import { ApiCallError, search } from "../client.ts";
 import { Described, Secrets } from "../components/condition.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { Action, Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
+import { Needs } from "../components/needs.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Notice, Table } from "../components/table.tsx";
@@ -72,6 +74,7 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
       {trigger.warnings.length === 0 ? null : (
         <Notice tone="waiting">
           {trigger.warnings.map((warning) => <div>{placedText(trigger, warning)}</div>)}
+          {may(view, "admin") ? <Needs view={view} trigger={trigger} /> : null}
         </Notice>
       )}
       <p>
@@ -344,6 +347,24 @@ async function changeSecrets(
   }
 }
 
+/** Sets what the providers of a trigger need, or the secret with which one checks the URL. */
+async function setNeeds({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
+  try {
+    const trigger = await readTrigger(view, id);
+    const preset = form.get("preset");
+    const added = { preset, secret: form.get("secret") ?? "" };
+    const patch = preset === null
+      ? neededSettings(trigger) ?? {}
+      : { handshakes: [...trigger.handshakes ?? [], added] };
+    const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
+    const changed = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, patch, ifMatch);
+    return { to: pageOf(changed), notice: "It answers as its provider needs it" };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await TriggerPage({ view, name: id, refused: error }), status: error.status };
+  }
+}
+
 function addSecret(sent: Submission<"/:id">): Promise<Submitted> {
   const name = sent.form.get("name")?.trim();
   const added = { value: sent.form.get("value") ?? "", ...(name ? { name } : {}) };
@@ -365,6 +386,7 @@ export const triggerRoutes = [
     show: ({ view, params: { name } }) => TriggerPage({ view, name }),
   }),
   route({ path: "/triggers/:id/test", submit: test }),
+  route({ path: "/triggers/:id/needs", submit: setNeeds }),
   route({ path: "/triggers/:id/secrets/add", submit: addSecret }),
   route({ path: "/triggers/:id/secrets/expire", submit: expireSecret }),
   route({
