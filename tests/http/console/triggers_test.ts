@@ -36,14 +36,14 @@ Deno.test("a trigger is made by a form, whose mistakes are at their fields", asy
     }
   });
   await t.step("mistakes", async () => {
-    const { status, text } = await make(browser, { name: "a b", secret: "", filter: "body.(" });
+    const { status, text } = await make(browser, { name: "a/b", secret: "", filter: "body.(" });
     assertEquals(status, 422);
     assert(!text.includes('role="alert"'), "each is at its field");
     for (const id of ["name", "secret", "filter"]) {
       const [field = ""] = new RegExp(`<label for="${id}">.*?</div></div>`, "s").exec(text) ?? [];
       assertStringIncludes(field, 'class="problem"', id);
     }
-    assertStringIncludes(text, 'value="a b"');
+    assertStringIncludes(text, 'value="a/b"');
     assertEquals(await stored(service), undefined);
   });
   await t.step("a secret without a provider is a mistake, not dropped", async () => {
