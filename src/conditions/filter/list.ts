@@ -9,6 +9,7 @@
  */
 import { z } from "zod";
 import { refuseField } from "../../platform/schema/schema.ts";
+import { isInt64 } from "../../platform/text/exact_json.ts";
 import { show } from "./literal.ts";
 import { type ClauseValue, operators } from "./operators.ts";
 import { readPath } from "./path.ts";
@@ -25,7 +26,12 @@ const opSchema = z.enum([...names, "exists"], {
       : undefined,
 });
 
-const scalarSchema = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const int64Schema = z.strictObject({
+  int64: z.string().regex(/^-?\d{1,19}$/).refine((digits) => isInt64(BigInt(digits)), {
+    error: "Expected an integer of at most 64 bits",
+  }),
+}).describe("An integer beyond 2^53, as it is kept: in a file it is written as a number");
+const scalarSchema = z.union([z.string(), z.number(), z.boolean(), z.null(), int64Schema]);
 const valueSchema = z.union([scalarSchema, z.array(scalarSchema)], {
   error: ({ input }) =>
     `Must be a string, a number, true, false, null, or a list of such: found ${show(input)}`,

@@ -4,12 +4,13 @@
  * @module
  */
 import { type CelValue, isCelList } from "@bufbuild/cel";
+import { type Int64, isInt64Value } from "../../platform/text/exact_integers.ts";
 import { truncate } from "../../platform/text/display.ts";
 
 const SHOWN_CHARACTERS_MAX = 80;
 
 /** A value that a filter list can compare with. */
-export type Scalar = string | number | boolean | null;
+export type Scalar = string | number | boolean | null | Int64;
 
 /** The kind of a value of JSON. */
 export type Kind = "string" | "number" | "boolean" | "null" | "list" | "map";
@@ -27,6 +28,7 @@ const celTypes: Readonly<Record<Kind, readonly string[]>> = {
 export function literal(value: Scalar): string {
   // Every escape of JSON is one of CEL (cel-spec, doc/langdef.md, "String and Bytes Values").
   if (typeof value === "string") return JSON.stringify(value);
+  if (isInt64Value(value)) return value.int64;
   if (typeof value !== "number" || Number.isSafeInteger(value)) return String(value);
   const text = String(value);
   return /[.e]/.test(text) ? text : `${text}.0`;
@@ -49,6 +51,7 @@ export function isOfKind(value: string, kinds: readonly Kind[]): string {
 /** Returns the kind of a value of a filter list, or of CEL. */
 export function kindOf(value: Scalar | CelValue): Kind {
   if (value === null) return "null";
+  if (isInt64Value(value)) return "number";
   switch (typeof value) {
     case "string":
       return "string";
@@ -64,5 +67,6 @@ export function kindOf(value: Scalar | CelValue): Kind {
 
 /** Writes a value of a list for a message. */
 export function show(value: unknown): string {
+  if (isInt64Value(value)) return value.int64;
   return truncate(value === undefined ? "nothing" : JSON.stringify(value), SHOWN_CHARACTERS_MAX);
 }

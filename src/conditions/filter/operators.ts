@@ -4,6 +4,7 @@
  * @module
  */
 import { messageOf } from "../../platform/errors.ts";
+import { isInt64Value } from "../../platform/text/exact_integers.ts";
 import { parsePattern } from "../cel/pattern.ts";
 import { isOfKind, type Kind, kindOf, literal, literals, type Scalar, show } from "./literal.ts";
 
@@ -79,7 +80,7 @@ function list(make: (wanted: readonly Scalar[]) => Test): Operator {
 
 function order(sign: string): Operator {
   return (wanted) =>
-    typeof wanted === "string" || typeof wanted === "number"
+    typeof wanted === "string" || typeof wanted === "number" || isInt64Value(wanted)
       ? ofKind(kindsOf([wanted]), (value) => `${value} ${sign} ${literal(wanted)}`)
       : wrong("a string or a number", wanted);
 }

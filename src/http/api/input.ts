@@ -13,7 +13,7 @@ import {
   TooLargeError,
   UnavailableError,
 } from "../../platform/errors.ts";
-import { inexactNumberProblem } from "../../platform/text/exact_number.ts";
+import { readNumber, settleIntegers } from "../../platform/text/exact_integers.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
 const MIB = 1024 * 1024;
@@ -74,7 +74,16 @@ function parseJson(bytes: Uint8Array): unknown {
   const size = sizeOfBody(text, false);
   if ("refused" in size) throw invalid(`Cannot read the body: ${size.refused}`);
   try {
-    return JSON.parse(text, keptNumber);
+    let hasIntegers = false;
+    const parsed: unknown = JSON.parse(text, (key, value, ...written) => {
+      const kept = keptNumber(key, value, ...written);
+      hasIntegers ||= typeof kept === "bigint";
+      return kept;
+    });
+    if (!hasIntegers) return parsed;
+    const { value, problems } = settleIntegers(parsed);
+    if (problems.length > 0) throw new InvalidInputError("the body", problems);
+    return value;
   } catch (error) {
     throw error instanceof InvalidInputError
       ? error
@@ -83,16 +92,15 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * A reviver for `JSON.parse` that refuses a number that JavaScript would change.
+ * A reviver for `JSON.parse` that refuses a number that JavaScript would change, but for integers of 64 bits.
  *
  * @param written the source text, which TypeScript's types leave out
  */
 function keptNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {
-  const inexact = typeof value === "number"
-    ? inexactNumberProblem(value, written?.source ?? "")
-    : undefined;
-  if (inexact !== undefined) throw invalid(inexact);
-  return value;
+  if (typeof value !== "number") return value;
+  const read = readNumber(value, written?.source ?? "");
+  if (typeof read === "object") throw invalid(read.problem);
+  return read;
 }
 
 /**

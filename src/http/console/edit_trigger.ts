@@ -6,6 +6,7 @@
  */
 import type { Problem } from "../../platform/errors.ts";
 import type { ShownTrigger } from "../api/triggers.ts";
+import { readSettings } from "../../platform/text/exact_integers.ts";
 import { ApiCallError } from "./client.ts";
 import { filterOf, filterText } from "./filter_tries.ts";
 import type { Settings } from "./triggers.ts";
@@ -125,7 +126,7 @@ function fieldOf(
 /** @throws {ApiCallError} with the field, when the text is no JSON */
 function parsed(name: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    return readSettings(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     const problem = { pointer: `/${name}`, detail: `Expected JSON: ${why}` };

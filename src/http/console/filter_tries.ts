@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { readSettings } from "../../platform/text/exact_integers.ts";
 import type { Problem } from "../../platform/errors.ts";
 import type { TriedDelivery, TriedFilter } from "../api/try_filter.ts";
 import { ApiCallError } from "./client.ts";
@@ -28,7 +29,7 @@ export function filterOf(text: string): FilterSettings {
   // No expression is an object of JSON: a map is never true or false.
   if (!expression.startsWith("{")) return { type: "payload_filter", expression };
   try {
-    return { type: "payload_filter", ...JSON.parse(expression) };
+    return { type: "payload_filter", ...Object(readSettings(expression)) };
   } catch {
     return { type: "payload_filter", expression };
   }

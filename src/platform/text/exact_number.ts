@@ -17,6 +17,11 @@ export function inexactNumberProblem(value: number, source: string): string | un
   if (Number.isSafeInteger(value)) return undefined;
   const isWhole = /^[-+]?(\d+|0[ox][\da-f]+)$/i.test(source);
   if (Number.isFinite(value) && !isWhole) return undefined;
+  return inexactProblem(source);
+}
+
+/** Returns the problem with a number that cannot be represented where it stands. */
+export function inexactProblem(source: string): string {
   return `Expected a number that can be kept as it is, found ${truncate(source, SHOWN_MAX)}: ` +
     "put it in quotes to make it text";
 }

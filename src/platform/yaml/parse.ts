@@ -22,7 +22,7 @@ import {
 } from "yaml";
 import { InvalidInputError, messageOf, type Problem } from "../errors.ts";
 import { describeValue } from "../schema/describe.ts";
-import { inexactNumberProblem } from "../text/exact_number.ts";
+import { readNumber, settleIntegers } from "../text/exact_integers.ts";
 import { findExcess } from "./limits.ts";
 import { replaceMergeKeys } from "./merge_keys.ts";
 import {
@@ -114,14 +114,25 @@ function read(
     const syntax = [...document.errors, ...document.warnings].map((problem) =>
       problemAt(positionAt(problem.pos[0]), "", syntaxDetail(problem))
     );
-    const { found, targets } = survey(document, positionAt);
+    const { found, targets, hasIntegers } = survey(document, positionAt);
     const problems = [...syntax, ...found];
     if (problems.length > 0) {
       throw new InvalidInputError(what, problems.slice(0, SYNTAX_PROBLEMS_MAX));
     }
     const value = document.toJS({ maxAliasCount: REPEATS_MAX });
     replaceMergeKeys(value);
-    return { document, targets, value };
+    if (!hasIntegers) return { document, targets, value };
+    const settled = settleIntegers(value);
+    if (settled.problems.length > 0) {
+      const places = new Places(document, targets);
+      throw new InvalidInputError(
+        what,
+        settled.problems.map(({ pointer, detail }) =>
+          problemAt(positionAt(places.offsetOf(pointer)), pointer, detail)
+        ),
+      );
+    }
+    return { document, targets, value: settled.value };
   } catch (error) {
     if (error instanceof InvalidInputError) throw error;
     // Aliases repeat too much, or merge keys bring too many fields.
@@ -146,11 +157,12 @@ function syntaxDetail({ code, message }: YAMLError): string {
 function survey(
   document: Document,
   positionAt: (offset: number) => Position,
-): { found: LocatedProblem[]; targets: Targets } {
+): { found: LocatedProblem[]; targets: Targets; hasIntegers: boolean } {
   const found: LocatedProblem[] = [];
   const anchors = new Map<string, Node>();
   const targets = new Map<Alias, Node>();
   let aliases = 0;
+  let hasIntegers = false;
   const report = (node: Node, detail: string) =>
     found.push(problemAt(positionAt(node.range?.[0] ?? 0), "", detail));
   visit(document, {
@@ -172,12 +184,16 @@ function survey(
           report(key, `Map keys must be unique, found ${describeValue(String(key.value))} again`);
         }
       } else if (isScalar(node) && typeof node.value === "number") {
-        const inexact = inexactNumberProblem(node.value, node.source ?? "");
-        if (inexact !== undefined) report(node, inexact);
+        const read = readNumber(node.value, node.source ?? "");
+        if (typeof read === "object") report(node, read.problem);
+        else if (typeof read === "bigint") {
+          node.value = read;
+          hasIntegers = true;
+        }
       }
     },
   });
-  return { found, targets };
+  return { found, targets, hasIntegers };
 }
 
 function* repeatedKeys({ items }: YAMLMap): Generator<Scalar> {

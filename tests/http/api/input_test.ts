@@ -113,7 +113,7 @@ Deno.test("a number that would become another one is refused, as it is in a conf
     const { detail, actions } = await answer.json();
     return detail ?? actions[0].parameters.seed;
   };
-  for (const seed of ["12345678901234567890", "-9007199254740993", "1e400"]) {
+  for (const seed of ["12345678901234567890", "-9223372036854775809", "1e400"]) {
     assertStringIncludes(await send(seed), `can be kept as it is, found ${seed}: put it in quotes`);
   }
   assertStringIncludes(await send("1".repeat(400)), `found ${"1".repeat(90)}`);

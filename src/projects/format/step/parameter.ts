@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { Problem } from "../../../platform/errors.ts";
 import { refuseField } from "../../../platform/schema/schema.ts";
+import { isInt64 } from "../../../platform/text/exact_json.ts";
 import { booleanOfWord, booleanSchema } from "../fields.ts";
 
 /** One value of a parameter. */
@@ -195,10 +196,11 @@ function checkAtom(
     };
     return { problem: `${shown} is not ${kind[type]}` };
   }
-  if (typeof value === "number" && min !== undefined && value < min) {
+  const number = type === "integer" || typeof value === "number" ? Number(value) : NaN;
+  if (min !== undefined && number < min) {
     return { problem: `${shown} is less than the minimum ${min}` };
   }
-  if (typeof value === "number" && max !== undefined && value > max) {
+  if (max !== undefined && number > max) {
     return { problem: `${shown} is greater than the maximum ${max}` };
   }
   const isChoice = (choice: ParameterAtom) =>
@@ -222,8 +224,16 @@ function cast(type: Parameter["type"], given: unknown): ParameterAtom | undefine
   const text = typeof given === "number" ? String(given) : given;
   if (typeof text !== "string" || text.trim() === "") return undefined;
   const number = Number(text);
+  // Digits that a number does not hold stay text, as a command gets them.
+  if (type === "integer" && isExactInteger(text)) return String(BigInt(text.trim()));
   const isWhole = Number.isSafeInteger(number);
   return (type === "integer" ? isWhole : Number.isFinite(number)) ? number : undefined;
+}
+
+/** Tells whether a text is an integer that only its digits hold, of at most 64 bits. */
+function isExactInteger(text: string): boolean {
+  return /^\s*-?\d{16,19}\s*$/.test(text) && !Number.isSafeInteger(Number(text)) &&
+    isInt64(BigInt(text.trim()));
 }
 
 function listOf(value: ParameterValue | null | undefined): ParameterAtom[] | undefined {
