@@ -1,4 +1,4 @@
-/** What the providers of a trigger need of its answers, and the buttons that set it. */
+/** Buttons that set what the providers of a trigger need of its answers. */
 import { neededHandshake, type NeededSettings, neededSettings } from "../../../triggers/needs.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import type { Html, View } from "../route.ts";
