@@ -12,6 +12,7 @@ import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import type { HttpRequests } from "../http_requests/http_requests.ts";
 import type { Pipelines } from "../pipelines/mod.ts";
 import type { Projects } from "../projects/mod.ts";
+import type { InputFile } from "../store/records/executions.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { CheckContext } from "./check.ts";
 import type { Unstored } from "../runs/outcome.ts";
@@ -48,6 +49,40 @@ export interface Made extends Unstored {
   created: CreatedObject;
 }
 
+/** The surroundings of a preview: nothing is fetched, made or stored. */
+export interface PreviewContext extends CheckContext {
+  /** The payload as a file of an input. */
+  payload: InputFile;
+}
+
+/** An execution that an action would launch. */
+export interface PreviewedExecution {
+  /** Its node, where it is one of a pipeline. */
+  node?: string;
+  step: string;
+  commit: string;
+  title: string;
+  parameters: { name: string; type: string; value: unknown }[];
+  /** The files of inputs, by the input's name. */
+  inputs: Record<string, PreviewedFile[]>;
+  environment: Record<string, string>;
+  metadata: Record<string, unknown>;
+}
+
+/** A file of an input: one of a URL, the payload, or one that an edge of a pipeline brings. */
+export interface PreviewedFile {
+  name: string;
+  url?: string;
+  from?: "payload" | "edge";
+}
+
+/** The work that an action would launch. */
+export interface PreviewedWork {
+  /** The pipeline's name. */
+  pipeline?: string;
+  executions: PreviewedExecution[];
+}
+
 /** A kind of action. */
 export interface ActionKind<Settings extends ActionSettings = ActionSettings> {
   type: Settings["type"];
@@ -59,6 +94,12 @@ export interface ActionKind<Settings extends ActionSettings = ActionSettings> {
    * @returns problems with pointers into the settings
    */
   check?(settings: Settings, context: CheckContext): Promise<Problem[]>;
+  /**
+   * Returns what the action would launch.
+   *
+   * @throws when it would fail, with the same message
+   */
+  preview?(settings: Settings, context: PreviewContext): Promise<PreviewedWork>;
   /**
    * Performs the action. After a crash it may be called again for the same run, and must then find
    * the object that it made: the object's id derives from the run and the action's index.

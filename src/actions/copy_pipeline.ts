@@ -19,7 +19,8 @@ import {
 import type { InputFile } from "../store/records/executions.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
-import type { ActionContext, ActionKind, Made } from "./action.ts";
+import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
+import { previewOfPlan } from "./preview_parts.ts";
 import { type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
@@ -58,6 +59,11 @@ export const copyPipeline = {
       return problemOf("/source_pipeline", error);
     }
   },
+  async preview(settings: Settings, context: PreviewContext): Promise<PreviewedWork> {
+    const { project, store, payload } = context;
+    const { source, plan } = await copiedPlan(settings, { project, store, payload });
+    return previewOfPlan(plan, source.name);
+  },
   async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, pipelines } = context;
     const id = derivedId(run.id, place, "pipeline");
@@ -79,14 +85,28 @@ async function copy(
   context: ActionContext,
 ): Promise<{ name: string; writes: Write[] }> {
   const { run, project, store } = context;
-  const { source_pipeline, title } = settings;
-  const { source, plan } = await findSource(source_pipeline, project, store);
+  const { title } = settings;
+  const { source, plan } = await copiedPlan(settings, {
+    project,
+    store,
+    payload: payloadFile(run),
+  });
   const { commit, name } = source;
-  const problems = change(plan, settings, payloadFile(run)).map(({ detail }) => detail);
-  const why = [...problems, ...refusedNodes(plan, project.engine)].join("; ");
-  if (why !== "") throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${why}`);
   const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });
   return { name, writes: createPipelineWrites({ ...pipeline, copy_of: source.id }, plan) };
+}
+
+/** @throws {ActionError} when the source is not there, or cannot run with what the settings say */
+async function copiedPlan(
+  settings: Settings,
+  { project, store, payload }: Pick<PreviewContext, "project" | "store" | "payload">,
+): Promise<{ source: Pipeline; plan: PipelinePlan }> {
+  const { source_pipeline } = settings;
+  const { source, plan } = await findSource(source_pipeline, project, store);
+  const problems = change(plan, settings, payload).map(({ detail }) => detail);
+  const why = [...problems, ...refusedNodes(plan, project.engine)].join("; ");
+  if (why !== "") throw new ActionError(`Cannot copy pipeline ${source_pipeline}: ${why}`);
+  return { source, plan };
 }
 
 /** The settings of a copy that replace those of its source. */

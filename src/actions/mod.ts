@@ -22,7 +22,7 @@ import { httpRequest } from "./http_request.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
-import { withValues } from "./values.ts";
+import { stoppedBy, withValues } from "./values.ts";
 
 /** The time limit of the checks of a trigger's actions together. */
 const CHECK_MS = 5_000;
@@ -82,9 +82,7 @@ export async function performActions(
     } catch (error) {
       outcome.error = messageOf(error).slice(0, 4_096);
       if (isShortage(error)) performed.isShort = true;
-      if (written.on_failure === "stop") {
-        stopped = `Action ${place} (${written.type}) failed, and its on_failure is stop`;
-      }
+      if (written.on_failure === "stop") stopped = stoppedBy(place, written);
     }
   }
   return performed;
@@ -138,7 +136,8 @@ function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["
   };
 }
 
-function kindOf(settings: ActionSettings): ActionKind | undefined {
+/** Returns the kind of an action; undefined where a later version has stored it. */
+export function kindOf(settings: ActionSettings): ActionKind | undefined {
   // This kind's schema has validated the settings when the trigger was saved.
   return kinds.find(({ type }) => type === settings.type) as ActionKind | undefined;
 }

@@ -40,8 +40,17 @@ function payloadFileName(contentType: string | undefined): string {
 
 /** Makes the file of a run's payload. */
 export function payloadFile({ id, payload }: Run): InputFile {
-  const { content_type, size, sha256 } = payload;
-  return { name: payloadFileName(content_type), payload_of: id, size, sha256 };
+  return payloadFileOf(id, payload);
+}
+
+/** Makes the file of a payload. */
+export function payloadFileOf(
+  runId: string,
+  { content_type, size, sha256 }: Pick<Run["payload"], "size" | "sha256"> & {
+    content_type?: string | undefined;
+  },
+): InputFile {
+  return { name: payloadFileName(content_type), payload_of: runId, size, sha256 };
 }
 
 /** A stand-in for the payload of a future run. */

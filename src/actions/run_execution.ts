@@ -26,7 +26,8 @@ import {
   type InputFile,
 } from "../store/records/executions.ts";
 import { activeTrace } from "../telemetry/spans.ts";
-import type { ActionContext, ActionKind, Made } from "./action.ts";
+import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
+import { keptCommit, previewOf } from "./preview_parts.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
@@ -84,6 +85,14 @@ export const runExecution = {
       context,
       ({ config }) => checkStep(settings, config, context.project),
     );
+  },
+  async preview(settings: Settings, context: PreviewContext): Promise<PreviewedWork> {
+    const { commit, config } = await keptCommit(settings.commit, context);
+    const step = stepFor(settings, config, context.project);
+    const launch = launchStep(step, launchOptions(step, settings, context.payload));
+    const names = { step: settings.step, commit, title: settings.title ?? settings.step };
+    const metadata = givenMetadata(settings);
+    return { executions: [previewOf({ ...names, parameters: step.parameters, launch, metadata })] };
   },
   async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, engines } = context;
@@ -153,6 +162,14 @@ function textsOf(environment: Readonly<Record<string, unknown>>): Record<string,
   return Object.fromEntries(texts);
 }
 
+/** @throws {ActionError} when there is no such step, or the engine cannot run it */
+function stepFor(settings: Settings, config: ProjectConfig, { engine }: Project): Step {
+  const step = findStep(config, settings.step);
+  const [refused] = engineRefusals(engine, step);
+  if (refused !== undefined) throw new ActionError(`Cannot run step "${step.name}": ${refused}`);
+  return step;
+}
+
 async function newExecution(
   id: string,
   settings: Settings,
@@ -160,9 +177,7 @@ async function newExecution(
 ): Promise<Execution> {
   const { run, project, projects, clock, signal } = context;
   const { commit, config } = await projects.resolve(project, settings.commit, signal);
-  const step = findStep(config, settings.step);
-  const [refused] = engineRefusals(project.engine, step);
-  if (refused !== undefined) throw new ActionError(`Cannot run step "${step.name}": ${refused}`);
+  const step = stepFor(settings, config, project);
   const launch = launchStep(step, launchOptions(step, settings, payloadFile(run)));
   return {
     id,

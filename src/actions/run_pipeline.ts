@@ -6,10 +6,13 @@
 import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
 import type { Problem } from "../platform/errors.ts";
-import { newPipeline, planPipeline, planProblems } from "../pipelines/mod.ts";
+import { newPipeline, planPipeline, planProblems, type PlanRequest } from "../pipelines/mod.ts";
+import type { InputFile } from "../store/records/executions.ts";
 import { createPipelineWrites, getPipeline } from "../store/records/pipelines.ts";
+import type { Project } from "../store/records/projects.ts";
 import type { Write } from "../store/commit/change.ts";
-import type { ActionContext, ActionKind, Made } from "./action.ts";
+import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
+import { keptCommit, previewOfPlan } from "./preview_parts.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
@@ -57,6 +60,13 @@ export const runPipeline = {
       }
     });
   },
+  async preview(settings: Settings, context: PreviewContext): Promise<PreviewedWork> {
+    const { project, payload } = context;
+    const at = await keptCommit(settings.commit, context);
+    const resolve = (reference: string) => keptCommit(reference, context);
+    const plan = await planPipeline(planRequest(settings, { at, project, payload, resolve }));
+    return previewOfPlan(plan, settings.pipeline);
+  },
   async perform(settings: Settings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, pipelines } = context;
     const id = derivedId(run.id, place, "pipeline");
@@ -75,21 +85,33 @@ async function newPipelineWrites(
   context: ActionContext,
 ): Promise<Write[]> {
   const { run, project, projects, signal } = context;
-  const { pipeline: name, payload_input_name: target, parameters, title } = settings;
-  const at = await projects.resolve(project, settings.commit, signal);
-  const plan = await planPipeline({
-    name,
-    at,
-    engine: project.engine,
-    parameters,
-    metadata: givenMetadata(settings),
-    ...(target === undefined ? {} : { payload: { target, file: payloadFile(run) } }),
-    resolve: (reference) => projects.resolve(project, reference, signal),
-  });
+  const { pipeline: name, title } = settings;
+  const resolve = (reference: string) => projects.resolve(project, reference, signal);
+  const at = await resolve(settings.commit);
+  const payload = payloadFile(run);
+  const plan = await planPipeline(planRequest(settings, { at, project, payload, resolve }));
   const pipeline = newPipeline(id, plan, context, {
     commit: at.commit,
     name,
     title: title ?? name,
   });
   return createPipelineWrites(pipeline, plan);
+}
+
+function planRequest(
+  settings: Settings,
+  { at, project, payload, resolve }:
+    & Pick<PlanRequest, "at" | "resolve">
+    & { project: Project; payload: InputFile },
+): PlanRequest {
+  const { pipeline: name, payload_input_name: target, parameters } = settings;
+  return {
+    name,
+    at,
+    engine: project.engine,
+    parameters,
+    metadata: givenMetadata(settings),
+    ...(target === undefined ? {} : { payload: { target, file: payload } }),
+    resolve,
+  };
 }

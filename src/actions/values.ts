@@ -51,6 +51,11 @@ export async function withValues<Settings extends ActionSettings>(
   return { settings: { ...settings, ...Object(value) } };
 }
 
+/** Says why the actions behind one that has failed are skipped. */
+export function stoppedBy(place: number, { type }: ActionSettings): string {
+  return `Action ${place} (${type}) failed, and its on_failure is stop`;
+}
+
 /** Returns the settings of an action whose texts hold values; undefined where none does. */
 export function templatesOf(settings: ActionSettings & Templates): Templates | undefined {
   const found = VALUE_FIELDS.filter((field) => hasBrace(settings[field]));

@@ -15,6 +15,7 @@ import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { wholeNumber } from "./input/options.ts";
 import { harmless, printFields, printJson, printList } from "./console/table.ts";
 import { defineTriggerChanges } from "./trigger_change.ts";
+import { defineTriggerTry } from "./trigger_try.ts";
 import { defineTriggerSecret } from "./trigger_secret.ts";
 
 const LOG_LIMIT = 50;
@@ -47,6 +48,7 @@ export function defineTrigger(command: Command): void {
     )
     .option("--json", "print JSON")
     .action(showLog);
+  defineTriggerTry(command.command("try"));
   defineTriggerChanges(command);
   defineTriggerSecret(
     command.command("secret").description("Add, expire and remove the secrets of a trigger"),

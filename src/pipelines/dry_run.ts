@@ -5,7 +5,7 @@
  * @module
  */
 import { messageOf } from "../platform/errors.ts";
-import { launchStep, type Step, stepOf } from "../projects/mod.ts";
+import { type Launch, launchStep, type Step, stepOf } from "../projects/mod.ts";
 import { type InputFile, NEW_EXECUTION_BYTES_MAX } from "../store/records/executions.ts";
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
 import { recordBytes } from "../store/records/record_size.ts";
@@ -16,12 +16,7 @@ const STAND_IN: InputFile = { name: "file", url: "datum://" };
 export function dryRun(plan: PipelinePlan): string[] {
   return plan.nodes.flatMap((node) => {
     try {
-      const launch = launchStep(withoutEdges(plan, node), {
-        parameters: node.parameters,
-        inputs: { ...broughtFiles(plan, node), ...node.inputs },
-        environment_variables: broughtVariables(plan, node),
-      });
-      const bytes = recordBytes(launch);
+      const bytes = recordBytes(dryLaunch(plan, node));
       const bytesMax = NEW_EXECUTION_BYTES_MAX;
       return bytes > bytesMax
         ? [`node "${node.name}": its execution takes ${bytes} bytes, at most ${bytesMax} fit`]
@@ -29,6 +24,19 @@ export function dryRun(plan: PipelinePlan): string[] {
     } catch (error) {
       return [`node "${node.name}": ${messageOf(error)}`];
     }
+  });
+}
+
+/**
+ * Launches a node with stand-ins for what edges will bring.
+ *
+ * @throws {ActionError} when it cannot be launched, whatever they bring
+ */
+export function dryLaunch(plan: PipelinePlan, node: PlannedNode): Launch {
+  return launchStep(withoutEdges(plan, node), {
+    parameters: node.parameters,
+    inputs: { ...broughtFiles(plan, node), ...node.inputs },
+    environment_variables: broughtVariables(plan, node),
   });
 }
 

@@ -28,13 +28,17 @@ export interface RecentRequest {
   load(): Promise<LaunchRequest | undefined>;
 }
 
-/** The parts of a service from which requests are read. */
-interface RecentRequestsParts {
+/** The parts of a service from which a request is read. */
+interface StoredParts {
   store: Store;
   keptRequests: Pick<KeptRequests, "read">;
   /** Returns the address of the service as senders reach it, without a slash at the end. */
   baseUrl(): string;
   triggers: MaskParts["triggers"];
+}
+
+/** The parts of a service from which requests are listed. */
+interface RecentRequestsParts extends StoredParts {
   /** The ids of the trigger's pending runs. */
   pending: readonly string[];
   /** Tells whether a delivery may be read. */
@@ -54,16 +58,23 @@ export async function recentRequests(
     const { records } = await searchDeliveries(store, { filter, limit, pending });
     for (const record of records) {
       if (!await parts.isVisible(record)) continue;
-      const request = "run" in record
-        ? ofRun(parts, record.run)
-        : ofEntry(parts, triggerId, record.entry);
+      const request = storedRequest(parts, triggerId, record);
       if (request !== undefined) found.push(request);
     }
   }
   return found.toSorted((one, other) => one.id < other.id ? 1 : -1).slice(0, limit);
 }
 
-function ofRun(parts: RecentRequestsParts, run: Run): RecentRequest | undefined {
+/** Returns the stored request of a delivery of a trigger; undefined for a replay, and where it is not kept. */
+export function storedRequest(
+  parts: StoredParts,
+  triggerId: string,
+  found: FoundDelivery,
+): RecentRequest | undefined {
+  return "run" in found ? ofRun(parts, found.run) : ofEntry(parts, triggerId, found.entry);
+}
+
+function ofRun(parts: StoredParts, run: Run): RecentRequest | undefined {
   const { store, baseUrl } = parts;
   const { id, created_at: time, payload: { size } } = run;
   if (run.replay_of !== undefined) return undefined;
@@ -76,7 +87,7 @@ function ofRun(parts: RecentRequestsParts, run: Run): RecentRequest | undefined 
 }
 
 function ofEntry(
-  { keptRequests, triggers, baseUrl }: RecentRequestsParts,
+  { keptRequests, triggers, baseUrl }: StoredParts,
   triggerId: string,
   entry: DeliveryEntry,
 ): RecentRequest | undefined {

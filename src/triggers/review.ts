@@ -32,6 +32,19 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
   if (problems.length > 0) throw new InvalidInputError(what, problems);
 }
 
+/**
+ * Checks the conditions and the values of actions.
+ *
+ * @param what the actions, in the error
+ * @throws {InvalidInputError} when an expression has a mistake
+ */
+export function reviewActions(actions: TriggerSettings["actions"], what: string): void {
+  const problems = actions.flatMap((action, index) =>
+    prefixed(`/actions/${index}`, review(action))
+  );
+  if (problems.length > 0) throw new InvalidInputError(what, problems);
+}
+
 /** Finds the mistakes in the condition and the values of an action. */
 function review(action: TriggerSettings["actions"][number]): Problem[] {
   const mistake = action.if === undefined ? undefined : conditionMistake(action.if);

@@ -35,6 +35,7 @@ import { sessionOperations } from "./sessions.ts";
 import { tokenOperations } from "./tokens.ts";
 import { triggerLogOperations } from "./trigger_log.ts";
 import { triggerOperations } from "./triggers.ts";
+import { tryActionsOperations } from "./try_actions.ts";
 import { tryFilterOperations } from "./try_filter.ts";
 import { tryOutOperations } from "./try_out.ts";
 
@@ -48,6 +49,7 @@ export const operations: readonly Operation[] = [
   ...quotaOperations,
   ...tryOutOperations,
   ...tryFilterOperations,
+  ...tryActionsOperations,
   ...diagnosisOperations,
   ...triggerLogOperations,
   ...deliveryOperations,

@@ -13,7 +13,11 @@ import { getPipeline } from "../../store/records/pipelines.ts";
 import { listReplaysOf } from "../../store/records/run_lists.ts";
 import { getRun, type Run } from "../../store/records/runs.ts";
 import { formerIdByName, getFormerTrigger, triggerIdByName } from "../../store/records/triggers.ts";
-import { type RecentRequest, recentRequests } from "../../triggers/recent_requests.ts";
+import {
+  type RecentRequest,
+  recentRequests,
+  storedRequest,
+} from "../../triggers/recent_requests.ts";
 import { type Access, isLimited, refused } from "./access.ts";
 import type { Declaration } from "./declaration.ts";
 import type { Operator } from "./operator.ts";
@@ -86,6 +90,14 @@ export class Records {
     const isVisible = (found: FoundDelivery) => this.seesDelivery(found);
     const parts = { store, triggers, keptRequests, baseUrl, pending, isVisible };
     return await recentRequests(parts, triggerId, limit);
+  }
+
+  /** Returns the stored request of a delivery of a trigger; undefined where there is none that the operator may see. */
+  async storedRequest(triggerId: string, deliveryId: string): Promise<RecentRequest | undefined> {
+    const found = await this.delivery(deliveryId);
+    if (found === undefined) return undefined;
+    const owner = "run" in found ? found.run.trigger_id : found.trigger_id;
+    return owner === triggerId ? storedRequest(this.#parts, triggerId, found) : undefined;
   }
 
   /**

@@ -186,6 +186,11 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { results: [verdict] } = await ask("/triggers/{id}/try-filter/", { ...onRequest, at });
     assert(verdict.reason && verdict.expected && verdict.position);
     await ask("/try-filter/", onRequest);
+    await ask("/triggers/{id}/try-actions/", {
+      method: "POST",
+      at,
+      body: { requests: [tried] },
+    });
     const refused = { headers: { "X-Id": "1" }, body: "e30=" };
     const { findings } = await ask("/triggers/{id}/diagnose/", {
       method: "POST",
@@ -264,6 +269,12 @@ Deno.test("every answer is what the description says, and nothing beside it", as
         body: { filter },
       });
       assertEquals([verdict.delivery_id, verdict.outcome], [run_id, "accepted"]);
+      const { results: [on] } = await ask("/triggers/{id}/try-actions/", {
+        method: "POST",
+        at: { id: trigger_id },
+        body: {},
+      });
+      assertEquals([on.delivery_id, on.outcome], [run_id, "accepted"]);
     },
   );
 

@@ -24,6 +24,7 @@ const WITH_RULES = [
   "putProject",
   "tryTriggerFilter",
   "tryFilter",
+  "tryTriggerActions",
 ];
 /** Fields that name something that must be there, or a URL whose host must be one. */
 const NAMING = ["/trigger", "/filter/trigger", "/delivery_id", "/url"];

@@ -85,6 +85,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   testTrigger: "tp",
   signRequest: "tp",
   tryTriggerFilter: "tp",
+  tryTriggerActions: "tp",
   playHandshakes: "tp",
   tryFilter: "",
   diagnoseRequest: "tp",

@@ -179,6 +179,8 @@ function bodiesOf(id: string, { ids, name }: Story): unknown[] {
   switch (id) {
     case "tryTriggerFilter":
       return [{ filter: FILTER }];
+    case "tryTriggerActions":
+      return [{}, ...(ids.deliveries ?? []).map((delivery_id) => ({ delivery_id }))];
     case "diagnoseRequest":
       return (ids.deliveries ?? []).map((delivery_id) => ({ delivery_id }));
     case "createReplay":
