@@ -23,7 +23,7 @@ const TRY_MS = 2_000;
 const OWNER = "dry runs of actions";
 
 /** The parts of a service that a dry run uses. */
-export interface TryActionsParts extends Omit<PreviewContext, "payload" | "signal"> {
+interface TryActionsParts extends Omit<PreviewContext, "payload" | "signal"> {
   heavyWork: ValuesWork;
 }
 
@@ -76,9 +76,6 @@ async function tryOn(
 ): Promise<ActionPreview[]> {
   const { request: seen, contentType } = asStored(request, prepared);
   const ofRun = { run_id: runId, trigger: prepared.trigger.name };
-  const work: ValuesWork = {
-    run: (kind, input, options) => heavyWork.run(kind, input, { ...options, key: OWNER }),
-  };
   const payload = payloadFileOf(runId, {
     size: request.body.length,
     sha256: "",
@@ -86,7 +83,7 @@ async function tryOn(
   });
   const signal = AbortSignal.timeout(TRY_MS);
   const evaluate = (wanted: Parameters<typeof evaluateValues>[2]) =>
-    evaluateValues(seen, ofRun, wanted, work);
+    evaluateValues(seen, ofRun, wanted, { heavyWork, owner: OWNER });
   return await previewActions(actions, evaluate, { ...context, payload, signal });
 }
 

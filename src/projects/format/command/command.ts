@@ -3,7 +3,9 @@
  *
  * @module
  */
+import { ActionError } from "../../../platform/errors.ts";
 import { shellQuote } from "../../../platform/shell.ts";
+import { truncate } from "../../../platform/text/display.ts";
 import {
   formatAtom,
   type Parameter,
@@ -20,6 +22,11 @@ interface CommandValues {
   values: ReadonlyMap<string, ParameterValue>;
   sourcePath?: string | undefined;
 }
+
+/** Signs that mean nothing within quotes of any interpreter. */
+const PLAIN = /^[\p{L}\p{N} _.,:;/+=~^-]*$/u;
+/** A first line that names a shell with the quotes of `sh`. */
+const SHELL = /^#!\s*\S*\/(?:env\s+(?:-S\s*)?(?:\S*\/)?)?(?:a|ba|da|k|z)?sh(?:\s|$)/;
 
 const PLACEHOLDER = /\{(parameters|params|source-path|(parameter|parameter-value):([^{}\n]+))\}/g;
 
@@ -38,7 +45,27 @@ export function buildScript(
   values: CommandValues,
   budget = new PlaceholderBudget(),
 ): string {
-  return commands.map((command) => trim(fill(command, values, budget))).filter(Boolean).join("\n");
+  const quote = hasShellQuotes(commands.join("\n").trim()) ? shellQuote : plainWord;
+  return commands.map((command) => trim(fill(command, { ...values, quote }, budget)))
+    .filter(Boolean).join("\n");
+}
+
+/** Writes a value into a script. */
+type Quote = (text: string) => string;
+
+/**
+ * Returns a text that no interpreter takes for more than a part of a text.
+ *
+ * @throws {ActionError} when it holds signs that may be code
+ */
+function plainWord(text: string): string {
+  if (PLAIN.test(text)) return shellQuote(text);
+  throw new ActionError(
+    `Cannot write ${
+      JSON.stringify(truncate(text, 100))
+    } into a script whose first line names an interpreter ` +
+      "that is no shell: it may be code there. Read it from parameters.json in the folder VH_CONFIG_DIR",
+  );
 }
 
 /**
@@ -49,6 +76,11 @@ function trim(command: string): string {
   const begun = command.trimStart();
   const text = begun.trimEnd();
   return text.endsWith("\\") ? begun.slice(0, text.length + 1) : text;
+}
+
+/** Tells whether the quotes of `sh` are those of what runs a script. */
+export function hasShellQuotes(script: string): boolean {
+  return !hasShebang(script) || SHELL.test(script);
 }
 
 /** Returns true if a script names its interpreter in its first line. */
@@ -76,7 +108,7 @@ export function parameterArguments(
 
 function fill(
   command: string,
-  { parameters, values, sourcePath }: CommandValues,
+  { parameters, values, sourcePath, quote }: CommandValues & { quote: Quote },
   budget: PlaceholderBudget,
 ): string {
   const argumentsOf = (name: string, parameter: Parameter): string[] => {
@@ -86,22 +118,26 @@ function fill(
   };
   return command.replace(PLACEHOLDER, (placeholder, all: string, kind?: string, name = "") => {
     if (all === "source-path") {
-      return sourcePath === undefined ? placeholder : shellQuote(budget.spend(sourcePath));
+      return sourcePath === undefined ? placeholder : quote(budget.spend(sourcePath));
     }
     if (kind === undefined) {
       return [...parameters].flatMap(([each, parameter]) => argumentsOf(each, parameter))
-        .map(shellQuote).join(" ");
+        .map(quote).join(" ");
     }
     const parameter = parameters.get(name);
     if (parameter === undefined) return placeholder;
-    if (kind === "parameter") return argumentsOf(name, parameter).map(shellQuote).join(" ");
+    if (kind === "parameter") return argumentsOf(name, parameter).map(quote).join(" ");
     const value = values.get(name);
-    return value === undefined ? placeholder : bareValue(parameter, value, budget);
+    return value === undefined ? placeholder : bareValue(parameter, value, { budget, quote });
   });
 }
 
-function bareValue(parameter: Parameter, value: ParameterValue, budget: PlaceholderBudget): string {
-  const bare = (atom: ParameterAtom) => shellQuote(budget.spend(formatAtom(atom)));
+function bareValue(
+  parameter: Parameter,
+  value: ParameterValue,
+  { budget, quote }: { budget: PlaceholderBudget; quote: Quote },
+): string {
+  const bare = (atom: ParameterAtom) => quote(budget.spend(formatAtom(atom)));
   if (!Array.isArray(value)) return bare(value);
   if (parameter.multiple === "repeat") return value.map(bare).join(" ");
   return bare(joined(value, parameter, budget));

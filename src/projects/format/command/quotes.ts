@@ -5,7 +5,7 @@
  * @module
  */
 import type { Problem } from "../../../platform/errors.ts";
-import { hasShebang } from "./command.ts";
+import { hasShellQuotes } from "./command.ts";
 import type { Parameter } from "../step/parameter.ts";
 
 /** The kind of quotes around a text; `(` for none, as within `$(…)`. */
@@ -17,8 +17,6 @@ const TOKENS: Record<Place, RegExp> = {
   "'": new RegExp(`'|${VALUE}`, "g"),
   "(": new RegExp(`\\\\[^]|(?<!\\S)#.*|["'()]|${VALUE}`, "g"),
 };
-/** A first line that names a shell with the quotes of `sh`. */
-const SHELL = /^#!\s*\S*\/(?:env\s+(?:-S\s*)?(?:\S*\/)?)?(?:a|ba|da|k|z)?sh(?:\s|$)/;
 const ENDS: Record<Place, string> = { '"': '"', "'": "'", "(": ")" };
 
 /**
@@ -31,7 +29,7 @@ export function quoteWarnings(
 ): Problem[] {
   // Other interpreters have other quotes.
   const script = commands.join("\n").trim();
-  if (hasShebang(script) && !SHELL.test(script)) return [];
+  if (!hasShellQuotes(script)) return [];
   const isText = (parameter?: Parameter) => parameter?.type === "string" && !parameter.choices;
   let isAnyText: boolean | undefined;
   const mayBeText = (name: string | undefined) =>
