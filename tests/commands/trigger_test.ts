@@ -168,3 +168,34 @@ Deno.test("of many triggers, the error that there is not one lists the first few
   assertStringIncludes(printed, 'There is no trigger "labels"; there are: many10, ');
   assertStringIncludes(printed, "many29 and 3 more; hooklaunch trigger list shows all\n");
 });
+
+Deno.test("trigger try prints what actions would launch, and launches nothing", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    name: "words",
+    actions: [
+      { type: "run_execution", step: "echo", parameters: { word: "{body.word}" } },
+      { type: "run_execution", step: "echo", if: "body.word == 'other'" },
+    ],
+  });
+  const tried = (...args: string[]) =>
+    run(["trigger", "try", "words", ...args, "--url", service.url], TOKEN);
+  const none = await tried();
+  assertEquals([none.code, none.printed], [
+    0,
+    'Trigger "words" has no delivery to try its actions on: name a file with a body\n',
+  ]);
+  await (await fetch(url, { method: "POST", body: '{"word":"a\\u001b[2J"}' })).body?.cancel();
+  const { body: { results: [{ id }] } } = await service.api("GET", "deliveries/?trigger=words");
+  for (const args of [[], ["--delivery", id]]) {
+    const { code, printed } = await tried(...args);
+    assertEquals(code, 0, printed);
+    assertStringIncludes(printed, `${id}  accepted\n  actions/0 run_execution\n    step echo at ~`);
+    assertStringIncludes(printed, String.raw`parameter word (string): "a\u001b[2J"`);
+    assertMatch(printed, /actions\/1 run_execution {2}skipped: The condition is false/);
+  }
+  const file = `${service.folder}/body.json`;
+  await Deno.writeTextFile(file, '{"word": 1.5}');
+  assertStringIncludes((await tried(file)).printed, 'parameter word (string): "1.5"');
+  assertEquals((await tried(file, "--delivery", id)).code, 1);
+});

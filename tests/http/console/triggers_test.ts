@@ -333,6 +333,20 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
     assertEquals((await stored(service, "kept")).conditions[1], filter, "nothing is saved");
   });
 
+  await t.step("what typed actions would launch, on its deliveries", async () => {
+    const seen = async (actions: string) =>
+      (await post(`triggers/${id}/edit`, { ...form, actions, try: "actions" })).seen;
+    const echo = (settings: Record<string, unknown>) =>
+      JSON.stringify([{ type: "run_execution", step: "echo", ...settings }]);
+    const tried = await seen(echo({ parameters: { word: "n={body.n}" } }));
+    assertStringIncludes(tried, "On 2 recent requests, no action fails");
+    assertStringIncludes(tried, 'word (string): "n=2"');
+    assertStringIncludes(await seen(echo({ if: "body.n == 2" })), "body.n is 1");
+    assertStringIncludes(await seen(echo({ parameters: { word: "{body.m}" } })), "2 fail");
+    assertStringIncludes(await seen(echo({ parameters: { word: "{bdy}" } })), "Unknown variable");
+    assertStringIncludes(await seen("[{"), "Expected JSON");
+  });
+
   await t.step("saved, a filter stays among the conditions where it was", async () => {
     const wrong = await post(`triggers/${id}/edit`, {
       ...form,

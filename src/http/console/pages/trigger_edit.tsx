@@ -3,6 +3,8 @@ import type { Problem } from "../../../platform/errors.ts";
 import { requireScope } from "../../api/access.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError } from "../client.ts";
+import { type ActionTries, actionTriesOf } from "../action_tries.ts";
+import { ActionTriesPanel } from "../components/action_tries.tsx";
 import { FilterField } from "../components/filter_field.tsx";
 import { CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
@@ -29,9 +31,13 @@ interface EditProps {
   refused?: ApiCallError;
   /** The verdicts of the filter that was tried, by the name of its field. */
   tries?: Readonly<Record<string, Tries>>;
+  /** The work of the actions that were tried. */
+  actionTries?: ActionTries;
 }
 
-function EditPage({ view, trigger, form, refused, tries = {} }: EditProps): Html {
+function EditPage(
+  { view, trigger, form, refused, tries = {}, actionTries }: EditProps,
+): Html {
   const texts = form === undefined ? textsOf(trigger) : new Map(form);
   const isConflict = refused?.status === CHANGED;
   const problems = problemsByField(
@@ -88,7 +94,11 @@ function EditPage({ view, trigger, form, refused, tries = {} }: EditProps): Html
             hint={hint}
             text={texts.get(field) ?? ""}
             problems={problems.get(field) ?? []}
-          />
+          >
+            {field === "actions"
+              ? <ActionTriesPanel view={view} name={field} tries={actionTries} />
+              : null}
+          </JsonField>
         ))}
         <button class="primary">{isConflict ? "Save mine" : "Save"}</button>{" "}
         <a href={pageOf(trigger)}>Cancel</a>
@@ -107,21 +117,27 @@ interface JsonFieldProps {
   hint: string;
   text: string;
   problems: readonly Problem[];
+  /** The panel below it, which follows what is typed. */
+  children: Html | null;
 }
 
-function JsonField({ name, hint, text, problems }: JsonFieldProps): Html {
+function JsonField({ name, hint, text, problems, children }: JsonFieldProps): Html {
   return (
-    <Field label={labelOf(name)} id={name} hint={hint} problems={problems}>
-      <textarea
-        id={name}
-        name={name}
-        rows={Math.min(24, Math.max(3, text.split("\n").length))}
-        spellcheck={false}
-        aria-describedby={describedBy(name)}
-      >
-        {text}
-      </textarea>
-    </Field>
+    <>
+      <Field label={labelOf(name)} id={name} hint={hint} problems={problems}>
+        <textarea
+          id={name}
+          name={name}
+          rows={Math.min(24, Math.max(3, text.split("\n").length))}
+          spellcheck={false}
+          data-try={children === null ? undefined : `${name}-tries`}
+          aria-describedby={describedBy(name)}
+        >
+          {text}
+        </textarea>
+      </Field>
+      {children}
+    </>
   );
 }
 
@@ -155,6 +171,10 @@ async function save(
 ): Promise<Submitted> {
   const trigger = await readTrigger(view, id);
   const tried = form.get(TRY);
+  if (tried === "actions") {
+    const actionTries = await actionTriesOf(view, form.get(tried) ?? "", trigger.id);
+    return { page: EditPage({ view, trigger, form, actionTries }), status: 200 };
+  }
   if (tried !== null) {
     const on = { triggerId: trigger.id, preset: presetNameOf(trigger) };
     const tries = { [tried]: await triesOf(view, form.get(tried) ?? "", on) };

@@ -1,0 +1,128 @@
+/** The work that actions would launch, below their field. The script tries what is typed; without it the button does. */
+import type { PreviewedExecution } from "../../../actions/action.ts";
+import type { ActionPreview } from "../../../actions/preview.ts";
+import type { TriedRun } from "../../api/try_actions.ts";
+import type { ActionTries } from "../action_tries.ts";
+import { TRY } from "../filter_tries.ts";
+import type { Html, View } from "../route.ts";
+import { Badge } from "./states.tsx";
+import { ShortId, Time } from "./values.tsx";
+
+interface ActionTriesPanelProps {
+  view: View;
+  /** The name of the field, and the beginning of the ids of the panel. */
+  name: string;
+  /** Undefined until they were tried. */
+  tries: ActionTries | undefined;
+}
+
+/** The panel with the work of the actions. */
+export function ActionTriesPanel({ view, name, tries }: ActionTriesPanelProps): Html {
+  return (
+    <section class="tries" id={`${name}-tries`} aria-label="What the actions would launch">
+      <div class="title">
+        <div role="status" id={`${name}-summary`}>
+          {tries === undefined ? null : <Summary tries={tries} />}
+        </div>
+        <button name={TRY} value={name}>Try</button>
+      </div>
+      <div id={`${name}-verdicts`}>
+        {tries === undefined || "mistakes" in tries ? null : (
+          <ul class="verdicts">
+            {tries.results.map((each) => (
+              <li>
+                <Tried view={view} {...each} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Summary({ tries }: { tries: ActionTries }): Html {
+  if ("mistakes" in tries) {
+    return <>{tries.mistakes.map((each) => <div class="bad">{each}</div>)}</>;
+  }
+  const { length } = tries.results;
+  if (length === 0) return <>No request is kept yet: nothing to try the actions on</>;
+  const failing = tries.results.filter(({ actions }) => actions.some(({ error }) => error)).length;
+  return (
+    <>
+      On {length} recent requests,{" "}
+      <strong>{failing === 0 ? "no action fails" : `${failing} fail`}</strong>. Nothing is launched
+    </>
+  );
+}
+
+function Tried(
+  { view, delivery_id: id, time, not_tried, actions }: TriedRun & { view: View },
+): Html {
+  return (
+    <>
+      {id === undefined || time === undefined ? null : (
+        <span class="dim">
+          <a href={`deliveries/${id}`}>
+            <ShortId id={id} />
+          </a>{" "}
+          <Time at={time} now_ms={view.now_ms} />
+        </span>
+      )}
+      {not_tried === undefined ? null : <span class="why">{not_tried}</span>}
+      {actions.map((action) => <Action {...action} />)}
+    </>
+  );
+}
+
+function Action({ action, skipped, error, pipeline, executions = [] }: ActionPreview): Html {
+  const [tone, label] = error !== undefined
+    ? ["bad", "fails"] as const
+    : skipped !== undefined
+    ? ["quiet", "skipped"] as const
+    : ["ok", action.replaceAll("_", " ")] as const;
+  return (
+    <>
+      <span class="verdict">
+        <Badge tone={tone} label={label} />
+      </span>
+      <span class="why">
+        {error ?? skipped ?? pipeline}
+        {executions.map((each) => <Execution {...each} />)}
+      </span>
+    </>
+  );
+}
+
+function Execution(
+  { node, step, parameters, inputs, environment, metadata }: PreviewedExecution,
+): Html {
+  const values: [name: string, value: string][] = [
+    ...parameters.map(({ name, type, value }): [string, string] => [
+      `${name} (${type})`,
+      JSON.stringify(value),
+    ]),
+    ...Object.entries(inputs).map(([name, files]): [string, string] => [
+      `input ${name}`,
+      files.map((file) => file.url ?? `${file.from} ${file.name}`).join(", "),
+    ]),
+    ...Object.entries(environment).map(([name, value]): [string, string] => [
+      `environment ${name}`,
+      JSON.stringify(value),
+    ]),
+    ...Object.entries(metadata).map(([name, value]): [string, string] => [
+      `metadata ${name}`,
+      JSON.stringify(value),
+    ]),
+  ];
+  return (
+    <details>
+      <summary>{node === undefined ? step : `${node}: ${step}`}</summary>
+      {values.map(([name, value]) => (
+        <div>
+          {name}: <code>{value}</code>
+        </div>
+      ))}
+    </details>
+  );
+}
