@@ -7,7 +7,8 @@ import { messageOf } from "../platform/errors.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
 import type { PreviewContext, PreviewedWork } from "./action.ts";
 import { kindOf } from "./mod.ts";
-import { type EvaluateValues, stoppedBy, withValues } from "./values.ts";
+import type { EvaluateValues } from "../conditions/values/evaluate.ts";
+import { stoppedBy, withValues } from "./values.ts";
 
 /** The result that an action would have: work, none, or why it has failed or was skipped. */
 export interface ActionPreview extends Partial<PreviewedWork> {

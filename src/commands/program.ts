@@ -75,6 +75,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Send a file to a trigger, signed as its conditions require",
     load: async () => (await import("./send.ts")).defineSend,
   },
+  schema: {
+    summary: "Make JSON Schemas of what triggers get",
+    load: async () => (await import("./schema.ts")).defineSchema,
+  },
   diagnose: {
     summary: "Say why the signature or the token of a request does not match",
     load: async () => (await import("./diagnose.ts")).defineDiagnose,

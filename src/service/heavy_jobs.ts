@@ -16,6 +16,7 @@ export const heavyJobs = {
   delivery_key: async () => (await import("../conditions/delivery_key.ts")).deliveryKeyJob,
   filter: async () => (await import("../conditions/filter/job.ts")).filterJob,
   schema: async () => (await import("../conditions/json_schema/job.ts")).schemaJob,
+  shape: async () => (await import("../conditions/json_schema/shape_job.ts")).shapeJob,
 } satisfies JobKinds;
 
 serveJobs(heavyJobs);

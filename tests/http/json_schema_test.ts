@@ -82,7 +82,7 @@ Deno.test("json_schema, on a running service", async (t) => {
     const $defs = Object.fromEntries(
       Array.from({ length: 60 }, (_, level) => {
         const next = level === 59 ? { type: "null" } : { $ref: `#/$defs/d${level + 1}` };
-        return [`d${level}`, { anyOf: [next, next] }];
+        return [`d${level}`, { allOf: [{ not: next }, { not: next }] }];
       }),
     );
     const { url } = await service.trigger({

@@ -49,3 +49,8 @@ Object.setPrototypeOf(
     },
   }),
 );
+
+/** Tells whether a text has a format that is checked. */
+export function hasFormat(text: string, name: string): boolean {
+  return FORMATS.includes(name) && format[name]?.(text) === true;
+}

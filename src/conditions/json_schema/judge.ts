@@ -11,7 +11,7 @@ import { percentDecode } from "../../platform/network/urls.ts";
 import { type Censor, censorOf } from "../cel/reason.ts";
 import type { Refusal } from "../check.ts";
 import type { CredentialField } from "../field.ts";
-import { describeBody, type LaunchRequest } from "../request.ts";
+import { describeBody, type LaunchRequest, type ParsedBody } from "../request.ts";
 import { patternOfFormat } from "./formats.ts";
 import { isObject, type Schema } from "./keywords.ts";
 import { type CompiledSchema, type Mismatch, plainValue } from "./validator.ts";
@@ -47,19 +47,28 @@ export function judgeBody(
       : `The body cannot be read: ${body.refused}`;
     return { reason: why };
   }
-  const value = body.kind === "json"
-    ? plainValue(body.value)
-    : Object.fromEntries(Array.from(body.fields, ([name, [first, ...others]]) => {
-      return [name, others.length === 0 ? first : [first, ...others]];
-    }));
+  const value = bodyValue(body);
   try {
     const { root, errors } = schema.mismatches(value);
     const mismatch = errors.find(({ keyword }) => !OUTER.has(keyword)) ?? errors[0];
     if (mismatch === undefined) return undefined;
     return explain(mismatch, { root, value, censor: censorOf(request, credentials) });
   } catch (error) {
-    return { reason: `The body cannot be checked: ${messageOf(error)}` };
+    const why = error instanceof RangeError
+      ? "the schema tries too many alternatives for it"
+      : messageOf(error);
+    return { reason: `The body cannot be checked: ${why}` };
   }
+}
+
+/** Returns the value of a body that a schema is for. The fields of a form are texts, or lists of texts. */
+export function bodyValue(body: Exclude<ParsedBody, { kind: "other" }>): unknown {
+  if (body.kind === "json") return plainValue(body.value);
+  return Object.fromEntries(
+    Array.from(body.fields, ([name, [first, ...others]]) => {
+      return [name, others.length === 0 ? first : [first, ...others]];
+    }),
+  );
 }
 
 function explain(

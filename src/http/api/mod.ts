@@ -21,6 +21,7 @@ import { failureOperations } from "./failures.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { httpRequestOperations } from "./http_requests.ts";
+import { inferSchemaOperations } from "./infer_schema.ts";
 import { instanceOperations } from "./instances.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
@@ -50,6 +51,7 @@ export const operations: readonly Operation[] = [
   ...tryOutOperations,
   ...tryFilterOperations,
   ...tryActionsOperations,
+  ...inferSchemaOperations,
   ...diagnosisOperations,
   ...triggerLogOperations,
   ...deliveryOperations,

@@ -5,6 +5,9 @@
  */
 import type { Clock } from "../../platform/clock.ts";
 import type { FilterWork } from "../../conditions/filter/job.ts";
+import type { SchemaWork } from "../../conditions/json_schema/job.ts";
+import type { ShapeWork } from "../../conditions/json_schema/shape_job.ts";
+import type { ValuesWork } from "../../conditions/values/evaluate.ts";
 import type { Reload } from "../../config/reload.ts";
 import type { ServiceSettings } from "../../config/settings.ts";
 import type { Engines } from "../../engines/mod.ts";
@@ -40,7 +43,7 @@ export interface Operator {
   httpRequests: Pick<HttpRequests, "stop">;
   clock: Clock;
   /** Evaluates payload filters in the Worker. */
-  heavyWork: FilterWork;
+  heavyWork: FilterWork & SchemaWork & ShapeWork & ValuesWork;
   settings: ServiceSettings;
   space: Pick<Space, "isShort" | "isShortForFiles">;
   bodies: BodyReader;

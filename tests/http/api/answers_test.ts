@@ -275,6 +275,11 @@ Deno.test("every answer is what the description says, and nothing beside it", as
         body: {},
       });
       assertEquals([on.delivery_id, on.outcome], [run_id, "accepted"]);
+      await ask("/triggers/{id}/infer-schema/", {
+        method: "POST",
+        at: { id: trigger_id },
+        body: {},
+      });
     },
   );
 

@@ -86,6 +86,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   signRequest: "tp",
   tryTriggerFilter: "tp",
   tryTriggerActions: "tp",
+  inferSchema: "tp",
   playHandshakes: "tp",
   tryFilter: "",
   diagnoseRequest: "tp",

@@ -1,0 +1,96 @@
+/**
+ * A schema of what a trigger gets, from the bodies of its stored requests, and the newest ones that differ from
+ * those before them.
+ *
+ * @module
+ */
+import type { Refusal } from "../conditions/check.ts";
+import type { Schema } from "../conditions/json_schema/keywords.ts";
+import type { SchemaWork } from "../conditions/json_schema/job.ts";
+import { mergeShapes, schemaOfShape, type Shape } from "../conditions/json_schema/shape.ts";
+import type { ShapeWork } from "../conditions/json_schema/shape_job.ts";
+import type { RecentRequest } from "./recent_requests.ts";
+
+/** The longest body that is read. */
+const BODY_BYTES_MAX = 1024 * 1024;
+/** The time after which no further body is read. */
+const READ_MS = 5_000;
+const JOB_MS_MAX = 1_000;
+/** The newest requests that are compared with those before them, of which there must be as many. */
+const NEWEST_MAX = 10;
+const OWNER = "schemas of stored bodies";
+
+/** A delivery whose body differs from those before it. */
+interface Difference extends Refusal {
+  delivery_id: string;
+  time: string;
+}
+
+/** A schema of stored bodies. */
+export interface InferredSchema {
+  schema: Schema;
+  /** The number of bodies that it is made of. */
+  requests: number;
+  /** The newest deliveries that do not match the schema of those before them, newest first. */
+  differences: Difference[];
+}
+
+/** A stored body, and its shape. */
+interface Known {
+  request: RecentRequest;
+  shape: Shape;
+  bytes: Uint8Array;
+  headers: [name: string, value: string][];
+}
+
+/** Makes a schema of stored requests, newest first. */
+export async function inferSchema(
+  requests: readonly RecentRequest[],
+  heavyWork: ShapeWork & SchemaWork,
+): Promise<InferredSchema> {
+  const known = await shapesOf(requests, heavyWork);
+  const newest = known.slice(0, Math.min(NEWEST_MAX, Math.floor(known.length / 2)));
+  const before = known.slice(newest.length);
+  const differences: Difference[] = [];
+  if (newest.length > 0) {
+    const schema = JSON.stringify(schemaOf(before));
+    for (const { request: { id, time }, bytes, headers } of newest) {
+      const input = { schema, bytes, credentials: [], headers, query: "" };
+      const refusal = await heavyWork.run("schema", input, { key: OWNER, timeout_ms: JOB_MS_MAX });
+      if (refusal) differences.push({ delivery_id: id, time, ...refusal });
+    }
+  }
+  return { schema: schemaOf(known), requests: known.length, differences };
+}
+
+function schemaOf(known: readonly Known[]): Schema {
+  const [first, ...others] = known.map(({ shape }) => shape);
+  if (first === undefined) return true;
+  const schema = schemaOfShape(others.reduce(mergeShapes, first));
+  return typeof schema === "boolean"
+    ? schema
+    : { $schema: "https://json-schema.org/draft/2020-12/schema", ...schema };
+}
+
+async function shapesOf(
+  requests: readonly RecentRequest[],
+  heavyWork: ShapeWork,
+): Promise<Known[]> {
+  const until_ms = performance.now() + READ_MS;
+  const known: Known[] = [];
+  for (const stored of requests) {
+    if (stored.size > BODY_BYTES_MAX || performance.now() > until_ms) continue;
+    const request = await stored.load();
+    if (request === undefined) continue;
+    const contentType = request.headers.get("content-type") ?? "";
+    const shape = await heavyWork.run(
+      "shape",
+      { bytes: request.body, contentType },
+      { key: OWNER, timeout_ms: JOB_MS_MAX },
+    );
+    if (shape === undefined) continue;
+    const headers: [string, string][] = [["content-type", contentType]];
+    known.push({ request: stored, shape, bytes: request.body, headers });
+  }
+  return known;
+}

@@ -1,0 +1,82 @@
+/** A schema of stored payloads, and the newest ones that differ from it, on one service. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { mergeShapes, schemaOfShape, shapeOf } from "../../../src/conditions/json_schema/shape.ts";
+import { schemaProblems } from "../../../src/conditions/json_schema/problems.ts";
+import { run } from "../../commands/process.ts";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
+
+const shapes: [what: string, values: unknown[], schema: unknown][] = [
+  ["integers", [1, 2], { type: "integer" }],
+  ["numbers", [1, 2.5], { type: "number" }],
+  ["several types", [1, null, "a"], { type: ["integer", "null", "string"] }],
+  ["lists", [[1], [2, 3], []], { type: "array", items: { type: "integer" } }],
+  ["dates", ["2026-11-28", "2026-11-29"], { type: "string", format: "date" }],
+  ["dates and others", ["2026-11-28", "soon"], { type: "string" }],
+  ["few values", Array.from({ length: 12 }, (_, i) => i % 2 ? "a" : "b"), { enum: ["a", "b"] }],
+  ["many values", Array.from({ length: 12 }, (_, i) => `v${i}`), { type: "string" }],
+  [
+    "objects",
+    [{ a: 1, b: "x" }, { a: 2 }],
+    {
+      type: "object",
+      required: ["a"],
+      properties: { a: { type: "integer" }, b: { type: "string" } },
+    },
+  ],
+  [
+    "names of JavaScript",
+    [JSON.parse('{"__proto__": 1, "constructor": 2}')],
+    {
+      type: "object",
+      required: ["__proto__", "constructor"],
+      properties: JSON.parse(
+        '{"__proto__": {"type": "integer"}, "constructor": {"type": "integer"}}',
+      ),
+    },
+  ],
+];
+
+for (const [what, values, schema] of shapes) {
+  Deno.test(`a schema of ${what}`, () => {
+    const [first, ...others] = values.map(shapeOf);
+    const found = schemaOfShape(others.reduce(mergeShapes, first ?? shapeOf(null)));
+    assertEquals(JSON.stringify(found), JSON.stringify(schema));
+    assertEquals(schemaProblems(found), []);
+  });
+}
+
+Deno.test("infer-schema makes a schema that the stored payloads match, and tells what differs", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({ name: "inferred" });
+  const send = async (body: unknown) => {
+    const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+    await answer.text();
+    assertEquals(answer.status, 200);
+  };
+  const infer = async () =>
+    (await service.api("POST", `triggers/${id}/infer-schema/`, { last: 50 })).body;
+  assertEquals(await infer(), { schema: true, requests: 0, differences: [] });
+  for (let number = 1; number <= 6; number++) await send({ number });
+  const { schema, requests, differences } = await infer();
+  assertEquals([requests, differences], [6, []]);
+  assertEquals(schema.properties, { number: { type: "integer" } });
+  const condition = { type: "json_schema", schema };
+  assertEquals(
+    (await service.api("PATCH", `triggers/${id}/`, { conditions: [condition] })).status,
+    200,
+  );
+  await send({ number: 7 });
+  await service.api("PATCH", `triggers/${id}/`, { conditions: null });
+  await send({ number: "eight" });
+  const [found, ...others] = (await infer()).differences;
+  assertEquals(others, []);
+  assertEquals([found.expected, found.found], ["integer", '"eight"']);
+  const args = ["schema", "infer", "inferred", "--last", "20", "--url", service.url];
+  const { code, printed } = await run(args, { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN });
+  assertEquals(code, 0, printed);
+  assertStringIncludes(
+    printed,
+    `${found.delivery_id}  differs from those before: The body does not match`,
+  );
+  assertStringIncludes(printed, '"$schema": "https://json-schema.org/draft/2020-12/schema"');
+});
