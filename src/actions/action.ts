@@ -51,6 +51,7 @@ export interface Made extends Unstored {
 
 /** The surroundings of a preview: nothing is fetched, made or stored. */
 export interface PreviewContext extends CheckContext {
+  store: Store;
   /** The payload as a file of an input. */
   payload: InputFile;
 }
