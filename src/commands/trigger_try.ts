@@ -9,9 +9,10 @@ import type { ActionsTry, TriedRun } from "../http/api/try_actions.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { findTrigger } from "./api/find_trigger.ts";
+import { wholeId } from "./api/whole_id.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { headersOf } from "./input/http_message.ts";
-import { fullDeliveryId, readInput } from "./input/options.ts";
+import { readInput } from "./input/options.ts";
 
 interface TryOptions extends ApiOptions {
   delivery?: string;
@@ -26,7 +27,7 @@ export function defineTriggerTry(command: Command): void {
       "[file]",
       "the body of a request; - reads standard input. Default: the last deliveries",
     )
-    .option("--delivery <id>", "a delivery in place of a file", fullDeliveryId)
+    .option("--delivery <id>", "a delivery in place of a file")
     .option(
       "--header <line>",
       "a header of the request, such as 'X-GitHub-Event: push' (repeatable)",
@@ -55,7 +56,8 @@ async function tryActions(
       body_base64: (await readInput(file, "the file")).toBase64(),
     }],
   };
-  const body = { ...requests, ...(delivery !== undefined && { delivery_id: delivery }) };
+  const delivery_id = delivery && await wholeId(api, "deliveries", delivery);
+  const body = { ...requests, ...(delivery_id !== undefined && { delivery_id }) };
   const { results }: ActionsTry = await api.request("POST", `triggers/${id}/try-actions/`, body);
   if (json) return printJson(results);
   if (results.length === 0) {
