@@ -88,6 +88,7 @@ Deno.test("the list shows every delivery of all triggers, newest first", async (
     run_status: "completed",
     executions: [{ id: execution_id, step: "echo", status: accepted.executions[0].status }],
     pipelines: [],
+    http_requests: [],
   });
   assertEquals([repeat.run_id, repeat.status, repeat.delivery_id], [runId, 202, "evt_1"]);
   assertEquals([refused.status, refused.reason, refused.run_id], [
