@@ -398,8 +398,11 @@ Deno.test("no trigger gets an id that another one had, and limited tokens choose
   const taken = await service.trigger({ name: "taken" });
   const gone = await service.trigger({ name: "gone" });
   await service.api("DELETE", `triggers/${gone.id}/`);
-  const before = await service.trigger({ name: "before" });
-  await (await fetch(before.url, { method: "POST" })).body?.cancel();
+  const before = await service.trigger({
+    name: "before",
+    response: { type: "text", text: "{run_id}" },
+  });
+  await endOfRun(service, await (await fetch(before.url, { method: "POST" })).text());
   await service.api("DELETE", `triggers/${before.id}/`);
   const { store } = service.service.parts;
   await store.kv.delete(keys.formerTrigger(before.id));
