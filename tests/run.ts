@@ -106,7 +106,7 @@ const permissions = [
   "--allow-read",
   "--allow-write",
   "--allow-env",
-  "--allow-net=127.0.0.1,localhost,[::1],0.0.0.0",
+  "--allow-net=127.0.0.1,127.0.0.2,localhost,[::1],0.0.0.0",
   "--allow-sys=statfs",
   `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
 ];
