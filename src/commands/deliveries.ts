@@ -10,11 +10,11 @@ import { DELIVERY_OUTCOMES } from "../store/records/deliveries.ts";
 import type { ApiClient } from "./api/client.ts";
 import { followEvents } from "./api/follow.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { type Column, harmlessJson, printList, rowText } from "./console/table.ts";
+import { type Column, harmlessJson, printIds, printList, rowText } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
-import { listLimit } from "./input/options.ts";
+import { listLimit, quietly } from "./input/options.ts";
 
 interface DeliveriesOptions extends ApiOptions, DeliveryFilterOptions {
   follow?: boolean;
@@ -48,24 +48,27 @@ export function defineDeliveries(command: Command): void {
   )
     .option("-f, --follow", "print those that come from now on, until it is stopped")
     .addOption(listLimit())
+    .addOption(quietly())
     .option("--json", "print JSON; with --follow, one object a line")
     .action(deliveries);
 }
 
 async function deliveries(options: DeliveriesOptions): Promise<void> {
-  const { url, json = false, follow = false, limit } = options;
+  const { url, json = false, quiet = false, follow = false, limit } = options;
   const api = clientOf(url);
   const query = filterOf(options);
-  if (follow) return await followDeliveries(api, query, json);
-  printList(await api.list<ShownDelivery>("deliveries/", { limit, query }), COLUMNS, { json });
+  if (follow) return await followDeliveries(api, query, { json, quiet });
+  const listed = await api.list<ShownDelivery>("deliveries/", { limit, query });
+  if (quiet) printIds(listed);
+  else printList(listed, COLUMNS, { json });
 }
 
 async function followDeliveries(
   api: ApiClient,
   query: Record<string, string>,
-  json: boolean,
+  { json, quiet }: { json: boolean; quiet: boolean },
 ): Promise<void> {
-  if (!json) await print(rowText(COLUMNS.map(([heading]) => heading.toUpperCase()), WIDTHS));
+  if (!json && !quiet) await print(rowText(COLUMNS.map(([heading]) => heading.toUpperCase()), WIDTHS));
   /** The row of each delivery as it was printed last: it comes again when it changes. */
   const printed = new Map<string, string>();
   const path = `deliveries/?${new URLSearchParams({ ...query, follow: "" })}`;
@@ -75,7 +78,9 @@ async function followDeliveries(
         if (event === "gap") console.error("More deliveries came than could be shown");
         if (event !== "message") continue;
         const delivery: ShownDelivery = JSON.parse(data);
-        const row = json
+        const row = quiet
+          ? delivery.id
+          : json
           ? harmlessJson(JSON.stringify(delivery))
           : rowText(COLUMNS.map(([, show]) => show(delivery)), WIDTHS);
         if (printed.get(delivery.id) === row) continue;

@@ -13,8 +13,8 @@ import { idBeginning, wholeId, withId } from "./api/whole_id.ts";
 import { followLog } from "./api/follow.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { listLimit } from "./input/options.ts";
-import { harmless, harmlessJson, printFields, printJson, printList } from "./console/table.ts";
+import { listLimit, quietly } from "./input/options.ts";
+import { harmless, harmlessJson, printFields, printIds, printJson, printList } from "./console/table.ts";
 import { writeLines } from "./console/terminal.ts";
 
 const LOG_LIMIT = 10_000;
@@ -39,6 +39,7 @@ export function defineExecution(command: Command): void {
     )
     .option("--pipeline <id>", "only those of this pipeline", idBeginning)
     .addOption(listLimit())
+    .addOption(quietly())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show an execution"))
@@ -82,7 +83,8 @@ export function defineExecution(command: Command): void {
     .action(withId("executions", stop));
 }
 
-async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {
+async function list(options: ListOptions): Promise<void> {
+  const { url, json = false, quiet = false, limit, ...query } = options;
   const { project, trigger, status } = query;
   const api = clientOf(url);
   const pipeline = query.pipeline && await wholeId(api, "pipelines", query.pipeline);
@@ -94,7 +96,9 @@ async function list({ url, json = false, limit, ...query }: ListOptions): Promis
   if (pipeline !== undefined) {
     listed.sort((one, other) => Date.parse(other.created_at) - Date.parse(one.created_at));
   }
-  printList(listed.slice(0, limit), [
+  const shown = listed.slice(0, limit);
+  if (quiet) return printIds(shown);
+  printList(shown, [
     ["id", ({ id }) => id],
     ["status", (execution) => execution.status],
     ["project", (execution) => execution.project],

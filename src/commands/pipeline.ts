@@ -15,8 +15,10 @@ import { idBeginning, withId } from "./api/whole_id.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { listLimit } from "./input/options.ts";
-import { harmless, printFields, printJson, printList } from "./console/table.ts";
+import { listLimit, quietly } from "./input/options.ts";
+import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
+
+const NEW_ID_ALONE = "print the id of the new pipeline alone";
 
 interface ListOptions extends ApiOptions {
   project?: string;
@@ -34,6 +36,7 @@ export function definePipeline(command: Command): void {
       new Option("--status <status>", "only those with this status").choices(PIPELINE_STATUSES),
     )
     .addOption(listLimit())
+    .addOption(quietly())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show a pipeline and the states of its nodes"))
@@ -54,6 +57,7 @@ export function definePipeline(command: Command): void {
     command.command("copy").description("Run a pipeline again with the same commit and inputs"),
   )
     .argument("<id>", "the id, or its beginning", idBeginning)
+    .addOption(quietly(NEW_ID_ALONE))
     .option("--json", "print JSON")
     .action(withId("pipelines", (id, options: ApiOptions) => startAgain("copy", id, options)));
   apiOptions(
@@ -62,6 +66,7 @@ export function definePipeline(command: Command): void {
     ),
   )
     .argument("<id>", "the id, or its beginning", idBeginning)
+    .addOption(quietly(NEW_ID_ALONE))
     .option("--json", "print JSON")
     .action(withId("pipelines", (id, options: ApiOptions) => startAgain("retry", id, options)));
   apiOptions(command.command("approve").description("Let nodes continue that wait for approval"))
@@ -71,12 +76,14 @@ export function definePipeline(command: Command): void {
     .action(withId("pipelines", approve));
 }
 
-async function list({ url, json = false, limit, ...query }: ListOptions): Promise<void> {
+async function list(options: ListOptions): Promise<void> {
+  const { url, json = false, quiet = false, limit, ...query } = options;
   const { project, trigger, status } = query;
   const pipelines = await clientOf(url).list<Pipeline>("pipelines/", {
     limit,
     query: { project, trigger, status },
   });
+  if (quiet) return printIds(pipelines);
   printList(pipelines, [
     ["id", ({ id }) => id],
     ["status", (pipeline) => pipeline.status],
@@ -113,9 +120,11 @@ async function stop(id: string, { url, json = false }: ApiOptions): Promise<void
 async function startAgain(
   how: "copy" | "retry",
   id: string,
-  { url, json = false }: ApiOptions,
+  { url, json = false, quiet = false }: ApiOptions,
 ): Promise<void> {
-  print(await clientOf(url).request("POST", `pipelines/${id}/${how}/`), json);
+  const made: Pipeline = await clientOf(url).request("POST", `pipelines/${id}/${how}/`);
+  if (quiet) printIds([made]);
+  else print(made, json);
 }
 
 async function approve(

@@ -9,10 +9,10 @@ import { InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import type { Project } from "../store/records/projects.ts";
 import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { isStandardInput, readInput } from "./input/options.ts";
+import { isStandardInput, quietly, readInput } from "./input/options.ts";
 import { counted, type Finding, findingOf, printFindings } from "./console/findings.ts";
 import { confirm } from "./console/confirm.ts";
-import { harmless, printFields, printJson, printList } from "./console/table.ts";
+import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
 /** Longer than the service lets a fetch take. */
@@ -35,6 +35,7 @@ interface Check {
 /** Defines the command. */
 export function defineProject(command: Command): void {
   apiOptions(command.command("list").description("List the projects"))
+    .addOption(quietly("print names alone, one a line"))
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show a project's settings"))
@@ -68,8 +69,10 @@ export function defineProject(command: Command): void {
     .action(check);
 }
 
-async function list({ url, json = false }: ApiOptions): Promise<void> {
-  printList(await clientOf(url).list<Project>("projects/"), [
+async function list({ url, json = false, quiet = false }: ApiOptions): Promise<void> {
+  const projects = await clientOf(url).list<Project>("projects/");
+  if (quiet) return printIds(projects);
+  printList(projects, [
     ["name", ({ name }) => name],
     ["code", ({ repository, directory }) => repository ?? directory],
     ["configuration file", ({ config_file }) => config_file],

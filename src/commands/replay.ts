@@ -11,11 +11,11 @@ import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import type { ShownDelivery } from "../http/api/delivery_views.ts";
 import type { ReplayResult } from "../http/api/replay_results.ts";
 import type { ShownRun } from "../http/api/runs.ts";
-import { printJson, printList } from "./console/table.ts";
+import { printIds, printJson, printList } from "./console/table.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
-import { listLimit, readInput } from "./input/options.ts";
+import { listLimit, quietly, readInput } from "./input/options.ts";
 
 const POLL_MS = 500;
 
@@ -62,6 +62,7 @@ export function defineReplay(command: Command): void {
     .action(start);
   apiOptions(command.command("list").description("List the replays, newest first"))
     .addOption(listLimit())
+    .addOption(quietly())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(
@@ -85,6 +86,7 @@ function changeOptions(command: Command): Command {
   return apiOptions(command)
     .option("--commit <commit>", "run the actions at this commit")
     .option("--body <file>", "launch with this payload in place of the delivery's own")
+    .addOption(quietly("print the id of what was launched alone: a run, or a replay"))
     .option("--json", "print JSON");
 }
 
@@ -100,11 +102,12 @@ async function replayOne(id: string, options: ChangeOptions): Promise<void> {
   const changes = await changesOf(options);
   const run: ShownRun = await clientOf(options.url).request("POST", path, changes);
   if (options.json) return printJson(run);
+  if (options.quiet) return printIds([run]);
   console.log(`Run ${run.id} was launched. To see what came of it: hooklaunch delivery ${run.id}`);
 }
 
 async function start(options: ReplayOptions): Promise<void> {
-  const { url, json = false, dryRun = false, wait = true, rate } = options;
+  const { url, json = false, quiet = false, dryRun = false, wait = true, rate } = options;
   const client = clientOf(url);
   const { onlyWithoutSuccess: only_without_success = false } = options;
   const made: ShownReplay | DryRun = await client.request("POST", "replays/", {
@@ -118,11 +121,12 @@ async function start(options: ReplayOptions): Promise<void> {
     const what = made.count === 1 ? "delivery" : "deliveries";
     return json ? printJson(made) : console.log(`${made.count} ${what} would be launched again`);
   }
-  const ended = wait ? await watched(client, made, json) : made;
+  const ended = wait ? await watched(client, made, json || quiet) : made;
   if (json) return printJson(ended);
+  if (ended.failed > 0) Deno.exitCode = 1;
+  if (quiet) return printIds([ended]);
   console.log(summary(ended));
   if (ended.launched > 0) console.log(`To compare: hooklaunch replay show ${ended.id}`);
-  if (ended.failed > 0) Deno.exitCode = 1;
 }
 
 async function show(
@@ -169,8 +173,12 @@ async function watched(
   return replay;
 }
 
-async function list({ url, json = false, limit }: ApiOptions & { limit: number }): Promise<void> {
-  printList(await clientOf(url).list<ShownReplay>("replays/", { limit }), [
+async function list(
+  { url, json = false, quiet = false, limit }: ApiOptions & { limit: number },
+): Promise<void> {
+  const replays = await clientOf(url).list<ShownReplay>("replays/", { limit });
+  if (quiet) return printIds(replays);
+  printList(replays, [
     ["id", ({ id }) => id],
     ["state", ({ state }) => state],
     ["created", ({ created_at }) => created_at],

@@ -11,8 +11,8 @@ import { type ActionOutcome, RUN_STATUSES } from "../store/records/runs.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { listLimit } from "./input/options.ts";
-import { printFields, printJson, printList } from "./console/table.ts";
+import { listLimit, quietly } from "./input/options.ts";
+import { printFields, printIds, printJson, printList } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
 import { workText } from "./console/work_text.ts";
 import { writeLines } from "./console/terminal.ts";
@@ -37,6 +37,7 @@ export function defineRun(command: Command): void {
     .action(withId("runs", payload));
   apiOptions(command.command("replay").description("Launch a run's payload again, as a new run"))
     .argument("<id>", "the id, or its beginning", idBeginning)
+    .addOption(quietly("print the id of the new run alone"))
     .option("--json", "print JSON")
     .action(withId("runs", replay));
 }
@@ -53,6 +54,7 @@ export function defineRuns(command: Command): void {
         .choices(WORK_STATES),
     )
     .addOption(listLimit())
+    .addOption(quietly())
     .option("--json", "print JSON")
     .action(list);
 }
@@ -67,15 +69,19 @@ interface ListOptions extends ApiOptions {
 
 async function list(
   nameOrId: string | undefined,
-  { url, json = false, limit, project, trigger: ofOption, status, work }: ListOptions,
+  options: ListOptions,
 ): Promise<void> {
+  const { url, json = false, quiet = false, limit, trigger: ofOption, ...filter } = options;
   if (nameOrId !== undefined && ofOption !== undefined) {
     throw new InvalidInputError("--trigger", "Expected one trigger, found two");
   }
   const api = clientOf(url);
   const trigger = nameOrId === undefined ? ofOption : (await findTrigger(api, nameOrId)).id;
+  const { project, status, work } = filter;
   const query = { trigger, project, status, work };
-  printList(await api.list<ShownRun>("runs/", { limit, query }), [
+  const runs = await api.list<ShownRun>("runs/", { limit, query });
+  if (quiet) return printIds(runs);
+  printList(runs, [
     ["id", (run) => run.id],
     ["status", ({ status }) => status],
     ["created", ({ created_at }) => created_at],
@@ -138,8 +144,13 @@ async function writeFile(path: string, bytes: AsyncIterable<Uint8Array>): Promis
   }
 }
 
-async function replay(id: string, { url, json = false }: ApiOptions): Promise<void> {
-  print(await clientOf(url).request("POST", `runs/${id}/replay/`), json);
+async function replay(
+  id: string,
+  { url, json = false, quiet = false }: ApiOptions,
+): Promise<void> {
+  const run: ShownRun = await clientOf(url).request("POST", `runs/${id}/replay/`);
+  if (quiet) printIds([run]);
+  else print(run, json);
 }
 
 function print(run: ShownRun, json: boolean): void {

@@ -7,7 +7,8 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ServiceState } from "../http/api/service.ts";
 import { type ListedToken, SCOPES } from "../store/records/tokens.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { printJson, printList } from "./console/table.ts";
+import { printIds, printJson, printList } from "./console/table.ts";
+import { quietly } from "./input/options.ts";
 
 const HOUR_MS = 60 * 60_000;
 /** The token that a variable of the service holds. It has no id: to revoke it, change the variable. */
@@ -28,6 +29,7 @@ export function defineToken(command: Command): void {
         "created ones alone.",
     ),
   )
+    .addOption(quietly("print the ids of the created ones alone, one a line"))
     .option("--json", "print JSON")
     .action(list);
   apiOptions(
@@ -60,10 +62,11 @@ export function defineToken(command: Command): void {
     .action(revoke);
 }
 
-async function list({ url, json = false }: ApiOptions): Promise<void> {
+async function list({ url, json = false, quiet = false }: ApiOptions): Promise<void> {
   const api = clientOf(url);
   const created = await api.list<ListedToken>("tokens/");
   if (json) return printJson(created);
+  if (quiet) return printIds(created);
   const { settings }: ServiceState = await api.request("GET", "service/");
   const ofVariable = settings.HOOKLAUNCH_ADMIN_TOKEN === true ? [OF_VARIABLE] : [];
   printList<Omit<ListedToken, "created_at"> & { created_at?: string }>(

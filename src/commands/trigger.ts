@@ -12,8 +12,8 @@ import type { LogEntry } from "../http/api/trigger_log.ts";
 import type { ApiClient } from "./api/client.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { wholeNumber } from "./input/options.ts";
-import { harmless, printFields, printJson, printList } from "./console/table.ts";
+import { quietly, wholeNumber } from "./input/options.ts";
+import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 import { defineTriggerChanges } from "./trigger_change.ts";
 import { defineTriggerTry } from "./trigger_try.ts";
 import { defineTriggerSecret } from "./trigger_secret.ts";
@@ -24,6 +24,7 @@ const LOG_LIMIT_MAX = 200;
 /** Defines the command. */
 export function defineTrigger(command: Command): void {
   apiOptions(command.command("list").description("List the triggers"))
+    .addOption(quietly())
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show a trigger with its secrets masked"))
@@ -55,9 +56,10 @@ export function defineTrigger(command: Command): void {
   );
 }
 
-async function list({ url, json = false }: ApiOptions): Promise<void> {
-  const api = clientOf(url);
-  printList(await api.list<ShownTrigger>("triggers/"), [
+async function list({ url, json = false, quiet = false }: ApiOptions): Promise<void> {
+  const triggers = await clientOf(url).list<ShownTrigger>("triggers/");
+  if (quiet) return printIds(triggers);
+  printList(triggers, [
     ["name", ({ name }) => name],
     ["project", ({ project }) => project],
     ["enabled", ({ enabled }) => enabled ? "yes" : "no"],

@@ -8,14 +8,15 @@ import type { ShownTrigger } from "../http/api/triggers.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { confirm } from "./console/confirm.ts";
 import { shellQuote } from "../platform/shell.ts";
-import { harmless, printJson } from "./console/table.ts";
-import { readInput } from "./input/options.ts";
+import { harmless, printIds, printJson } from "./console/table.ts";
+import { quietly, readInput } from "./input/options.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
 /** Defines the commands. */
 export function defineTriggerChanges(command: Command): void {
   apiOptions(command.command("create").description("Create a trigger from a file"))
     .argument("<file>", "one trigger, as YAML or JSON; - reads standard input")
+    .addOption(quietly("print the id of the trigger alone"))
     .option("--json", "print JSON")
     .action(create);
   for (const [name, enabled] of [["enable", true], ["disable", false]] as const) {
@@ -43,12 +44,17 @@ export function printSaved(did: string, trigger: ShownTrigger, json: boolean): v
   }
 }
 
-async function create(path: string, { url, json = false }: ApiOptions): Promise<void> {
+async function create(
+  path: string,
+  { url, json = false, quiet = false }: ApiOptions,
+): Promise<void> {
   const written = await readInput(path, "the trigger");
   // Commands that only ask a service do not load it.
   const { parseYaml } = await import("../platform/yaml/parse.ts");
   const { value } = parseYaml(written, path);
-  printSaved("created", await clientOf(url).request("POST", "triggers/", value), json);
+  const created: ShownTrigger = await clientOf(url).request("POST", "triggers/", value);
+  if (quiet) printIds([created]);
+  else printSaved("created", created, json);
 }
 
 async function setEnabled(

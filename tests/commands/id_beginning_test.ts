@@ -2,9 +2,10 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { serveRoutes, storeExecution, storePipeline } from "../http/api/fixture.ts";
 import config from "../../deno.json" with { type: "json" };
-import { ADMIN_TOKEN, startService } from "../data.ts";
+import { ADMIN_TOKEN, eventually, startService } from "../data.ts";
 import { runHosted as run } from "./hosted.ts";
 
+const ONE_ID = /^[0-9a-f]{8}-[0-9a-f-]{27}\n$/;
 const IDS = [
   "01900000-0000-7000-8000-00000000000a",
   "01900000-0000-7000-8000-00000000000b",
@@ -32,6 +33,55 @@ Deno.test("small commands: the version, the URL of a trigger, the end of a proje
       assertEquals(ended.code, code, ended.printed);
       if (typeof says === "string") assertEquals(ended.printed, says);
       else assertMatch(ended.printed, says);
+    });
+  }
+});
+
+Deno.test("-q prints ids alone", async (t) => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({
+    name: "hello",
+    actions: [{ type: "run_execution", step: "echo" }],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const run_id = await (await fetch(url, { method: "POST", body: "x" })).text();
+  const { body: token } = await service.api("POST", "tokens/", { name: "ci" });
+  const idOfFirst = (path: string) =>
+    eventually(async () => (await service.api("GET", path)).body.results[0]?.id, { what: path });
+  assertEquals(await idOfFirst("deliveries/"), run_id);
+  const execution_id = await idOfFirst("executions/");
+  const file = `${service.folder}/trigger.yaml`;
+  await Deno.writeTextFile(
+    file,
+    "name: other\nproject: files\nactions: [{ type: run_execution, step: echo }]\n",
+  );
+  const cases: [args: string, says: RegExp | string][] = [
+    ["trigger list", `${id}\n`],
+    ["project list", "files\n"],
+    ["execution list", `${execution_id}\n`],
+    ["pipeline list", ""],
+    ["runs", `${run_id}\n`],
+    ["run list hello", `${run_id}\n`],
+    ["deliveries", `${run_id}\n`],
+    ["deliveries --outcome refused", ""],
+    ["token list", `${token.id}\n`],
+    ["replay list", ""],
+    [`trigger create ${file}`, ONE_ID],
+    [`run replay ${run_id}`, ONE_ID],
+    [`replay delivery ${run_id}`, ONE_ID],
+    ["replay start --no-wait", ONE_ID],
+    ["replay start", ONE_ID],
+    ["trigger list --json", /'-q, --quiet' cannot be used with option '--json'/],
+    ["replay start --dry-run", /'-q, --quiet' cannot be used with option '--dry-run'/],
+  ];
+  for (const [args, says] of cases) {
+    await t.step(args, async () => {
+      const { printed } = await run(
+        [...args.split(" "), "-q", "--url", service.url],
+        { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN },
+      );
+      if (typeof says === "string") assertEquals(printed, says);
+      else assertMatch(printed, says);
     });
   }
 });

@@ -67,6 +67,8 @@ Deno.test("pipelines are listed and shown, readably and as JSON", async () => {
 
   const newest = await run(["pipeline", "list", "--limit", "1", "--json", ...url], TOKEN);
   assertEquals(JSON.parse(newest.printed).map((each: Pipeline) => each.id), [other.id]);
+  const ids = await run(["pipeline", "list", "--limit", "1", "-q", ...url], TOKEN);
+  assertEquals(ids.printed, `${other.id}\n`);
   const taken = await run(["pipeline", "show", other.id, ...url], TOKEN);
   assertMatch(taken.printed, new RegExp(`\na +s +complete +${execution_id} \\(reused\\)\n`));
 

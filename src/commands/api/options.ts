@@ -15,6 +15,7 @@ import { environment, option } from "../input/options.ts";
 export interface ApiOptions {
   url: string;
   json?: boolean;
+  quiet?: boolean;
 }
 
 /** Adds the option with the address of a running service. */

@@ -25,6 +25,11 @@ export function printList<T>(
   ]);
 }
 
+/** Prints the ids of elements, or the names of those that have no id, one a line. */
+export function printIds(elements: readonly ({ id: string } | { name: string })[]): void {
+  for (const each of elements) console.log(harmless("id" in each ? each.id : each.name));
+}
+
 /** Prints a record, one field a line. Absent fields are left out. */
 export function printFields(fields: Readonly<Record<string, unknown>>): void {
   const there = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);

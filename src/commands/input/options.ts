@@ -46,6 +46,11 @@ export function listLimit(): Option {
     .argParser(wholeNumber(1, LIST_LIMIT_MAX)).default(LIST_LIMIT);
 }
 
+/** Makes the option that leaves the ids of a command's output: what scripts read. */
+export function quietly(description = "print ids alone, one a line"): Option {
+  return new Option("-q, --quiet", description).conflicts(["json", "dryRun"]);
+}
+
 /** Reads a size such as `16MiB`, `500k` or `1048576`; in bytes. */
 export function byteSize(max: number): (text: string) => number {
   return (text) => {
