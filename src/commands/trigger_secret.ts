@@ -8,6 +8,7 @@ import type { ShownTrigger } from "../http/api/triggers.ts";
 import { InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { harmless } from "./console/table.ts";
 import { readInput } from "./input/options.ts";
 import { printSaved } from "./trigger_change.ts";
 
@@ -111,6 +112,23 @@ async function change(
     { revision },
   );
   printSaved(did, saved, json);
+  if (!json) await printFileLines(saved, place);
+}
+
+/** Prints the lines that keep a change in a configuration file: an apply makes the trigger as the file has it. */
+async function printFileLines({ conditions }: ShownTrigger, place: number): Promise<void> {
+  // Commands that only ask a service do not load it.
+  const { stringify } = await import("yaml");
+  const secrets = secretsOf(conditions[place] ?? {});
+  const isMasked = JSON.stringify(secrets).includes('"********"');
+  const lines = [
+    "If a configuration file has this trigger, the next apply or start with --config sets the secrets of",
+    `the file again. To keep this change, write in the file, at conditions/${place} of the trigger:`,
+    ...(isMasked ? ["# The service keeps the stored secret in place of ********."] : []),
+    ...stringify({ secrets }, { lineWidth: 0 }).trimEnd().split("\n"),
+  ];
+  // The trigger itself goes to standard output.
+  for (const line of lines) console.error(harmless(line));
 }
 
 function conditionWithSecrets({ name, conditions }: ShownTrigger): number {

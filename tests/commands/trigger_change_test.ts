@@ -1,6 +1,7 @@
 /** Changing triggers from the command line, against a real service. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
+import { parse } from "yaml";
 import {
   ADMIN_TOKEN,
   eventually,
@@ -83,6 +84,22 @@ Deno.test("a secret is rotated by name: added, expired and removed", async () =>
     200,
     200,
   ]);
+  const check = async (conditions: unknown) => {
+    const { body } = await service.api("GET", `triggers/${id}/`);
+    const { name, project, actions } = body;
+    const file = join(service.folder, "hooklaunch.yaml");
+    await Deno.writeTextFile(
+      file,
+      JSON.stringify({ triggers: [{ name, project, actions, conditions }] }),
+    );
+    return (await command(service, "apply", file, "--check")).code;
+  };
+  const [, lines = ""] =
+    /^If a configuration file has [^]*?\n(secrets:\n[^]*)/m.exec(added.printed) ??
+      [];
+  assertEquals(await check([{ ...HMAC_CONDITION, secrets }]), 2, "the file takes the change back");
+  assertEquals(await check([{ ...HMAC_CONDITION, ...Object(parse(lines)) }]), 0, added.printed);
+  assert(!added.printed.includes("the-old-secret-1"), added.printed);
   const expired = await secret("expire", "hook", "old", "--in", "7d");
   assertEquals(expired.code, 0, expired.printed);
   const [{ until }] = await shown();
