@@ -11,7 +11,7 @@ import type { ApiClient } from "./api/client.ts";
 import { followEvents } from "./api/follow.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { type Column, harmlessJson, printIds, printList, rowText } from "./console/table.ts";
-import { writeLines } from "./console/terminal.ts";
+import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
 import { listLimit, quietly } from "./input/options.ts";
@@ -68,7 +68,9 @@ async function followDeliveries(
   query: Record<string, string>,
   { json, quiet }: { json: boolean; quiet: boolean },
 ): Promise<void> {
-  if (!json && !quiet) await print(rowText(COLUMNS.map(([heading]) => heading.toUpperCase()), WIDTHS));
+  if (!json && !quiet) {
+    await print(rowText(COLUMNS.map(([heading]) => heading.toUpperCase()), WIDTHS));
+  }
   /** The row of each delivery as it was printed last: it comes again when it changes. */
   const printed = new Map<string, string>();
   const path = `deliveries/?${new URLSearchParams({ ...query, follow: "" })}`;
@@ -91,8 +93,7 @@ async function followDeliveries(
       }
     }
   } catch (error) {
-    // The reader has read enough, such as `head`.
-    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+    ignoreBrokenPipe(error);
   }
 }
 

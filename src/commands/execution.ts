@@ -4,22 +4,17 @@
  * @module
  */
 import { type Command, Option } from "commander";
-import type { LogLine } from "../engines/engine.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import type { ApiClient } from "./api/client.ts";
 import { downloadOutputs } from "./api/download.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { idBeginning, wholeId, withId } from "./api/whole_id.ts";
-import { followLog } from "./api/follow.ts";
+import { EVENT_PREFIX, printAll, printAsJson, printFollowed, printLines } from "./api/print_log.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { listLimit, quietly } from "./input/options.ts";
-import { harmless, harmlessJson, printFields, printIds, printJson, printList } from "./console/table.ts";
-import { writeLines } from "./console/terminal.ts";
-
-const LOG_LIMIT = 10_000;
-/** The start of a line of Hooklaunch itself, between the lines of a step. */
-const EVENT_PREFIX = "hooklaunch: ";
+import { ignoreBrokenPipe } from "./console/terminal.ts";
+import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 
 interface ListOptions extends ApiOptions {
   project?: string;
@@ -155,54 +150,8 @@ async function showLog(
     if (follow) Deno.exitCode = await printFollowed(api, id, print);
     else await printAll(api, id, print);
   } catch (error) {
-    // The reader has read enough, such as `head`.
-    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+    ignoreBrokenPipe(error);
   }
-}
-
-type Print = (lines: readonly LogLine[]) => Promise<void>;
-
-async function printAll(api: ApiClient, id: string, print: Print): Promise<void> {
-  for (let cursor = "0";;) {
-    const page: { results: LogLine[]; cursor: string } = await api.request(
-      "GET",
-      `executions/${id}/log/?limit=${LOG_LIMIT}&cursor=${cursor}`,
-    );
-    await print(page.results);
-    if (page.cursor === cursor) return;
-    cursor = page.cursor;
-  }
-}
-
-async function printFollowed(api: ApiClient, id: string, print: Print): Promise<number> {
-  const log = followLog(api, id);
-  try {
-    for (;;) {
-      const { done, value } = await log.next();
-      if (done) return exitCodeOf(value.status);
-      await print(value);
-    }
-  } finally {
-    // Ends the connection when the reader is gone.
-    await log.return({ status: "stopped" });
-  }
-}
-
-async function printLines(lines: readonly LogLine[]): Promise<void> {
-  for (let start = 0; start < lines.length;) {
-    const isOut = lines[start]?.stream === "stdout";
-    let end = start;
-    while (end < lines.length && (lines[end]?.stream === "stdout") === isOut) end++;
-    const texts = lines.slice(start, end).map(({ stream, message }) =>
-      stream === "event" ? EVENT_PREFIX + message : message
-    );
-    await writeLines(isOut ? Deno.stdout : Deno.stderr, texts);
-    start = end;
-  }
-}
-
-async function printAsJson(lines: readonly LogLine[]): Promise<void> {
-  await writeLines(Deno.stdout, lines.map((line) => harmlessJson(JSON.stringify(line))));
 }
 
 async function wait(id: string, { url, json = false }: ApiOptions): Promise<void> {

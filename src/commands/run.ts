@@ -15,7 +15,7 @@ import { listLimit, quietly } from "./input/options.ts";
 import { printFields, printIds, printJson, printList } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
 import { workText } from "./console/work_text.ts";
-import { writeLines } from "./console/terminal.ts";
+import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
@@ -111,8 +111,7 @@ async function payload(
   try {
     for await (const chunk of bytes) await writeAll(Deno.stdout, chunk);
   } catch (error) {
-    // The reader has read enough, such as `head`.
-    if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+    ignoreBrokenPipe(error);
   }
 }
 

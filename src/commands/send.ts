@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { SignedResult, TestResult, TestVerdict } from "../http/api/try_out.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { shellQuote } from "../platform/shell.ts";
@@ -16,7 +16,7 @@ import { endOfWork, SENT_HEADER, sentRun, untilWorkEnded } from "./api/sent_run.
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { readInput } from "./input/options.ts";
 import { harmless, printJson } from "./console/table.ts";
-import { writeLines } from "./console/terminal.ts";
+import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { typeByExtension } from "@std/media-types";
 
@@ -29,6 +29,7 @@ interface SendOptions {
   explain?: boolean;
   handshake?: boolean;
   wait?: boolean;
+  follow?: boolean;
   json?: boolean;
 }
 
@@ -52,8 +53,14 @@ export function defineSend(command: Command): void {
       "--wait",
       "wait until everything that the request launches has ended; the exit code says how",
     )
+    .addOption(
+      new Option(
+        "-f, --follow",
+        "as --wait, and print the logs of its executions as they come, one after the other",
+      ).conflicts("json"),
+    )
     .option("--json", "print JSON; with --wait, when the work has ended")
-    .addHelpText("after", exitCodesHelp("with --wait", "work"))
+    .addHelpText("after", exitCodesHelp("with --wait and --follow", "work"))
     .action(send);
 }
 
@@ -62,7 +69,7 @@ async function send(
   file: string | undefined,
   options: SendOptions,
 ): Promise<void> {
-  const { json = false, explain = false, wait = false } = options;
+  const { json = false, explain = false, follow = false, wait = follow } = options;
   const api = clientOf(options.url);
   const trigger = await findTrigger(api, nameOrId);
   const { id } = trigger;
@@ -83,7 +90,8 @@ async function send(
   const text = await answer.text();
   if (!json) await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
   const run = mark !== undefined && answer.ok
-    ? await untilWorkEnded(api, (await sentRun(api, trigger, mark)).id)
+    ? await untilWorkEnded(api, (await sentRun(api, trigger, mark)).id, { followsLogs: follow })
+      .catch(ignoreBrokenPipe)
     : undefined;
   if (json) {
     const { notes, problems } = signed;

@@ -107,6 +107,47 @@ Deno.test("send follows nobody who sends on, and says what could not be signed",
   assertMatch(header.printed, /--header: Expected a name, a colon and a value, found "no colon"/);
 });
 
+Deno.test("send --follow prints the logs of what it launches, and its exit code says how that ended", async (t) => {
+  await using service = await startService();
+  const file = [
+    { step: { name: "says", image: "debian", command: "echo to-out; echo to-err >&2" } },
+    { step: { name: "fails", image: "debian", command: "echo last-words; exit 3" } },
+    {
+      pipeline: {
+        name: "Both",
+        nodes: [{ name: "only", type: "execution", step: "says" }],
+        edges: [],
+      },
+    },
+  ];
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify(file));
+  const says = { type: "run_execution", step: "says" };
+  const fails = { type: "run_execution", step: "fails" };
+  const cases: [name: string, actions: unknown[], code: number, printed: string[], end: string][] =
+    [
+      ["an execution", [says], 0, ["to-out", "to-err"], "complete"],
+      ["two, of which one fails", [fails, says], 2, ["last-words", "to-out"], "error"],
+      ["a pipeline", [{ type: "run_pipeline", pipeline: "Both" }], 0, ["to-out"], "complete"],
+    ];
+  for (const [name, actions, code, lines, end] of cases) {
+    await t.step(name, async () => {
+      const { id } = await service.trigger({ actions });
+      const sent = await run(["send", id, "-f", "--url", service.url], TOKEN);
+      assertEquals(sent.code, code, sent.printed);
+      for (const line of lines) {
+        assertEquals(
+          sent.printed.split("\n").filter((each) => each === line).length,
+          1,
+          sent.printed,
+        );
+      }
+      assertMatch(sent.printed, new RegExp(`\nwork: ${end}\n$`));
+    });
+  }
+  const json = await run(["send", "t", "-f", "--json", "--url", service.url], TOKEN);
+  assertStringIncludes(json.printed, "'-f, --follow' cannot be used with option '--json'");
+});
+
 Deno.test("send --explain says which condition refuses and why, and ends with 1", async () => {
   await using service = await startService();
   await service.trigger({

@@ -6,6 +6,7 @@
 import type { ShownRun } from "../../http/api/runs.ts";
 import { harmless } from "../console/table.ts";
 import { type ApiClient, ApiError } from "./client.ts";
+import { printFollowed, printLines } from "./print_log.ts";
 import { untilEnded } from "./until_ended.ts";
 
 /** The header by which a run is found among those of its trigger. The answer need not hold the run's id. */
@@ -35,16 +36,40 @@ export async function sentRun(
   );
 }
 
-/** Waits until the work of a run has ended. Changes go to standard error: they are not part of the result. */
-export function untilWorkEnded(api: ApiClient, runId: string): Promise<ShownRun> {
+/**
+ * Waits until the work of a run has ended. Changes go to standard error: they are not part of the result.
+ *
+ * @param options `followsLogs`: the logs of its executions are printed as they come, one after the other
+ */
+export function untilWorkEnded(
+  api: ApiClient,
+  runId: string,
+  { followsLogs }: { followsLogs: boolean },
+): Promise<ShownRun> {
+  const followed = new Set<string>();
   return untilEnded<ShownRun>({
     read: () => api.request("GET", `runs/${runId}/`),
     hasEnded: ({ work }) => work !== "running",
-    onRead(now, before) {
+    async onRead(now, before) {
       const old = before === undefined ? [] : linesOf(before);
       for (const line of linesOf(now)) if (!old.includes(line)) console.error(harmless(line));
+      if (!followsLogs) return;
+      for (const id of executionsOf(now)) {
+        if (followed.has(id)) continue;
+        await printFollowed(api, id, printLines);
+        followed.add(id);
+      }
     },
   });
+}
+
+/** Returns the ids of the executions of a run, and of those of its pipelines that have begun. */
+function executionsOf({ executions, pipelines }: ShownRun): string[] {
+  const nodes = pipelines.flatMap(({ nodes }) => nodes);
+  return [
+    ...executions.map(({ id }) => id),
+    ...nodes.flatMap(({ execution_id = [] }) => execution_id),
+  ];
 }
 
 /** Describes a run and what it has launched, a line each. */

@@ -16,8 +16,8 @@ const PATIENCE_MS = 60_000;
 interface Awaited<T> {
   read(): Promise<T>;
   hasEnded(record: T): boolean;
-  /** Called with each state that was read, and with the one before. */
-  onRead?(record: T, before: T | undefined): void;
+  /** Called with each state that was read, and with the one before. The next is read when it is done. */
+  onRead?(record: T, before: T | undefined): void | Promise<void>;
 }
 
 /**
@@ -27,16 +27,17 @@ interface Awaited<T> {
  */
 export async function untilEnded<T>({ read, hasEnded, onRead }: Awaited<T>): Promise<T> {
   let record = await read();
+  await onRead?.(record, undefined);
   let heard_ms = performance.now();
-  onRead?.(record, undefined);
   for (let pause_ms = POLL_MS_FIRST; !hasEnded(record);) {
     await delay(pause_ms);
     pause_ms = Math.min(POLL_MS_MAX, pause_ms * 1.5);
     try {
       const now = await read();
-      heard_ms = performance.now();
-      onRead?.(now, record);
+      const before = record;
       record = now;
+      await onRead?.(now, before);
+      heard_ms = performance.now();
     } catch (error) {
       if (!isPassing(error) || performance.now() - heard_ms > PATIENCE_MS) throw error;
     }

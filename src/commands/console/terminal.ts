@@ -37,3 +37,8 @@ export async function writeLines(output: Output, lines: readonly string[]): Prom
   const shown = output.isTerminal() ? lines.map(terminalLine) : lines;
   await writeAll(output, new TextEncoder().encode(shown.map((line) => `${line}\n`).join("")));
 }
+
+/** Ignores an error that says that the reader has read enough, such as `head`; throws every other one. */
+export function ignoreBrokenPipe(error: unknown): undefined {
+  if (!(error instanceof Deno.errors.BrokenPipe)) throw error;
+}
