@@ -16,7 +16,10 @@ const PATIENCE_MS = 60_000;
 interface Awaited<T> {
   read(): Promise<T>;
   hasEnded(record: T): boolean;
-  /** Called with each state that was read, and with the one before. The next is read when it is done. */
+  /**
+   * Called with each state that was read, and with the one before. The next is read when it is done. Where it
+   * fails since the service does not answer, it is called again, with a newer state and the same one before.
+   */
   onRead?(record: T, before: T | undefined): void | Promise<void>;
 }
 
@@ -34,9 +37,8 @@ export async function untilEnded<T>({ read, hasEnded, onRead }: Awaited<T>): Pro
     pause_ms = Math.min(POLL_MS_MAX, pause_ms * 1.5);
     try {
       const now = await read();
-      const before = record;
+      await onRead?.(now, record);
       record = now;
-      await onRead?.(now, before);
       heard_ms = performance.now();
     } catch (error) {
       if (!isPassing(error) || performance.now() - heard_ms > PATIENCE_MS) throw error;
