@@ -1,6 +1,6 @@
 /** Values and conditions of actions, on one running service: what the request says is what the work gets. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { eventually, startService, type TestService } from "../data.ts";
+import { endOfRun, eventually, startService, type TestService } from "../data.ts";
 
 const PROJECT = `
 - step:
@@ -276,12 +276,39 @@ Deno.test("values and conditions of actions", async (t) => {
     const pipeline = (await service.api("GET", `pipelines/${pipeline_id}/`)).body;
     assertEquals(JSON.stringify(pipeline).includes('"v1"'), true, JSON.stringify(pipeline));
   });
-  await t.step("a replay has the values of its own body", async () => {
-    const { body } = await service.api("GET", "deliveries/?trigger=a-a-text");
-    const replay = await service.api("POST", `deliveries/${body.results[0].id}/replay/`, {
-      body: btoa('{"ref": "other"}'),
+  await t.step("a replay has the values that its trigger names now, of its own body", async () => {
+    const run = await launched(service, {
+      name: "replayed",
+      action: given({ text: "{body.ref}" }),
+      body: '{"ref": "main", "n": 1}',
     });
-    assertEquals(replay.status, 201, JSON.stringify(replay.body));
+    const edits = [
+      { text: "{body.ref}-{body.n}", whole: "{body.n}" },
+      {
+        text: "fixed",
+        whole: "{size(body.ref)}",
+        many: ["{body.ref}", "{headers['content-type']}"],
+      },
+    ];
+    const type = "application/json";
+    const replays: [edit: number, sent: string | undefined, expected: Record<string, unknown>][] = [
+      [0, undefined, { text: "main-1", whole: 1, many: undefined }],
+      [0, '{"ref": "other", "n": 2}', { text: "other-2", whole: 2, many: undefined }],
+      [1, undefined, { text: "fixed", whole: 4, many: ["main", type] }],
+      [1, '{"ref": "other"}', { text: "fixed", whole: 5, many: ["other", type] }],
+    ];
+    for (const [edit, sent, expected] of replays) {
+      const actions = [given(edits[edit] ?? {})];
+      const { status } = await service.api("PATCH", `triggers/${run.trigger_id}/`, { actions });
+      assertEquals(status, 200);
+      const body = sent === undefined ? {} : { body: btoa(sent) };
+      const replay = await service.api("POST", `deliveries/${run.id}/replay/`, body);
+      assertEquals(replay.status, 201, JSON.stringify(replay.body));
+      const { actions: [outcome] } = await endOfRun(service, replay.body.id);
+      const execution = await service.api("GET", `executions/${outcome.created.execution_id}/`);
+      const { text, whole, many } = execution.body.parameters;
+      assertEquals({ text, whole, many }, expected, `edit ${edit}, ${sent ?? "the stored body"}`);
+    }
   });
 });
 
