@@ -38,7 +38,9 @@ export function defineTrigger(command: Command): void {
     .option("--json", "print JSON")
     .action(printUrl);
   apiOptions(
-    command.command("log").description("Show why requests were refused and actions failed"),
+    command.command("log").description(
+      "Show why requests were refused, and actions and executions failed",
+    ),
   )
     .argument("<trigger>", "name or id")
     .option(
@@ -117,7 +119,7 @@ async function showLog(
   if (json) return printJson(page.results);
   if (page.results.length === 0) {
     console.error(
-      `The log of trigger "${name}" is empty: no request was refused, no handshake answered, and no action failed`,
+      `The log of trigger "${name}" is empty: no request was refused, no handshake answered, and no action or execution failed`,
     );
   }
   for (const entry of page.results) console.log(describe(entry));
@@ -163,6 +165,12 @@ function describe(entry: LogEntry): string {
     case "http_request_failed":
       return lines(
         `${entry.time}  failed   HTTP request to ${entry.url}: ${entry.error}`,
+        `run ${entry.run_id}`,
+      );
+    case "execution_failed":
+      return lines(
+        `${entry.time}  failed   step ${entry.step}: ${entry.reason}`,
+        `execution ${entry.execution_id}`,
         `run ${entry.run_id}`,
       );
     case "handshake":

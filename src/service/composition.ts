@@ -22,15 +22,15 @@ import { HttpRequests } from "../http_requests/http_requests.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import { Pipelines } from "../pipelines/pipelines.ts";
 import { Projects } from "../projects/projects.ts";
+import { noteExecutionEnd } from "./execution_end.ts";
 import { noteRequestEnd } from "./http_request_end.ts";
 import { newHeavyWork, type ServiceHeavyWork } from "./heavy_work.ts";
-import { traceExecution, tracePipeline, traceRuns } from "./record_spans.ts";
+import { tracePipeline, traceRuns } from "./record_spans.ts";
 import { Acceptor } from "../runs/accept.ts";
 import { Quotas } from "../runs/quotas.ts";
 import { Worker } from "../runs/worker.ts";
 import { RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
-import { type Execution, hasEnded } from "../store/records/executions.ts";
 import { getProject } from "../store/records/projects.ts";
 import type { PendingRun, Run } from "../store/records/runs.ts";
 import { CHECK_SIZES } from "../store/file/start_check.ts";
@@ -41,7 +41,6 @@ import type { Store } from "../store/store.ts";
 import { ProjectFailures } from "../store/records/project_failures.ts";
 import { DeliveryCounts } from "../store/records/delivery_counts.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
-import { inTrace } from "../telemetry/spans.ts";
 import { KeptRequests } from "../triggers/kept_requests.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { valuesOfRun } from "../triggers/run_values.ts";
@@ -162,6 +161,7 @@ function partsOn(
     metrics,
     artifacts,
     triggers,
+    triggerLog,
   });
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
   const baseUrl = () => parts.baseUrl;
@@ -247,7 +247,7 @@ function partsOn(
 /** Makes the engines and the pipelines, which notify each other of executions' states. */
 function newEngines(
   { data: dataFolder, executionsMax, agent }: ServiceSettings,
-  { metrics, deliveryCounts, triggers, runWork, ...parts }: Pick<
+  { metrics, deliveryCounts, triggers, triggerLog, runWork, ...parts }: Pick<
     Parts,
     | "store"
     | "clock"
@@ -256,6 +256,7 @@ function newEngines(
     | "metrics"
     | "deliveryCounts"
     | "triggers"
+    | "triggerLog"
     | "runWork"
   >,
 ): Pick<Parts, "engines" | "pipelines"> {
@@ -265,12 +266,7 @@ function newEngines(
     executionsMax,
     ...(agent && { agent }),
     onChange(execution) {
-      metrics.execution(execution);
-      if (execution.status === "error") {
-        deliveryCounts.note(execution.trigger_id, "execution_error");
-      }
-      traceExecution(execution);
-      inTrace(execution.traceparent, () => logEnd(execution, triggers));
+      noteExecutionEnd(execution, { metrics, triggers, triggerLog, deliveryCounts });
       pipelines.changed(execution);
       runWork.changed(execution);
     },
@@ -350,23 +346,6 @@ export async function closeParts(
   await lastly();
   await store.close();
   parts.artifacts[Symbol.dispose]();
-}
-
-/** Logs that an execution has ended, with a warning where it failed. */
-async function logEnd(execution: Execution, triggers: TriggerRegistry): Promise<void> {
-  const { id, run_id, pipeline_id, project, step, status, exit_code, reason } = execution;
-  if (!hasEnded(status)) return;
-  const details = { execution_id: id, run_id, pipeline_id, project, step, status, exit_code };
-  if (status !== "error") {
-    log.info("Execution {execution_id} of step {step} ended: {status}", details);
-    return;
-  }
-  const labels = await triggers.labelsOf(execution.trigger_id).catch(() => undefined);
-  log.warn("Execution {execution_id} of step {step} of trigger {trigger} failed: {reason}", {
-    ...details,
-    trigger: labels?.name ?? execution.trigger_id,
-    reason,
-  });
 }
 
 /** Writes why actions of a run failed into its trigger's log. */

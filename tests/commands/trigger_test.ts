@@ -1,5 +1,13 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { ADMIN_TOKEN, endOfRun, HMAC_CONDITION, SECRET, signature, startService } from "../data.ts";
+import {
+  ADMIN_TOKEN,
+  endOfRun,
+  eventually,
+  HMAC_CONDITION,
+  SECRET,
+  signature,
+  startService,
+} from "../data.ts";
 import { TestClock } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
 import { run as runAlone } from "./process.ts";
@@ -42,7 +50,7 @@ Deno.test("trigger log says that there is nothing in it", async () => {
   const { code, printed } = await run(log, TOKEN);
   assertEquals([code, printed], [
     0,
-    'The log of trigger "labels" is empty: no request was refused, no handshake answered, and no action failed\n',
+    'The log of trigger "labels" is empty: no request was refused, no handshake answered, and no action or execution failed\n',
   ]);
   assertEquals((await run([...log, "--json"], TOKEN)).printed, "[]\n");
 });
@@ -126,6 +134,44 @@ Deno.test("trigger log tells which action failed, of which run, and how much was
   assertMatch(
     shown.printed,
     /\nenabled +no\n[^]*\nwarning 0 +.*everyone who knows the URL can launch/,
+  );
+});
+
+Deno.test("trigger log tells which execution failed, of which run, and why", async () => {
+  await using service = await startService();
+  const steps = { passes: "true", fails: "exit 3" };
+  await Deno.writeTextFile(
+    `${service.folder}/project/valohai.yaml`,
+    JSON.stringify(
+      Object.entries(steps).map(([name, command]) => ({ step: { name, image: "i", command } })),
+    ),
+  );
+  const { url, id } = await service.trigger({
+    name: "labels",
+    actions: Object.keys(steps).map((step) => ({ type: "run_execution", step })),
+    response: { type: "text", text: "{run_id}" },
+  });
+  const run_id = await (await fetch(url, { method: "POST" })).text();
+  const { actions: [, { created: { execution_id } }] } = await endOfRun(service, run_id);
+  const [{ id: _id, time: _time, ...told }, ...more] = await eventually(async () => {
+    const { body } = await service.api("GET", `triggers/${id}/log/`);
+    return body.results.length > 0 ? body.results : undefined;
+  }, { what: "the line of the execution that failed" });
+  const reason = "The command ended with exit code 3";
+  assertEquals(told, {
+    project: "files",
+    kind: "execution_failed",
+    run_id,
+    execution_id,
+    step: "fails",
+    status: "error",
+    reason,
+  });
+  assertEquals(more, []);
+  const { printed } = await run(["trigger", "log", "labels", "--url", service.url], TOKEN);
+  assertEquals(
+    printed.replace(/^\S+/, "TIME"),
+    `TIME  failed   step fails: ${reason}\n    execution ${execution_id}\n    run ${run_id}\n`,
   );
 });
 

@@ -1,12 +1,13 @@
 /**
  * `/api/v0/triggers/<id>/log/`: the requests that were refused, the handshakes that were answered, and the
- * actions that failed.
+ * actions, HTTP requests and executions that failed.
  *
  * @module
  */
 import { z } from "zod";
 import type {
   ActionFailedEvent,
+  ExecutionFailedEvent,
   HandshakeEvent,
   HttpRequestFailedEvent,
   OmittedEvent,
@@ -21,7 +22,7 @@ import { pageAnswer } from "./page_answer.ts";
 import { listQuery } from "./queries.ts";
 import { search } from "./search.ts";
 
-/** An entry as the log shows it: about a refused request, a handshake, a failed action or HTTP request, or a count of these. */
+/** An entry as the log shows it: about a refused request, a handshake, a failed action, HTTP request or execution, or a count of these. */
 export type LogEntry =
   & { id: string; time: string; project?: string }
   & (
@@ -32,6 +33,7 @@ export type LogEntry =
     | HandshakeEvent
     | ActionFailedEvent
     | HttpRequestFailedEvent
+    | ExecutionFailedEvent
     | Pick<OmittedEvent, "kind" | "count">
   );
 
@@ -87,6 +89,15 @@ const triggerLogEntry = answer<LogEntry>()(
       url: text,
       error: text,
     }),
+    z.object({
+      ...logged,
+      kind: z.literal("execution_failed"),
+      run_id: text,
+      execution_id: text,
+      step: text,
+      status: z.literal("error"),
+      reason: text,
+    }),
     z.object({ ...logged, kind: z.literal("omitted"), count }),
   ]),
 );
@@ -125,6 +136,7 @@ function shown(entry: TriggerLogEntry): LogEntry | undefined {
       return undefined;
     case "action_failed":
     case "http_request_failed":
+    case "execution_failed":
     case "handshake":
       return entry;
     case "omitted": {

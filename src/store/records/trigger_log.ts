@@ -1,6 +1,6 @@
 /**
- * The trigger log: per trigger, the requests that made no run with the reason, and the failed actions with
- * the error. Entries of each kind are bounded per trigger and minute and over all triggers, and written in
+ * The trigger log: per trigger, the requests that made no run with the reason, and the actions, HTTP
+ * requests and executions that failed with the error. Entries of each kind are bounded per trigger and minute and over all triggers, and written in
  * batches, so a flood of bad requests costs neither the disk nor the launches, and hides no failure.
  *
  * @module
@@ -43,7 +43,12 @@ type Happening = Exclude<TriggerLogEvent, OmittedEvent>;
  * The kinds of entries. They are limited apart, since strangers cause refusals and must not hide the rest
  * from the trigger's owner.
  */
-type EntryKind = NoRunOutcome | "action_failed" | "http_request_failed" | "handshake";
+type EntryKind =
+  | NoRunOutcome
+  | "action_failed"
+  | "http_request_failed"
+  | "execution_failed"
+  | "handshake";
 
 /** The trigger that an entry is about, and the project that it belongs to now. */
 export interface LogOwner {
@@ -191,9 +196,15 @@ function count(counts: Counts, kind: EntryKind): void {
 }
 
 function omittedEvent(
-  { action_failed = 0, http_request_failed = 0, handshake = 0, ...deliveries }: Counts,
+  {
+    action_failed = 0,
+    http_request_failed = 0,
+    execution_failed = 0,
+    handshake = 0,
+    ...deliveries
+  }: Counts,
 ): OmittedEvent {
-  const others = action_failed + http_request_failed + handshake;
+  const others = action_failed + http_request_failed + execution_failed + handshake;
   const shown = NO_RUN_OUTCOMES.filter((outcome) => outcome !== "repeat")
     .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), others);
   return { kind: "omitted", count: shown, deliveries };

@@ -92,6 +92,16 @@ export interface HttpRequestFailedEvent {
   error: string;
 }
 
+/** An execution of a run that failed. */
+export interface ExecutionFailedEvent {
+  kind: "execution_failed";
+  run_id: string;
+  execution_id: string;
+  step: string;
+  status: "error";
+  reason: string;
+}
+
 /** A provider that checked the URL, and was answered. */
 export interface HandshakeEvent {
   kind: "handshake";
@@ -118,6 +128,7 @@ export type TriggerLogEvent =
   | HandshakeEvent
   | ActionFailedEvent
   | HttpRequestFailedEvent
+  | ExecutionFailedEvent
   | OmittedEvent;
 
 /** The fields that each entry has. */

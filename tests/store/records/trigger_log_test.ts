@@ -36,6 +36,13 @@ function failure(run_id: string) {
   return { kind, run_id, action: "run_execution", action_index: 0, error: "no such step" };
 }
 
+/** The failure of an execution of such a launch. */
+function failedExecution(execution_id: string) {
+  const kind = "execution_failed" as const;
+  const facts = { step: "train", status: "error" as const, reason: "exit code 3" };
+  return { kind, run_id: "r", execution_id, ...facts };
+}
+
 /** A trigger whose entries are logged. */
 function owner(id: string): LogOwner {
   return { id, project: "digits" };
@@ -135,12 +142,18 @@ Deno.test("of one trigger and minute so many entries are kept, and the others ar
 
 Deno.test("a flood of refusals hides no failure, nor one of failures a refusal", async () => {
   await using store = await storeInMemory();
-  await using log = openLog(store, new TestClock());
+  const clock = new TestClock();
+  await using log = openLog(store, clock);
   for (let index = 0; index < 70; index++) log.add(owner("refused"), refusal(String(index)));
   for (let index = 0; index < 65; index++) log.add(owner("refused"), failure(String(index)));
+  for (let index = 0; index < 63; index++) log.add(owner("refused"), failedExecution("e"));
   const kinds = Map.groupBy(await entriesOf(log, "refused"), ({ kind }) => kind);
   assertEquals(kinds.get("refused")?.length, ENTRIES_PER_TRIGGER_MINUTE);
   assertEquals(kinds.get("action_failed")?.length, ENTRIES_PER_TRIGGER_MINUTE);
+  assertEquals(kinds.get("execution_failed")?.length, ENTRIES_PER_TRIGGER_MINUTE);
+  clock.time_ms += MINUTE_MS;
+  log.turn();
+  assertEquals(tally(await entriesOf(log, "refused")), { kept: 180, omitted: 18 });
 
   for (let index = 0; index < ENTRIES_PER_MINUTE; index++) {
     log.add(owner(`trigger-${index % 40}`), refusal(""));
