@@ -13,7 +13,16 @@ import type { ApiClient } from "./api/client.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { quietly, wholeNumber } from "./input/options.ts";
-import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
+import {
+  harmless,
+  harmlessJson,
+  printFields,
+  printIds,
+  printJson,
+  printList,
+} from "./console/table.ts";
+import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
+import { untilEnded } from "./api/until_ended.ts";
 import { defineTriggerChanges } from "./trigger_change.ts";
 import { defineTriggerTry } from "./trigger_try.ts";
 import { defineTriggerSecret } from "./trigger_secret.ts";
@@ -49,7 +58,8 @@ export function defineTrigger(command: Command): void {
       wholeNumber(1, LOG_LIMIT_MAX),
       LOG_LIMIT,
     )
-    .option("--json", "print JSON")
+    .option("-f, --follow", "print these, oldest first, and those that come, until it is stopped")
+    .option("--json", "print JSON; with --follow, one object a line")
     .action(showLog);
   defineTriggerTry(command.command("try"));
   defineTriggerChanges(command);
@@ -106,12 +116,18 @@ function numbered(name: string, elements: readonly unknown[]): Record<string, st
   return Object.fromEntries(shown.map((element, index) => [`${name} ${index}`, element]));
 }
 
+interface LogOptions extends ApiOptions {
+  limit: number;
+  follow?: boolean;
+}
+
 async function showLog(
   nameOrId: string,
-  { url, json = false, limit }: ApiOptions & { limit: number },
+  { url, json = false, limit, follow = false }: LogOptions,
 ): Promise<void> {
   const api = clientOf(url);
   const { id, name } = await findLogged(api, nameOrId);
+  if (follow) return await followLog(api, id, { json, limit }).catch(ignoreBrokenPipe);
   const page: { results: LogEntry[] } = await api.request(
     "GET",
     `triggers/${id}/log/?limit=${limit}`,
@@ -123,6 +139,25 @@ async function showLog(
     );
   }
   for (const entry of page.results) console.log(describe(entry));
+}
+
+/** Prints the newest entries, and those that come. An entry that counts others is printed again when it changes. */
+async function followLog(
+  api: ApiClient,
+  id: string,
+  { json, limit }: { json: boolean; limit: number },
+): Promise<void> {
+  const textOf = (entry: LogEntry) => json ? harmlessJson(JSON.stringify(entry)) : describe(entry);
+  await untilEnded<{ results: LogEntry[] }>({
+    read: () => api.request("GET", `triggers/${id}/log/?limit=${LOG_LIMIT_MAX}`),
+    hasEnded: () => false,
+    async onRead({ results }, before) {
+      const printed = new Map(before?.results.map((entry) => [entry.id, textOf(entry)]));
+      const shown = before === undefined ? results.slice(0, limit) : results;
+      const fresh = shown.filter((entry) => printed.get(entry.id) !== textOf(entry));
+      await writeLines(Deno.stdout, fresh.map(textOf).toReversed());
+    },
+  });
 }
 
 /** Finds a trigger, or one that was deleted and whose deliveries are kept. */

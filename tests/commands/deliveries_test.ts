@@ -138,3 +138,32 @@ Deno.test("deliveries that come are printed as they come, and again when they ch
   await following.expect(/ refused +400 .* hmac: /);
   assert(!following.printed().includes(id), "it came before");
 });
+
+Deno.test("trigger log -f prints what there is, the oldest first, and what comes", async (t) => {
+  const { service, trigger } = await withRefused();
+  await using _ = service;
+  await send(trigger.url, "6bytes");
+  await eventually(async () => {
+    const { body } = await service.api("GET", `triggers/${trigger.id}/log/`);
+    return body.results.length === 2 || undefined;
+  }, { what: "the entries of the log" });
+  const cases: [args: string[], before: number[], comes: number][] = [
+    [["--limit", "2"], [5, 6], 7],
+    [["--limit", "1", "--json"], [7], 8],
+  ];
+  for (const [args, before, comes] of cases) {
+    await t.step(args.join(" "), async () => {
+      const follow = ["trigger", "log", "labels", "-f", ...args, "--url", service.url];
+      await using following = hooklaunch(follow, TOKEN);
+      const sizes = () =>
+        [...following.printed().matchAll(/, (\d+) bytes|"size":(\d+),/g)]
+          .map(([, text, json]) => Number(text ?? json));
+      const sized = (size?: number) => new RegExp(`, ${size} bytes|"size":${size},`);
+      await following.expect(sized(before.at(-1)));
+      assertEquals(sizes(), before);
+      await send(trigger.url, "x".repeat(comes));
+      await following.expect(sized(comes));
+      assertEquals(sizes(), [...before, comes]);
+    });
+  }
+});
