@@ -2,10 +2,11 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
+import type { ConditionContext } from "../../src/conditions/condition.ts";
 import { jsonSchema } from "../../src/conditions/json_schema.ts";
 import { compileSchema } from "../../src/conditions/json_schema/validator.ts";
 import { assertTakesLess } from "../surroundings.ts";
-import { checkOnce, form, json, problemsOf, type RequestParts } from "./fixture.ts";
+import { checkOnce, context, form, json, problemsOf, type RequestParts } from "./fixture.ts";
 
 interface Case {
   name: string;
@@ -81,6 +82,11 @@ const cases: Case[] = [
   },
   { name: "an unknown format", schema: object({ t: { format: "color" } }), body: { t: "x" } },
   {
+    name: "a format that the package checks with patterns that backtrack",
+    schema: object({ t: { format: "uri-template" } }),
+    body: { t: "{" },
+  },
+  {
     name: "a pattern",
     schema: object({ t: { pattern: "^v\\d+$" } }),
     body: { t: "v1x" },
@@ -144,6 +150,18 @@ const cases: Case[] = [
     name: "an integer beyond 2^53",
     schema: object({ id: { type: "integer", minimum: 1 } }),
     body: '{"id": 9223372036854775807}',
+  },
+  {
+    name: "an integer beyond 64 bits",
+    schema: object({ id: { maximum: 1e19 } }),
+    body: '{"id": 9223372036854775808}',
+    refused: ["/id", "maximum", "at most 10000000000000000000", "a number beyond 64 bits"],
+  },
+  {
+    name: "an integer beyond 64 bits below zero",
+    schema: object({ id: { minimum: 0 } }),
+    body: '{"id": -9223372036854775809}',
+    refused: ["/id", "minimum", "at least 0", "a number beyond 64 bits"],
   },
 ];
 
@@ -216,16 +234,81 @@ const mistakes: [name: string, schema: unknown, problem: RegExp][] = [
   ["a keyword of another draft", { dependencies: {} }, /dependentRequired/],
   ["a dynamic reference", { $dynamicRef: "#a" }, /\$ref in place of/],
   ["a negative length", { minLength: -1 }, /^\/schema\/minLength: Expected a whole number/],
+  ["a multiple of 0", { multipleOf: 0 }, /^\/schema\/multipleOf: Expected a number above 0/],
+  [
+    "a name of a schema within",
+    { $defs: { a: { $id: "https://example.com/a" } } },
+    /^\/schema\/\$defs\/a\/\$id: Expected \$id in the whole schema alone/,
+  ],
+  [
+    "a reference to what patterns of names have",
+    { $ref: "#/patternProperties/a", patternProperties: { a: true } },
+    /^\/schema\/\$ref: Expected a reference to a schema in \$defs/,
+  ],
   ["a schema that is a text", "draft", /\{file:\/absolute\/path\}/],
-  ["too deep", JSON.parse(`${'{"not":'.repeat(40)}true${"}".repeat(40)}`), /at most 32 levels/],
-  ["too many", { allOf: Array(2_001).fill(true) }, /at most 2000 schemas/],
+  ["too deep", nested(33), /at most 32 levels/],
+  ["too many", { allOf: Array(2_000).fill(true) }, /at most 2000 schemas/],
+  ["too long", described(64 * 1024 + 1), /at most 65536 bytes, found 65537/],
 ];
+
+/** Returns a schema with so many levels. */
+function nested(levels: number): unknown {
+  return JSON.parse(`${'{"not":'.repeat(levels - 1)}true${"}".repeat(levels - 1)}`);
+}
+
+/** Returns a schema of so many bytes. */
+function described(bytes: number): unknown {
+  return { description: "x".repeat(bytes - '{"description":""}'.length) };
+}
 
 for (const [name, schema, problem] of mistakes) {
   Deno.test(`json_schema is not saved with ${name}`, () => {
     assertMatch(problemsOf(jsonSchema, { schema }).join("\n"), problem);
   });
 }
+
+Deno.test("json_schema is saved up to its limits", () => {
+  for (const schema of [nested(32), { allOf: Array(1_999).fill(true) }, described(64 * 1024)]) {
+    assertEquals(problemsOf(jsonSchema, { schema }), []);
+  }
+});
+
+Deno.test("json_schema: what may take long is checked in the Worker, and nothing else", async () => {
+  const list = (length: number) => Array.from({ length }, (_, index) => index);
+  const named = (length: number) => Object.fromEntries(list(length).map((name) => [name, 1]));
+  const cases: [what: string, schema: unknown, body: unknown, isLong: boolean][] = [
+    ["a short one", object({ n: { type: "integer" } }), { n: 1 }, false],
+    ["a reference", { $ref: "#/$defs/a", $defs: { a: true } }, 1, true],
+    ["unique items", object({ l: { uniqueItems: true } }), { l: [1] }, true],
+    ["items that may repeat", object({ l: { uniqueItems: false } }), { l: [1] }, false],
+    ["patterns of names", { patternProperties: { "^x": true } }, 1, true],
+    ["a constant object", { const: {} }, 1, true],
+    ["a constant list", { const: [] }, 1, true],
+    ["a constant", { const: "a" }, 1, false],
+    ["a long body", true, "x".repeat(64 * 1024), true],
+    ["a body that is nearly so long", true, "x".repeat(64 * 1024 - 2), false],
+    ["some values", { items: true }, list(5_000), false],
+    ["many values", { items: true }, list(10_000), true],
+    ["many choices", { items: { enum: list(1_000) } }, list(100), true],
+    ["many required names", { items: { required: list(1_000).map(String) } }, list(100), true],
+    ["a long pattern", { pattern: "a{500}" }, "x".repeat(1_000), true],
+    ["a short pattern", { pattern: "a{5}" }, "x".repeat(1_000), false],
+    ["some names", true, named(1_000), false],
+    ["many names", true, named(1_001), true],
+  ];
+  for (const [what, schema, body, isLong] of cases) {
+    const jobs: string[] = [];
+    const heavyWork: ConditionContext["heavyWork"] = {
+      run(kind: string) {
+        jobs.push(kind);
+        // No refusal.
+        return Promise.resolve(undefined as never);
+      },
+    };
+    await checkOnce(jsonSchema, { schema }, json(body), { ...context(), heavyWork });
+    assertEquals(jobs, isLong ? ["schema"] : [], what);
+  }
+});
 
 Deno.test("json_schema warns of what checks nothing", () => {
   const settings = jsonSchema.schema.parse({

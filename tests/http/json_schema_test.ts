@@ -120,18 +120,25 @@ Deno.test("json_schema, on a running service", async (t) => {
   });
 
   await t.step("a file that is no schema refuses, and is told when it is saved", async () => {
-    const path = `${service.folder}/wrong.json`;
-    await Deno.writeTextFile(path, '{"type": "things"}');
-    const { body } = await service.api("POST", "triggers/", {
-      name: "wrong-file",
-      project: "files",
-      conditions: [condition(`{file:${path}}`)],
-      actions: [{ type: "fetch_repository" }],
-    });
-    const warning = body.warnings.find((each: { pointer: string }) =>
-      each.pointer === "/conditions/0/schema"
-    );
-    assertMatch(warning.detail, /wrong\.json: \/type: Expected one or some of/);
-    assertEquals(await send(body.url, "{}"), 400);
+    const files: [name: string, content: string, detail: RegExp][] = [
+      ["wrong", '{"type": "things"}', /wrong\.json: \/type: Expected one or some of/],
+      // What it holds may be a secret of another service.
+      ["secret", "a-secret-of-this-test", /^file \S+secret\.json is no JSON$/],
+    ];
+    for (const [name, content, detail] of files) {
+      const path = `${service.folder}/${name}.json`;
+      await Deno.writeTextFile(path, content);
+      const { body } = await service.api("POST", "triggers/", {
+        name: `${name}-file`,
+        project: "files",
+        conditions: [condition(`{file:${path}}`)],
+        actions: [{ type: "fetch_repository" }],
+      });
+      const warning = body.warnings.find((each: { pointer: string }) =>
+        each.pointer === "/conditions/0/schema"
+      );
+      assertMatch(warning.detail, detail);
+      assertEquals(await send(body.url, "{}"), 400);
+    }
   });
 });

@@ -164,6 +164,7 @@ function partsOf(location: string): string[] {
 
 function show(value: unknown): string {
   if (value === undefined) return "none";
+  if (value === Infinity || value === -Infinity) return "a number beyond 64 bits";
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isObject(value)) return `an object with ${namesOf(value)}`;
   return JSON.stringify(value);

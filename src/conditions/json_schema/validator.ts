@@ -64,9 +64,14 @@ export function compileSchema(schema: Schema): CompiledSchema {
   return { mismatches: (value) => ({ root: prepared, ...validator.validate(value) }) };
 }
 
-/** Returns a value as JSON has it. An integer that JavaScript's numbers do not hold is checked as the nearest one. */
+/**
+ * Returns a value as JSON has it. An integer that JavaScript's numbers do not hold is checked as the nearest one, and
+ * one beyond 64 bits as an infinite one.
+ */
 export function plainValue(value: unknown): unknown {
-  if (typeof value === "bigint") return isInt64(value) ? Number(value) : Infinity;
+  if (typeof value === "bigint") {
+    return isInt64(value) ? Number(value) : value < 0n ? -Infinity : Infinity;
+  }
   if (Array.isArray(value)) return value.map(plainValue);
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plainValue(each)]));
