@@ -1,5 +1,5 @@
 /** Bodies with a Content-Encoding, on one running service: what is checked, kept, launched again and explained. */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { createHmac, hash } from "node:crypto";
 import {
@@ -10,6 +10,13 @@ import {
   gzipSync,
   type InputType,
 } from "node:zlib";
+import { requestDecoder } from "../../../src/conditions/decoding/decode.ts";
+import { decodeJob, type DecodeWork } from "../../../src/conditions/decoding/job.ts";
+import { claimsOf, keepClaims } from "../../../src/conditions/jwt/claims.ts";
+import { launchRequest } from "../../../src/conditions/request.ts";
+import { UnavailableError } from "../../../src/platform/errors.ts";
+import { JobTimeoutError, WorkerLostError } from "../../../src/platform/heavy_work/job.ts";
+import { request } from "../../conditions/fixture.ts";
 import { eventually, startService, type TestService } from "../../data.ts";
 import { REJECTED } from "../scenario.ts";
 
@@ -26,6 +33,8 @@ const gz = (body: InputType = BODY) => bytes(gzipSync(body));
 // A quality that takes little time.
 const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 const br = (body: InputType = BODY) => bytes(brotliCompressSync(body, quality));
+/** Makes a body longer. */
+const stored = (body: InputType) => bytes(gzipSync(body, { level: 0 }));
 const df = (body: InputType = BODY) => bytes(deflateSync(body));
 const raw = (body: InputType = BODY) => bytes(deflateRawSync(body));
 const cut = (body: Uint8Array) => body.slice(0, -1);
@@ -60,6 +69,12 @@ const cases: Case[] = [
   { name: "identity", encoding: "identity", body: bytes(BODY) },
   { name: "identity beside gzip", encoding: "identity, gzip,", body: gz() },
   { name: "the longest body", encoding: "br", body: br(full(MOST)), payload: full(MOST) },
+  {
+    name: "the longest body, which one of its codings makes longer",
+    encoding: "gzip, br",
+    body: br(stored(full(MOST))),
+    payload: full(MOST),
+  },
   {
     name: "one byte more",
     encoding: "br",
@@ -289,4 +304,54 @@ Deno.test("Content-Encoding: repeats, answers and fields of the body", async (t)
     const { verdicts } = await logged(service, "token", "token");
     assertMatch(verdicts[0].found, /encoded as gzip/);
   });
+});
+
+/** Decodes in this thread. */
+const atOnce: DecodeWork = {
+  // The job of this kind takes this input, and its output is what the caller waits for.
+  run: (_kind: string, input: unknown) => Promise.resolve(decodeJob(input as never) as never),
+};
+
+Deno.test("Content-Encoding: the memory of the most that a body can make is held until it is made", async () => {
+  const short = gz("x");
+  const cases: [encoding: string, body: Uint8Array, limit_bytes: number, most: number][] = [
+    ["gzip", short, 100_000, short.length * 1_040],
+    ["gzip", short, 1_000, 1_000],
+    ["gzip, gzip", gz(short), 1_000_000_000, gz(short).length * 1_040 ** 2],
+    ["br", br("x"), 100_000, 100_000],
+  ];
+  for (const [encoding, body, limit_bytes, most] of cases) {
+    const held: number[] = [];
+    const headers = { "content-encoding": encoding, "content-length": `${body.length}` };
+    const sent = launchRequest({
+      ...request({ body, headers }),
+      holdMemory(bytes) {
+        held.push(bytes);
+        return Promise.resolve(true);
+      },
+    });
+    keepClaims(sent, { sub: "it" });
+    const decoded = await requestDecoder({ heavyWork: atOnce, owner: "it", limit_bytes })(sent);
+    assert(decoded && "decoded" in decoded, encoding);
+    assertEquals(held, [body.length + most, body.length + 1], encoding);
+    const { decoded: meant } = decoded;
+    assertEquals([meant.body, [...meant.headers]], [bytes("x"), []]);
+    assertEquals(claimsOf(meant), { sub: "it" });
+  }
+});
+
+Deno.test("Content-Encoding: where there is no memory or no time, the sender comes again", async () => {
+  const refusing = { ...request({ body: gz(), headers: { "content-encoding": "gzip" } }) };
+  const failing = (error: Error): DecodeWork => ({ run: () => Promise.reject(error) });
+  const decode = (heavyWork: DecodeWork) =>
+    requestDecoder({ heavyWork, owner: "it", limit_bytes: MOST });
+  const cases: [DecodeWork, boolean][] = [
+    [failing(new JobTimeoutError(2_000)), true],
+    [failing(new WorkerLostError("the Worker ended")), true],
+    [atOnce, false],
+  ];
+  for (const [heavyWork, hasMemory] of cases) {
+    const sent = launchRequest({ ...refusing, holdMemory: () => Promise.resolve(hasMemory) });
+    await assertRejects(async () => await decode(heavyWork)(sent), UnavailableError);
+  }
 });

@@ -131,6 +131,12 @@ const cases: Case[] = [
     reason: /it has no boundary$/,
   },
   {
+    name: "a boundary in quotation marks",
+    filter: "body.a == '1'",
+    body: form({ name: "a", value: "1" }),
+    type: `multipart/form-data; boundary="${BOUNDARY}"`,
+  },
+  {
     name: "no boundary in the type",
     filter: "body.a == '1'",
     body: form({ name: "a", value: "1" }),

@@ -3,6 +3,7 @@ import { assertEquals, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import type { Network } from "../../../src/platform/network/connection.ts";
 import { cloneMirror, fetchMirror } from "../../../src/projects/code/fetch.ts";
+import { redirectedAddress } from "../../../src/projects/code/redirects.ts";
 import { openRemote } from "../../../src/projects/code/remote.ts";
 import { configFile, GitFixture, TemporaryFolder } from "./git_fixture.ts";
 import { basic, GitServer } from "./http_server.ts";
@@ -25,6 +26,8 @@ interface Case {
   to(request: Request, places: { front: string; target: string }): string | undefined;
   isPublic?: boolean;
   hasCredentials?: boolean;
+  /** Default: 302. */
+  status?(request: Request): number;
   /** The error; undefined where it is cloned. */
   fails?: string;
   /** Where the repository's requests arrive. */
@@ -39,6 +42,20 @@ const moved = (request: Request, host: string, path = "/remote/") => {
     : undefined;
 };
 const port = (host: string) => host.split(":")[1] ?? "";
+
+/** The number of redirects that follow, which the path says. */
+const left = (request: Request) =>
+  Number(/^\/hops-(\d)\//.exec(new URL(request.url).pathname)?.[1]);
+/** Redirects as often as the path says. */
+const hop = (request: Request) => {
+  const { pathname, search } = new URL(request.url);
+  const next = left(request) > 1 ? `/hops-${left(request) - 1}/` : "/remote/";
+  return pathname.replace(/^\/hops-\d\//, next) + search;
+};
+const hops = {
+  to: (request: Request) => Number.isNaN(left(request)) ? undefined : hop(request),
+  status: (request: Request) => [301, 302, 303, 307, 308][left(request) % 5] ?? 302,
+};
 
 const cases: Case[] = [
   { name: "nowhere", path: "/remote/.git", to: () => undefined, arrives: "front" },
@@ -85,6 +102,8 @@ const cases: Case[] = [
     },
     fails: "no public address",
   },
+  { name: "five places", path: "/hops-5/.git", ...hops, arrives: "front" },
+  { name: "six places", path: "/hops-6/.git", ...hops, fails: "more than 5 redirects" },
   {
     name: "no repository",
     to: (_request, { target }) => `http://${target}/secrets`,
@@ -117,8 +136,16 @@ const cases: Case[] = [
 ];
 
 for (
-  const { name, to, isPublic = false, hasCredentials = false, fails, arrives, path = "/old/.git" }
-    of cases
+  const {
+    name,
+    to,
+    isPublic = false,
+    hasCredentials = false,
+    fails,
+    arrives,
+    path = "/old/.git",
+    status = () => 302,
+  } of cases
 ) {
   Deno.test(`git is redirected to ${name}`, async () => {
     await using folder = new TemporaryFolder();
@@ -144,7 +171,7 @@ for (
             ? new Response(null, { status: 401, headers })
             : location === undefined
             ? undefined
-            : new Response(null, { status: 302, headers: { location } }),
+            : new Response(null, { status: status(request), headers: { location } }),
         );
       },
     });
@@ -174,3 +201,27 @@ for (
     assertEquals(seen.filter((authorization) => authorization !== null), []);
   });
 }
+
+Deno.test("git is not redirected from HTTPS to plain HTTP", async () => {
+  const [ca = "", cert = "", key = ""] = ["ca", "cert", "key"].map((name) =>
+    Deno.readTextFileSync(new URL(`../../http/localhost_${name}.pem`, import.meta.url))
+  );
+  await using target = new GitServer("/nowhere");
+  await using front = new GitServer("/nowhere", {
+    tls: { cert, key },
+    before: (request) => {
+      const location = moved(request, `public.test:${port(target.host)}`) ?? "";
+      return Promise.resolve(new Response(null, { status: 302, headers: { location } }));
+    },
+  });
+  const remote = await openRemote({ repository: `https://${front.host}/old/.git` }, {
+    env: () => PASSWORD,
+    knownHostsFile: "",
+  });
+  const options = {
+    network: { ...network(true), resolve: () => Promise.resolve(["127.0.0.1"]), caCerts: [ca] },
+    signal: new AbortController().signal,
+  };
+  await assertRejects(() => redirectedAddress(remote, options), Error, "from https to http");
+  assertEquals(target.requests, []);
+});
