@@ -70,13 +70,13 @@ Deno.test("check finds in a file what saving would refuse, without a service", a
       "no configuration file of a project",
       file({ project: { config_file: "x.yaml" } }),
       1,
-      /\/projects\/0\/config_file: Cannot read x\.yaml of project "digits" in \S+code/,
+      /\/projects\/0\/config_file: Cannot read x\.yaml of project "digits" in \S+code[^]*: 1 error, no warnings\n$/,
     ],
     [
       "a mistake in that file",
       file({ project: { directory: "./broken" } }),
       1,
-      /\/projects\/0\/config_file: .*nam.* See: hooklaunch project check \S+broken\/valohai\.yaml/,
+      /\/projects\/0\/config_file: .*nam.* See: hooklaunch project check \S+broken\/valohai\.yaml\n[^]*: 1 error, no warnings\n$/,
     ],
     ["no YAML", "triggers: [", 1, /: 1 error, no warnings\n$/],
     [

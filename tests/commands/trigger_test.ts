@@ -233,7 +233,7 @@ Deno.test("trigger try prints what actions would launch, and launches nothing", 
   ]);
   await (await fetch(url, { method: "POST", body: '{"word":"a\\u001b[2J"}' })).body?.cancel();
   const { body: { results: [{ id }] } } = await service.api("GET", "deliveries/?trigger=words");
-  for (const args of [[], ["--delivery", id]]) {
+  for (const args of [[], ["--delivery", id], ["--delivery", id.slice(0, 8)]]) {
     const { code, printed } = await tried(...args);
     assertEquals(code, 0, printed);
     assertStringIncludes(printed, `${id}  accepted\n  actions/0 run_execution\n    step echo at ~`);

@@ -118,14 +118,14 @@ Deno.test("metadata, nodes and copies of pipelines take values", async (t) => {
     const { run, executions } = await launcher.launch(
       both({
         parameters: { rev: "{body.rev}", "first.whole": "{body.n}", "second.text": "own" },
-        metadata: { pull: "{body.n}" },
+        metadata: { pull: "{body.n}", of: "source" },
       }),
       { rev: "v1", n: 3 },
     );
     assertEquals(executions.first.parameters, { text: "v1", whole: 3 });
     assertEquals(executions.second.parameters, { text: "own" });
-    assertEquals(executions.first.metadata, { pull: 3, seen: "printed" });
-    assertEquals(executions.second.metadata, { pull: 3 });
+    assertEquals(executions.first.metadata, { pull: 3, of: "source", seen: "printed" });
+    assertEquals(executions.second.metadata, { pull: 3, of: "source" });
     source = run.actions[0].created.pipeline_id;
   });
 
@@ -135,13 +135,13 @@ Deno.test("metadata, nodes and copies of pipelines take values", async (t) => {
         type: "copy_pipeline",
         source_pipeline: source,
         parameters: { rev: "{body.rev}" },
-        metadata: { again: "{body.rev}" },
+        metadata: { again: "{body.rev}", of: "copy" },
       },
       { rev: "v2" },
     );
     assertEquals(executions.first.parameters, { text: "v2", whole: 3 });
     assertEquals(executions.second.parameters, { text: "v2" });
-    assertEquals(executions.second.metadata, { pull: 3, again: "v2" });
+    assertEquals(executions.second.metadata, { pull: 3, of: "copy", again: "v2" });
   });
 
   await t.step("a value that a node cannot take is the error of its action", async () => {
@@ -155,6 +155,15 @@ Deno.test("metadata, nodes and copies of pipelines take values", async (t) => {
     );
     assertEquals(run.status, "error");
     assertMatch(run.actions[0].error, /node "first": .*"whole" .*"many" is not an integer/);
+  });
+
+  await t.step("a pipeline of another project is not copied", async () => {
+    const action = { type: "copy_pipeline", source_pipeline: source };
+    const settings = { name: "of-another-project", project: "files", actions: [action] };
+    const { body } = await service.api("POST", "triggers/", settings);
+    const found = body.warnings.find((each: Answered) => each.pointer !== "/conditions");
+    assertEquals(found?.pointer, "/actions/0/source_pipeline", JSON.stringify(body));
+    assertMatch(found.detail, /project "files" has none of this id/);
   });
 
   const wrong: [what: string, action: Record<string, unknown>, pointer: string, detail: RegExp][] =

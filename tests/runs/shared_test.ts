@@ -1,10 +1,13 @@
 /** Runs and deliveries where several instances share one database. */
 import { assert, assertEquals, assertInstanceOf, assertLess, assertRejects } from "@std/assert";
 import { messageOf, UnavailableError } from "../../src/platform/errors.ts";
+import { RunWork, type WorkState } from "../../src/runs/work_state.ts";
 import { UndecidedError } from "../../src/store/commit/commit_chain.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instances.ts";
-import type { ActionOutcome } from "../../src/store/records/runs.ts";
+import { saveExecution } from "../../src/store/records/executions.ts";
+import type { ActionOutcome, Run } from "../../src/store/records/runs.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
+import { executionOf } from "../store/execution.ts";
 import { contents, sharedStore, watchedKv } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import {
@@ -292,4 +295,39 @@ Deno.test("while the leader's runs are behind, another instance accepts its part
     await other.shared.instances.look();
   }
   assertEquals(acceptor.slowness, undefined, "a leader that is gone holds nobody");
+});
+
+Deno.test("an instance sees the end of what a run has launched that another one stores", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using store = await sharedStore(kv, clock);
+  await using other = await follower(kv, clock);
+  const execution = executionOf({ status: "started" });
+  const save = async (status: "started" | "complete") =>
+    await store.committer.commit(saveExecution({ ...execution, status }));
+  const looks: WorkState[] = [];
+  class Watched extends RunWork {
+    override async stateOf(run: Pick<Run, "status" | "actions">): Promise<WorkState> {
+      const state = await super.stateOf(run);
+      looks.push(state);
+      return state;
+    }
+  }
+  await save("started");
+  const created = { execution_step: "train", execution_id: execution.id };
+  const run = {
+    id: execution.run_id,
+    status: "completed" as const,
+    actions: [{ action: "run_execution", created }],
+  };
+  let isOver = false;
+  const waiting = new Watched({ store: other, clock })
+    .ended(run, new AbortController().signal).then(() => isOver = true);
+  // Before its second look, one that waits for its own ends would not wait for another's.
+  await eventually(() => looks.length >= 2 ? true : undefined);
+  assertEquals([new Set(looks), isOver], [new Set(["running"]), false]);
+  await save("complete");
+  await eventually(() => isOver ? true : undefined);
+  await waiting;
+  assertEquals(looks.at(-1), "complete");
 });

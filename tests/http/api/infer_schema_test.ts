@@ -13,6 +13,14 @@ const shapes: [what: string, values: unknown[], schema: unknown][] = [
   ["dates", ["2026-11-28", "2026-11-29"], { type: "string", format: "date" }],
   ["dates and others", ["2026-11-28", "soon"], { type: "string" }],
   ["few values", Array.from({ length: 12 }, (_, i) => i % 2 ? "a" : "b"), { enum: ["a", "b"] }],
+  ["ten values", Array.from({ length: 10 }, (_, i) => i % 2 ? "a" : "b"), { enum: ["a", "b"] }],
+  ["nine values", Array.from({ length: 9 }, (_, i) => i % 2 ? "a" : "b"), { type: "string" }],
+  [
+    "few values, and null",
+    [...Array.from({ length: 12 }, () => "a"), null],
+    { type: ["null", "string"] },
+  ],
+  ["long values", Array.from({ length: 12 }, () => "x".repeat(65)), { type: "string" }],
   ["many values", Array.from({ length: 12 }, (_, i) => `v${i}`), { type: "string" }],
   [
     "objects",
@@ -53,12 +61,13 @@ Deno.test("infer-schema makes a schema that the stored payloads match, and tells
     await answer.text();
     assertEquals(answer.status, 200);
   };
-  const infer = async () =>
-    (await service.api("POST", `triggers/${id}/infer-schema/`, { last: 50 })).body;
+  const infer = async (last = 50) =>
+    (await service.api("POST", `triggers/${id}/infer-schema/`, { last })).body;
   assertEquals(await infer(), { schema: true, requests: 0, differences: [] });
   for (let number = 1; number <= 6; number++) await send({ number });
   const { schema, requests, differences } = await infer();
   assertEquals([requests, differences], [6, []]);
+  assertEquals((await infer(2)).requests, 2);
   assertEquals(schema.properties, { number: { type: "integer" } });
   const condition = { type: "json_schema", schema };
   assertEquals(
@@ -68,6 +77,8 @@ Deno.test("infer-schema makes a schema that the stored payloads match, and tells
   await send({ number: 7 });
   await service.api("PATCH", `triggers/${id}/`, { conditions: null });
   await send({ number: "eight" });
+  // A body of more than 1 MiB is not read.
+  await send({ number: "x".repeat(1024 * 1024) });
   const [found, ...others] = (await infer()).differences;
   assertEquals(others, []);
   assertEquals([found.expected, found.found], ["integer", '"eight"']);

@@ -154,6 +154,13 @@ Deno.test("try-actions shows what actions would launch, and launches nothing", a
     assertMatch(actions[2].skipped, /Action 1 \(run_execution\) failed/);
   });
 
+  await t.step("a long body", async () => {
+    const most = { body: "x".repeat(1024 * 1024) };
+    const results = await tried({ requests: [{ body: `${most.body}x` }], actions: [train({})] });
+    assertEquals(results, [{ actions: [], not_tried: "The body is longer than 1 MiB" }]);
+    assertEquals((await tried({ requests: [most], actions: [train({})] }))[0].not_tried, undefined);
+  });
+
   await t.step("the nodes of a pipeline", async () => {
     const [{ actions: [action] }] = await tried({
       requests: [json({ rev: "v2" })],
@@ -181,6 +188,11 @@ Deno.test("try-actions shows what actions would launch, and launches nothing", a
     const both = { requests: [json({})], delivery_id: id };
     assertEquals((await service.api("POST", path, both)).status, 422);
     assertEquals((await service.api("POST", path, { delivery_id: id })).status, 409);
+    const other = await service.trigger({ name: "other", project: "tried" });
+    await (await fetch(other.url, { method: "POST", body: "{}" })).body?.cancel();
+    const { body: { results } } = await service.api("GET", "deliveries/?trigger=other");
+    const ofOther = { delivery_id: results[0].id };
+    assertEquals((await service.api("POST", path, ofOther)).status, 409);
   });
 
   await t.step("nothing was launched", async () => {

@@ -10,6 +10,7 @@ import {
   type TestService,
 } from "../../data.ts";
 import { run as runCommand } from "../../commands/process.ts";
+import { workStateOf } from "../../../src/runs/work_state.ts";
 
 const GATED = { type: "run_execution", step: "gated" };
 const PIPELINE = { type: "run_pipeline", pipeline: "Gated" };
@@ -102,6 +103,11 @@ Deno.test("run info with work=true tells how what a run launched ended, and wait
       assertEquals(others.body.results, []);
     });
   }
+  await t.step("a run that has not ended may launch more", () => {
+    for (const launched of [[], ["complete"], ["error"]] as const) {
+      assertEquals(workStateOf({ status: "pending" }, launched), "running");
+    }
+  });
   await t.step("work is true or false, also in a signed body", async () => {
     const conditions = [HMAC_CONDITION];
     const response = { type: "text", text: "{run_id}" };
