@@ -54,6 +54,10 @@ export interface PreviewContext extends CheckContext {
   store: Store;
   /** The payload as a file of an input. */
   payload: InputFile;
+  /** Evaluates expressions over the request. */
+  evaluate: EvaluateValues;
+  /** Returns the address of the service as others reach it, without a slash at the end. */
+  baseUrl(): string;
 }
 
 /** An execution that an action would launch. */
@@ -77,11 +81,22 @@ export interface PreviewedFile {
   from?: "payload" | "edge";
 }
 
+/** An HTTP request that an action would send, secrets and the token of its callback masked. */
+export interface PreviewedHttpRequest {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body?: string;
+  /** The preset whose signature it would have. */
+  sign?: string;
+}
+
 /** The work that an action would launch. */
 export interface PreviewedWork {
   /** The pipeline's name. */
   pipeline?: string;
-  executions: PreviewedExecution[];
+  executions?: PreviewedExecution[];
+  http_request?: PreviewedHttpRequest;
 }
 
 /** A kind of action. */

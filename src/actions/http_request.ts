@@ -5,13 +5,17 @@
  */
 import { derivedId } from "../platform/ids.ts";
 import { getHttpRequest, type HttpRequest } from "../store/records/http_requests.ts";
-import type { ActionContext, ActionKind, Made } from "./action.ts";
+import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
 import { httpRequestSchema, type HttpRequestSettings } from "./http_request_settings.ts";
 
 /** The kind `http_request`. */
 export const httpRequest = {
   type: "http_request",
   schema: httpRequestSchema,
+  async preview(settings: HttpRequestSettings, context: PreviewContext): Promise<PreviewedWork> {
+    const { previewHttpRequest } = await import("./new_http_request.ts");
+    return { http_request: await previewHttpRequest(settings, context) };
+  },
   async perform(settings: HttpRequestSettings, context: ActionContext): Promise<Made> {
     const { run, place, repeated, store, httpRequests } = context;
     const id = derivedId(run.id, place, "http_request");

@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import { sourcesIn } from "../conditions/values/compile.ts";
 import { fill } from "../conditions/values/fill.ts";
-import { secretText } from "../conditions/secret.ts";
+import { SECRET_MASK, secretText } from "../conditions/secret.ts";
 import { fillUrl } from "../http_requests/url_values.ts";
 import { ActionError } from "../platform/errors.ts";
 import { headerValue } from "../platform/network/header_text.ts";
@@ -17,9 +17,10 @@ import {
   type HttpRequest,
   type HttpRequestPlan,
   type HttpWaitPlan,
+  planBytes,
 } from "../store/records/http_requests.ts";
 import { activeTrace } from "../telemetry/spans.ts";
-import type { ActionContext } from "./action.ts";
+import type { ActionContext, PreviewContext, PreviewedHttpRequest } from "./action.ts";
 import { type HttpRequestSettings, WAIT_S } from "./http_request_settings.ts";
 
 const TOKEN_BYTES = 32;
@@ -36,10 +37,64 @@ export async function newHttpRequest(
 ): Promise<{ request: HttpRequest; writes: Write[] }> {
   const { run, project, clock, baseUrl } = context;
   const token = crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)).toHex();
-  const callbackUrl = `${baseUrl()}/api/v0/callbacks/${id}/${token}/`;
-  const wait = waitOf(settings.wait);
+  const plan = await planOf(settings, callbackUrl(baseUrl(), id, token), context);
+  const { origin, pathname } = new URL(plan.url);
+  const { wait } = plan;
+  const request: HttpRequest = {
+    id,
+    run_id: run.id,
+    trigger_id: run.trigger_id,
+    project: project.name,
+    method: settings.method,
+    url: origin + pathname,
+    wait: wait.for,
+    status: "sending",
+    created_at: new Date(clock.now()).toISOString(),
+    attempts: 0,
+    tried: 0,
+    ...(wait.for === "callback" && { callback_hash: hash("sha256", token) }),
+    ...activeTrace(),
+  };
+  return { request, writes: createHttpRequestWrites(request, plan) };
+}
+
+/**
+ * Returns a request as it would be sent: secrets and the token of the callback are masked, and what each
+ * attempt adds is left out.
+ *
+ * @throws when it would fail, with the same message
+ */
+export async function previewHttpRequest(
+  settings: HttpRequestSettings,
+  context: Pick<PreviewContext, "evaluate" | "baseUrl">,
+): Promise<PreviewedHttpRequest> {
+  const callback = callbackUrl(context.baseUrl(), SECRET_MASK, SECRET_MASK);
+  const plan = await planOf(settings, callback, context);
+  planBytes(plan);
+  const { method, url, headers, body, sign } = plan;
+  const shown = Object.entries(headers).map(([name, value]) =>
+    [name, typeof value === "string" ? value : `${value.prefix ?? ""}${SECRET_MASK}`] as const
+  );
+  return {
+    method,
+    url,
+    headers: Object.fromEntries(shown),
+    ...(body !== undefined && { body }),
+    ...(sign && { sign: sign.preset }),
+  };
+}
+
+function callbackUrl(baseUrl: string, id: string, token: string): string {
+  return `${baseUrl}/api/v0/callbacks/${id}/${token}/`;
+}
+
+async function planOf(
+  settings: HttpRequestSettings,
+  callbackUrl: string,
+  context: Pick<ActionContext, "evaluate">,
+): Promise<HttpRequestPlan> {
   const { url, headers, body } = await filled(settings, callbackUrl, context);
-  const plan: HttpRequestPlan = {
+  return {
     method: settings.method,
     url: url.href,
     headers,
@@ -51,24 +106,8 @@ export async function newHttpRequest(
     retry: settings.retry,
     private_networks: settings.private_networks === true,
     ...(settings.failed !== undefined && { failed: settings.failed }),
-    wait,
+    wait: waitOf(settings.wait),
   };
-  const request: HttpRequest = {
-    id,
-    run_id: run.id,
-    trigger_id: run.trigger_id,
-    project: project.name,
-    method: settings.method,
-    url: url.origin + url.pathname,
-    wait: wait.for,
-    status: "sending",
-    created_at: new Date(clock.now()).toISOString(),
-    attempts: 0,
-    tried: 0,
-    ...(wait.for === "callback" && { callback_hash: hash("sha256", token) }),
-    ...activeTrace(),
-  };
-  return { request, writes: createHttpRequestWrites(request, plan) };
 }
 
 function waitOf(wait: HttpRequestSettings["wait"]): HttpWaitPlan {
@@ -86,7 +125,7 @@ type Filled = { url: URL } & Pick<HttpRequestPlan, "headers" | "body">;
 async function filled(
   settings: HttpRequestSettings,
   callbackUrl: string,
-  { evaluate }: ActionContext,
+  { evaluate }: Pick<ActionContext, "evaluate">,
 ): Promise<Filled> {
   const secrets = Object.entries(settings.headers).flatMap(([name, value]) =>
     typeof value === "string"

@@ -21,7 +21,7 @@ export interface ActionPreview extends Partial<PreviewedWork> {
 export async function previewActions(
   actions: readonly ActionSettings[],
   evaluate: EvaluateValues,
-  context: PreviewContext,
+  context: Omit<PreviewContext, "evaluate">,
 ): Promise<ActionPreview[]> {
   const previews: ActionPreview[] = [];
   let stopped: string | undefined;
@@ -33,7 +33,10 @@ export async function previewActions(
         ? await withValues(written, evaluate)
         : { skipped: stopped };
       if ("skipped" in ready) preview.skipped = ready.skipped;
-      else Object.assign(preview, await kindOf(written)?.preview?.(ready.settings, context));
+      else {Object.assign(
+          preview,
+          await kindOf(written)?.preview?.(ready.settings, { ...context, evaluate }),
+        );}
     } catch (error) {
       preview.error = messageOf(error);
       if (written.on_failure === "stop") stopped = stoppedBy(place, written);

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Command } from "commander";
-import type { PreviewedExecution, PreviewedFile } from "../actions/action.ts";
+import type { PreviewedExecution, PreviewedFile, PreviewedHttpRequest } from "../actions/action.ts";
 import type { ActionsTry, TriedRun } from "../http/api/try_actions.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
@@ -73,12 +73,14 @@ function describe({ delivery_id, time, outcome, not_tried, actions }: TriedRun):
   if (not_tried !== undefined) return [`${of}: not tried: ${not_tried}`];
   return [
     of,
-    ...actions.flatMap(({ action, skipped, error, pipeline, executions = [] }, index) => {
+    ...actions.flatMap(({ action, skipped, error, pipeline, executions = [], ...rest }, index) => {
       const place = `  actions/${index} ${action}`;
       if (skipped !== undefined) return [`${place}  skipped: ${skipped}`];
       if (error !== undefined) return [`${place}  fails: ${error}`];
       const first = pipeline === undefined ? place : `${place}  pipeline ${pipeline}`;
-      return [first, ...executions.flatMap(linesOf)];
+      const { http_request } = rest;
+      const sent = http_request === undefined ? [] : requestLines(http_request);
+      return [first, ...executions.flatMap(linesOf), ...sent];
     }),
   ];
 }
@@ -100,6 +102,15 @@ function linesOf(execution: PreviewedExecution): string[] {
     ...Object.entries(metadata).map(([name, value]) =>
       `      metadata ${name}: ${JSON.stringify(value)}`
     ),
+  ];
+}
+
+function requestLines({ method, url, headers, body, sign }: PreviewedHttpRequest): string[] {
+  return [
+    `    ${method} ${url}`,
+    ...Object.entries(headers).map(([name, value]) => `      header ${name}: ${value}`),
+    ...(sign === undefined ? [] : [`      signed as by ${sign}`]),
+    ...(body === undefined ? [] : [`      body ${body}`]),
   ];
 }
 

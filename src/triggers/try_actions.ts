@@ -23,7 +23,7 @@ const TRY_MS = 2_000;
 const OWNER = "dry runs of actions";
 
 /** The parts of a service that a dry run uses. */
-interface TryActionsParts extends Omit<PreviewContext, "payload" | "signal"> {
+interface TryActionsParts extends Omit<PreviewContext, "payload" | "signal" | "evaluate"> {
   heavyWork: ValuesWork;
 }
 

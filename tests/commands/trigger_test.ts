@@ -217,7 +217,7 @@ Deno.test("of many triggers, the error that there is not one lists the first few
 
 Deno.test("trigger try prints what actions would launch, and launches nothing", async () => {
   await using service = await startService();
-  const { url } = await service.trigger({
+  const { url, id: trigger } = await service.trigger({
     name: "words",
     actions: [
       { type: "run_execution", step: "echo", parameters: { word: "{body.word}" } },
@@ -244,4 +244,23 @@ Deno.test("trigger try prints what actions would launch, and launches nothing", 
   await Deno.writeTextFile(file, '{"word": 1.5}');
   assertStringIncludes((await tried(file)).printed, 'parameter word (string): "1.5"');
   assertEquals((await tried(file, "--delivery", id)).code, 1);
+
+  const request = {
+    type: "http_request",
+    url: "https://ci.example/{body.word}",
+    headers: { authorization: { secret: "the-token-of-the-job", prefix: "Bearer " } },
+    body: "say {body.word}",
+    sign: { preset: "github", secret: "the-key-of-the-signature" },
+  };
+  await service.api("PATCH", `triggers/${trigger}/`, { actions: [request] });
+  assertEquals((await tried(file)).printed.split("\n"), [
+    "the file",
+    "  actions/0 http_request",
+    "    POST https://ci.example/1.5",
+    "      header content-type: text/plain; charset=utf-8",
+    "      header authorization: Bearer ********",
+    "      signed as by github",
+    "      body say 1.5",
+    "",
+  ]);
 });

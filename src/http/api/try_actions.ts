@@ -46,6 +46,14 @@ const execution = z.object({
   metadata: z.record(text, z.unknown()),
 });
 
+const httpRequest = z.object({
+  method: text,
+  url: text,
+  headers: z.record(text, text).describe("Secrets are masked; without those of the signature"),
+  body: text.exactOptional(),
+  sign: text.exactOptional().describe("The preset whose signature it would have"),
+});
+
 const results = answer<ActionsTry>()(
   "ActionsTry",
   z.object({
@@ -64,6 +72,7 @@ const results = answer<ActionsTry>()(
         executions: z.array(execution).exactOptional().describe(
           "What it would launch; of a pipeline each node, without what edges bring",
         ),
+        http_request: httpRequest.exactOptional().describe("What it would send"),
       })).describe("In the order of the actions"),
     })).describe("In the order of the requests; deliveries are newest first"),
   }),
@@ -164,10 +173,10 @@ function readInput(sent: unknown): z.output<typeof body> {
 }
 
 function partsOf(
-  { projects, store, heavyWork }: Api,
+  { projects, store, heavyWork, baseUrl }: Api,
   project: Parameters<typeof tryActions>[3]["project"],
 ) {
-  return { projects, store, heavyWork, project };
+  return { projects, store, heavyWork, baseUrl, project };
 }
 
 function deliveryOf(request: RecentRequest | undefined) {

@@ -123,16 +123,23 @@ const REASON_LENGTH_MAX = 4_096;
  * @throws {RangeError} when it is too large to be stored
  */
 export function createHttpRequestWrites(request: HttpRequest, plan: HttpRequestPlan): Write[] {
-  const bytes = new TextEncoder().encode(JSON.stringify(plan));
-  if (bytes.length > PLAN_BYTES_MAX) {
-    throw new RangeError(
-      `Cannot store the HTTP request: it has ${bytes.length} bytes, at most ${PLAN_BYTES_MAX} fit`,
-    );
-  }
   return [
-    ...chunkWrites(bytes, (index) => keys.httpRequestPlan(request.id, index)),
+    ...chunkWrites(planBytes(plan), (index) => keys.httpRequestPlan(request.id, index)),
     ...httpRequestWrites(request),
   ];
+}
+
+/**
+ * Returns a plan as it is stored.
+ *
+ * @throws {RangeError} when it is too long
+ */
+export function planBytes(plan: HttpRequestPlan): Uint8Array {
+  const bytes = new TextEncoder().encode(JSON.stringify(plan));
+  if (bytes.length <= PLAN_BYTES_MAX) return bytes;
+  throw new RangeError(
+    `Cannot store the HTTP request: it has ${bytes.length} bytes, at most ${PLAN_BYTES_MAX} fit`,
+  );
 }
 
 /** The writes that store how far an HTTP request is and keep the list of open ones true. */

@@ -181,6 +181,53 @@ Deno.test("try-actions shows what actions would launch, and launches nothing", a
     ]);
   });
 
+  await t.step("the request of an http_request, with its secrets masked", async () => {
+    const secrets = { token: "the-token-of-the-job", key: "the-key-of-the-signature" };
+    const request = {
+      type: "http_request",
+      url: "https://ci.example/jobs/{body.ref}?n={body.n}",
+      headers: {
+        "X-Ref": "{body.ref}",
+        Authorization: { secret: secrets.token, prefix: "Bearer " },
+      },
+      body: { ref: "{body.ref}", done: "{callback_url}" },
+      sign: { preset: "github", secret: secrets.key },
+      wait: "callback",
+    };
+    const [{ actions }] = await tried({
+      requests: [json({ ref: "a/b", n: 7, long: "x".repeat(300_000) })],
+      actions: [
+        request,
+        { ...request, wait: "none", body: "{body.none}" },
+        { ...request, if: "body.n == 8" },
+        { ...request, wait: "none", body: "{body.long}{body.long}" },
+      ],
+    });
+    assertEquals(actions[0], {
+      action: "http_request",
+      http_request: {
+        method: "POST",
+        url: "https://ci.example/jobs/a%2Fb?n=7",
+        headers: {
+          "content-type": "application/json",
+          "x-ref": "a/b",
+          authorization: "Bearer ********",
+        },
+        body: JSON.stringify({
+          ref: "a/b",
+          done: `${service.url}/api/v0/callbacks/********/********/`,
+        }),
+        sign: "github",
+      },
+    });
+    assertMatch(actions[1].error, /^Cannot perform http_request: body: expected a value/);
+    assertMatch(actions[2].skipped, /body\.n == 8/);
+    assertMatch(actions[3].error, /^Cannot store the HTTP request: it has 600\d\d\d bytes/);
+    for (const secret of Object.values(secrets)) {
+      assert(!JSON.stringify(actions).includes(secret), secret);
+    }
+  });
+
   await t.step("mistakes have pointers", async () => {
     const wrong = { actions: [train({ parameters: { ref: "{bdy.x}" } })] };
     const { status, body } = await service.api("POST", path, wrong);

@@ -345,6 +345,14 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
     assertStringIncludes(await seen(echo({ parameters: { word: "{body.m}" } })), "2 fail");
     assertStringIncludes(await seen(echo({ parameters: { word: "{bdy}" } })), "Unknown variable");
     assertStringIncludes(await seen("[{"), "Expected JSON");
+    const headers = { authorization: { secret: "the-token-of-the-job", prefix: "Bearer " } };
+    const request = { type: "http_request", url: "https://ci.example/{body.n}", headers };
+    const sent = await seen(JSON.stringify([{ ...request, body: "n={body.n}" }]));
+    for (const text of ["POST https://ci.example/2", "Bearer ********", "n=2"]) {
+      assertStringIncludes(sent, text);
+    }
+    const [, panel = ""] = sent.split("What the actions would launch");
+    assert(!panel.includes("the-token-of-the-job"), panel);
   });
 
   await t.step("saved, a filter stays among the conditions where it was", async () => {

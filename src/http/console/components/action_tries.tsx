@@ -1,5 +1,5 @@
 /** The work that actions would launch, below their field. The script tries what is typed; without it the button does. */
-import type { PreviewedExecution } from "../../../actions/action.ts";
+import type { PreviewedExecution, PreviewedHttpRequest } from "../../../actions/action.ts";
 import type { ActionPreview } from "../../../actions/preview.ts";
 import type { TriedRun } from "../../api/try_actions.ts";
 import type { ActionTries } from "../action_tries.ts";
@@ -75,7 +75,9 @@ function Tried(
   );
 }
 
-function Action({ action, skipped, error, pipeline, executions = [] }: ActionPreview): Html {
+function Action(
+  { action, skipped, error, pipeline, executions = [], http_request }: ActionPreview,
+): Html {
   const [tone, label] = error !== undefined
     ? ["bad", "fails"] as const
     : skipped !== undefined
@@ -89,6 +91,7 @@ function Action({ action, skipped, error, pipeline, executions = [] }: ActionPre
       <span class="why">
         {error ?? skipped ?? pipeline}
         {executions.map((each) => <Execution {...each} />)}
+        {http_request === undefined ? null : <HttpRequest {...http_request} />}
       </span>
     </>
   );
@@ -115,9 +118,24 @@ function Execution(
       JSON.stringify(value),
     ]),
   ];
+  return <Details title={node === undefined ? step : `${node}: ${step}`} values={values} />;
+}
+
+function HttpRequest({ method, url, headers, body, sign }: PreviewedHttpRequest): Html {
+  const values: [name: string, value: string][] = [
+    ...Object.entries(headers).map(([name, value]): [string, string] => [`header ${name}`, value]),
+    ...(sign === undefined ? [] : [["signed as by", sign] as [string, string]]),
+    ...(body === undefined ? [] : [["body", body] as [string, string]]),
+  ];
+  return <Details title={`${method} ${url}`} values={values} />;
+}
+
+function Details(
+  { title, values }: { title: string; values: readonly [name: string, value: string][] },
+): Html {
   return (
     <details>
-      <summary>{node === undefined ? step : `${node}: ${step}`}</summary>
+      <summary>{title}</summary>
       {values.map(([name, value]) => (
         <div>
           {name}: <code>{value}</code>
