@@ -235,7 +235,11 @@ Deno.test("try-actions shows what actions would launch, and launches nothing", a
     const both = { requests: [json({})], delivery_id: id };
     assertEquals((await service.api("POST", path, both)).status, 422);
     assertEquals((await service.api("POST", path, { delivery_id: id })).status, 409);
-    const other = await service.trigger({ name: "other", project: "tried" });
+    const other = await service.trigger({
+      name: "other",
+      project: "tried",
+      actions: [{ type: "fetch_repository" }],
+    });
     await (await fetch(other.url, { method: "POST", body: "{}" })).body?.cancel();
     const { body: { results } } = await service.api("GET", "deliveries/?trigger=other");
     const ofOther = { delivery_id: results[0].id };
