@@ -300,7 +300,8 @@ export class TriggerRegistry {
     const mark = this.#markOf(current?.value.id ?? "");
     const unwritten = kept.map((name) => [name, childOf(current?.value, name)]);
     const written = { ...parsed, ...Object.fromEntries(unwritten) };
-    const settings = unmaskSecrets(written, current, { what: "the trigger", mark });
+    const { receiversOf } = await import("./secret_receivers.ts");
+    const settings = unmaskSecrets(written, current, { what: "the trigger", mark, receiversOf });
     const { reviewSave } = await import("./review.ts");
     if (!kept.includes("conditions")) {
       const { env } = this.#parts.context;

@@ -6,6 +6,7 @@
  */
 import { SECRET_MASK } from "../conditions/secret.ts";
 import { InvalidInputError, type Problem } from "../platform/errors.ts";
+import { hideUserInfo } from "../platform/network/urls.ts";
 import { childOf, pointerParts } from "../platform/schema/pointer.ts";
 import { isReference, mapElements, type Opened } from "./secrets.ts";
 
@@ -51,7 +52,8 @@ export function normalSecrets<T>(value: T): T {
  * Puts stored secrets back where a new version of a value has the mask. The mask stands for a secret of the
  * stored condition with the same settings, first of one at the same place; otherwise of the condition of the
  * same type at the same place. There it stands for the secret of its name, or else of its fingerprint; without
- * both, for the only one. Two masks of a list do not stand for the same secret.
+ * both, for the only one. Two masks of a list do not stand for the same secret. None stands for a secret that
+ * would go to a server that does not have it: nobody reads a stored secret, so nobody may send it elsewhere.
  *
  * @param stored the stored value, its secrets in clear; undefined when there is none
  * @throws {InvalidInputError} where the mask stands for no secret, for several, or for a locked one
@@ -59,11 +61,11 @@ export function normalSecrets<T>(value: T): T {
 export function unmaskSecrets<T>(
   value: T,
   stored: Opened<unknown> | undefined,
-  { what, mark }: { what: string; mark: Mark },
+  { what, mark, receiversOf }: { what: string; mark: Mark; receiversOf: ReceiversOf },
 ): T {
   const lists = stored === undefined
     ? new Map<string, StoredSecret[]>()
-    : storedLists(stored, mark);
+    : storedLists(stored, mark, receiversOf);
   const problems: Problem[] = [];
   const taken = new Map<string, StoredSecret[]>();
   const unmasked = mapElements(value, (element, at) => {
@@ -71,7 +73,8 @@ export function unmaskSecrets<T>(
     if (typeof secret !== "string") return element;
     if (secret !== SECRET_MASK) return compact({ ...others, value: secret });
     const inList = taken.getOrInsertComputed(holderOf(at), () => []);
-    const mask = { name: others.name, fingerprint, taken: inList };
+    const receivers = receiversOf(value, at);
+    const mask = { name: others.name, fingerprint, receivers, taken: inList };
     const found = findStored(lists, namesOf(value, at), mask);
     if (typeof found !== "string") {
       inList.push(found);
@@ -87,15 +90,24 @@ export function unmaskSecrets<T>(
   return unmasked;
 }
 
+/** Returns the origins that get the secret at a pointer into a trigger. */
+export type ReceiversOf = (trigger: unknown, at: string) => readonly string[];
+
 /** A stored literal. */
 interface StoredSecret {
   secret: string;
   name: unknown;
+  /** The origins that get it. */
+  receivers: readonly string[];
   /** Undefined for a secret that cannot be decrypted. */
   fingerprint: string | undefined;
 }
 
-function storedLists({ value, locked }: Opened<unknown>, mark: Mark): Map<string, StoredSecret[]> {
+function storedLists(
+  { value, locked }: Opened<unknown>,
+  mark: Mark,
+  receiversOf: ReceiversOf,
+): Map<string, StoredSecret[]> {
   const lists = new Map<string, StoredSecret[]>();
   const byHolder = new Map<string, StoredSecret[]>();
   mapElements(value, (element, at) => {
@@ -105,7 +117,8 @@ function storedLists({ value, locked }: Opened<unknown>, mark: Mark): Map<string
     const holderAt = holderOf(at);
     const list = byHolder.get(holderAt) ?? [];
     byHolder.set(holderAt, list);
-    list.push({ secret, name, fingerprint: isLocked ? undefined : mark(secret) });
+    const fingerprint = isLocked ? undefined : mark(secret);
+    list.push({ secret, name, receivers: receiversOf(value, at), fingerprint });
     for (const holder of namesOf(value, at)) lists.set(holder, list);
     return element;
   });
@@ -116,6 +129,8 @@ function storedLists({ value, locked }: Opened<unknown>, mark: Mark): Map<string
 interface Mask {
   name: unknown;
   fingerprint: unknown;
+  /** The origins that would get what it stands for. */
+  receivers: readonly string[];
   /** The secrets that others of its list stand for. */
   taken: readonly StoredSecret[];
 }
@@ -132,6 +147,13 @@ function findStored(
     if (list === undefined) continue;
     const meant = meantBy(mask, list);
     const free = meant.find((one) => !mask.taken.includes(one));
+    const stranger = mask.receivers.find((each) => free && !free.receivers.includes(each));
+    if (stranger !== undefined) {
+      why = `the one that is stored does not go to ${
+        hideUserInfo(stranger)
+      }. Send the secret itself`;
+      continue;
+    }
     if (free?.fingerprint !== undefined) return free;
     if (free !== undefined) return "it cannot be decrypted with this key. Send the secret itself";
     why = meant.length > 0

@@ -5,6 +5,7 @@
 import { assert, assertEquals, assertMatch, assertNotEquals, assertThrows } from "@std/assert";
 import { SECRET_MASK } from "../../src/conditions/secret.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
+import { receiversOf } from "../../src/triggers/secret_receivers.ts";
 import { maskSecrets, normalSecrets, unmaskSecrets } from "../../src/triggers/secret_masks.ts";
 import { openSecretBox, openWhatOpens, sealSecrets } from "../../src/triggers/secrets.ts";
 
@@ -15,7 +16,7 @@ const UNTIL = "2027-01-31T00:00:00Z";
 
 const box = await openSecretBox("/nowhere", KEY);
 const mark = (secret: string) => box.mark(secret, OWNER);
-const WHAT = { what: "the trigger", mark };
+const WHAT = { what: "the trigger", mark, receiversOf: () => [] };
 
 function holding(...secrets: unknown[]) {
   return { name: "t", conditions: [{ type: "hmac", secrets }] };
@@ -234,4 +235,51 @@ Deno.test("secrets of earlier versions have the form of today", () => {
     "a",
     { until: UNTIL, value: "b" },
   ]);
+});
+
+/** Writes an action with masks over the stored one, which has the other fields; returns its secrets. */
+function sendingTo(changes: Record<string, unknown>): unknown[] {
+  const action = (secret: string) => ({
+    type: "http_request",
+    url: "https://api.test/jobs",
+    headers: { authorization: { secret, prefix: "Bearer " } },
+    sign: { preset: "github", secret },
+  });
+  const stored = { value: { actions: [action("hunter2")] }, locked: [] };
+  const sent = { actions: [{ ...action(SECRET_MASK), ...changes }] };
+  const [{ headers, sign }] = Object(unmaskSecrets(sent, stored, { ...WHAT, receiversOf })).actions;
+  return [headers.authorization.secret, sign.secret];
+}
+
+const polls = (url: string) => ({ wait: { poll: { url, until: "true" } } });
+
+const KEPT: Record<string, Record<string, unknown>> = {
+  "another path": { url: "https://api.test/{body.name}" },
+  "another body": { body: { a: 1 } },
+  "a poll of the same server": polls("https://api.test/jobs/{answer.body.id}"),
+  "a poll of what the answer names, without secrets": polls("{answer.body.next}"),
+};
+
+const GONE: Record<string, Record<string, unknown>> = {
+  "another server": { url: "https://other.test/jobs" },
+  "another port": { url: "https://api.test:8443/jobs" },
+  "without TLS": { url: "http://api.test/jobs" },
+  "a server of the sender's": { url: "https://{body.host}/jobs" },
+  "a poll of another server": polls("https://other.test/{answer.body.id}"),
+  "a URL that cannot be read": { url: "https://api.test/{body.name" },
+};
+
+Deno.test("a mask stands for the secret of a request to the same server alone", async (t) => {
+  for (const [what, changes] of Object.entries(KEPT)) {
+    await t.step(what, () => assertEquals(sendingTo(changes), ["hunter2", "hunter2"]));
+  }
+  for (const [what, changes] of Object.entries(GONE)) {
+    await t.step(what, () => {
+      const error = assertThrows(() => sendingTo(changes), InvalidInputError, "does not go to");
+      assertEquals(error.problems.map(({ pointer }) => pointer), [
+        "/actions/0/headers/authorization/secret",
+        "/actions/0/sign/secret",
+      ]);
+    });
+  }
 });

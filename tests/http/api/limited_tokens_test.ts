@@ -317,6 +317,15 @@ Deno.test("a limited token sends no secret of the service, and none to a private
   const send = await withToken(service, { name: "p", projects: ["files"] });
   const kept = await send("PATCH", `triggers/${id}/`, sends({ body: "another" }));
   assertEquals(kept.status, 200, kept.text);
+  await t.step("a masked secret to another server", async () => {
+    const { body: { actions: [shown] } } = await send("GET", `triggers/${id}/`);
+    const { private_networks: _private, wait: _wait, ...action } = shown;
+    const refused = await send("PATCH", `triggers/${id}/`, {
+      actions: [{ ...action, url: "https://example.com/" }],
+    });
+    assertEquals(refused.status, 422, refused.text);
+    assertMatch(refused.body.errors[0].detail, /does not go to https:\/\/example.com/);
+  });
   const changes: [what: string, id: string, settings: object, detail: RegExp][] = [
     ["another host", refers, { ...withReference, url: "http://example.com/" }, /\{env:OWN\}/],
     ["another reference", id, withReference, /let a trigger read/],
