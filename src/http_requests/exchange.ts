@@ -120,6 +120,7 @@ async function exchange(
     headersFor: ({ origin }) => origin === start.origin ? own : forAll,
     network,
     privateNetworks: private_networks,
+    othersArePublic: true,
     setting: "private_networks of the action",
     signal,
   });

@@ -40,8 +40,8 @@ export interface ConnectOptions {
   network: Network;
   /** True when addresses that are not public are allowed. */
   privateNetworks: boolean;
-  /** The setting that allows them, for the message. */
-  setting: string;
+  /** The setting that allows them, for the message; undefined behind a redirect where none does. */
+  setting: string | undefined;
   /** Aborted when the connection is not needed any more. */
   signal: AbortSignal;
 }
@@ -77,7 +77,10 @@ async function allowedAddresses(
   if (privateNetworks) return addresses;
   const allowed = addresses.filter((address) => network.isPublic(address));
   if (allowed.length > 0 || addresses.length === 0) return allowed;
-  throw new FetchError(`its host has no public address: to allow others, set ${setting} to true`);
+  const hint = setting === undefined
+    ? "a redirect to another origin must lead to one"
+    : `to allow others, set ${setting} to true`;
+  throw new FetchError(`its host has no public address: ${hint}`);
 }
 
 async function resolved(host: string, network: Network, signal: AbortSignal): Promise<string[]> {

@@ -15,6 +15,8 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 /** Redirects behind which the method and the body stay (RFC 9110 section 15.4). */
 const KEEPING = [307, 308];
 const URL_LENGTH_MAX = 8_192;
+/** The reach of a redirect to another origin: whoever answers chooses it. */
+const OTHERS = { privateNetworks: false, setting: undefined };
 
 /** Options of {@linkcode fetchPublic}. */
 interface FetchOptions extends ConnectOptions, Sent {
@@ -22,6 +24,8 @@ interface FetchOptions extends ConnectOptions, Sent {
   headersFor?(url: URL): Record<string, string>;
   /** False where a redirect is an answer like others. */
   followsRedirects?: boolean;
+  /** True where redirects to other origins lead to public addresses alone, whatever the first may reach. */
+  othersArePublic?: boolean;
 }
 
 /**
@@ -39,9 +43,12 @@ export async function fetchPublic(start: URL, options: FetchOptions): Promise<An
     const bare = withoutUserInfo(url);
     const own = options.headersFor?.(bare) ?? {};
     const headers = { ...own, ...(authorization === undefined ? {} : { authorization }) };
-    const answer = await request(bare, headers, { ...options, ...sent }).catch((error) => {
-      throw redirects === 0 ? error : behindRedirect(error, bare);
-    });
+    const reach = options.othersArePublic && bare.origin !== start.origin ? OTHERS : {};
+    const answer = await request(bare, headers, { ...options, ...sent, ...reach }).catch(
+      (error) => {
+        throw redirects === 0 ? error : behindRedirect(error, bare);
+      },
+    );
     if (options.followsRedirects === false || !isRedirect(answer)) return answer;
     using _done = answer;
     const next = redirectOf(answer);
