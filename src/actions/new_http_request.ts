@@ -46,7 +46,8 @@ export async function newHttpRequest(
     trigger_id: run.trigger_id,
     project: project.name,
     method: settings.method,
-    url: origin + pathname,
+    // The path is shown to all who see the run, and a callback is for the receiver alone.
+    url: (origin + pathname).replaceAll(token, SECRET_MASK),
     wait: wait.for,
     status: "sending",
     created_at: new Date(clock.now()).toISOString(),

@@ -36,6 +36,11 @@ export class HttpRequests {
     );
   }
 
+  /** Tells whether a token is that of a request. */
+  async knows(id: string, token: string): Promise<boolean> {
+    return await (await this.#load()).knows(id, token);
+  }
+
   /** Takes a callback, if its token is that of a request. Resolves when it is on disk. */
   async call(id: string, token: string, came: Came): Promise<CallResult> {
     return await (await this.#load()).call(id, token, came);

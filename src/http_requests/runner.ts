@@ -79,6 +79,12 @@ export class Runner {
     this.#active.set(id, work);
   }
 
+  /** Tells whether a token is that of a request. */
+  async knows(id: string, token: string): Promise<boolean> {
+    const request = await getHttpRequest(this.#parts.store, id);
+    return request !== undefined && isTokenOf(request, token);
+  }
+
   /** Takes a callback, if its token is that of the request. Resolves when it is on disk. */
   async call(id: string, token: string, came: Came): Promise<CallResult> {
     const request = await getHttpRequest(this.#parts.store, id);

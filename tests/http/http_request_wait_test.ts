@@ -33,6 +33,20 @@ Deno.test("an action waits for a callback", async (t) => {
     assertEquals((await call(url)).status, 410);
     assertEquals(atob((await state(service, run, "complete")).result.body), '{"ok": true}');
   });
+  await t.step("a wrong token, before its body has come", async () => {
+    const { url } = await callback(parts);
+    const { host, pathname } = new URL(url.replace(/[0-9a-f]{64}/, "0".repeat(64)));
+    assertMatch(await answerToHead(host, pathname), /^HTTP\/1.1 404 /);
+  });
+  await t.step("an address within the path is shown without its token", async () => {
+    const run = await launch(parts, "/hooks/{callback_url}", { wait: "callback" });
+    const shown = await state(service, run, "error");
+    assertMatch(shown.url, /\/hooks\/http.*callbacks%2F[0-9a-f-]{36}%2F\*{8}%2F$/);
+    const { trigger_id } = await endOfRun(service, run);
+    const info = `${service.url}/api/v0/launch/${trigger_id}/run/?run_id=${run}`;
+    const { result: [first] } = await (await fetch(info)).json();
+    assertEquals(first.url, shown.url);
+  });
   await t.step("two at once: one is taken", async () => {
     const { run, url } = await callback(parts);
     await state(service, run, "waiting");
@@ -292,6 +306,17 @@ Deno.test("run info waits for work elsewhere", async () => {
     result: result("complete"),
   });
 });
+
+/** Sends the head of a POST without its body, and returns the beginning of the answer. */
+async function answerToHead(host: string, path: string): Promise<string> {
+  const [hostname = "", port] = host.split(":");
+  using connection = await Deno.connect({ hostname, port: Number(port) });
+  const head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-length: 9\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  const bytes = new Uint8Array(1024);
+  const count = await connection.read(bytes) ?? 0;
+  return new TextDecoder().decode(bytes.subarray(0, count));
+}
 
 let paths = 0;
 const nextPath = () => `/path-${++paths}`;

@@ -17,7 +17,7 @@ const TOKEN = /^[0-9a-f]{64}$/;
 
 /** The parts of the service that callbacks reach. */
 export interface CallbackParts {
-  httpRequests: Pick<HttpRequests, "call">;
+  httpRequests: Pick<HttpRequests, "call" | "knows">;
   bodies: BodyReader;
 }
 
@@ -29,7 +29,9 @@ export function callbackHandler(
     const request = context.req.raw;
     if (request.method !== "POST") return methodNotAllowed("POST");
     const [id = "", token = ""] = [context.req.param("id"), context.req.param("token")];
-    if (!isId(id) || !TOKEN.test(token)) return problem(STATUS_CODE.NotFound);
+    // Before its body is read: memory is for those who may call.
+    const isKnown = isId(id) && TOKEN.test(token) && await httpRequests.knows(id, token);
+    if (!isKnown) return problem(STATUS_CODE.NotFound);
     using held = await bodies.read(request, CALLBACK_BYTES_MAX);
     const { body } = held;
     if (!("bytes" in body)) {
