@@ -112,7 +112,7 @@ export const httpRequestSchema = z.strictObject({
       refuseField(
         context,
         ["headers", name],
-        'Expected { secret: "…" }, with prefix: "Bearer " where one is needed: a credential is kept encrypted',
+        'Expected { secret: "…" }, with prefix: "Bearer " where one is needed, found a text that would not be encrypted',
       );
     }
   }

@@ -411,22 +411,37 @@ Deno.test("a request reaches public addresses alone, at every hop", async (t) =>
   outside.on("/moved", () => redirect(`http://moves.test:${inside.port}/`));
   outside.on("/elsewhere", () => redirect(`http://other.test:${outside.port}/got`));
   outside.on("/got", ok);
-  const refused: [what: string, url: string][] = [
-    ["an address", `http://127.0.0.1:${inside.port}/`],
-    ["behind a redirect", `http://public.test:${outside.port}/inside`],
-    ["a name that moves", `http://moves.test:${outside.port}/moved`],
+  const redirected = /it redirects to .*no public address: a redirect to another origin must/;
+  const refused: [what: string, url: string, reason: RegExp][] = [
+    [
+      "an address",
+      `http://127.0.0.1:${inside.port}/`,
+      /no public address: .* private_networks of the action/,
+    ],
+    ["behind a redirect", `http://public.test:${outside.port}/inside`, redirected],
+    ["a name that moves", `http://moves.test:${outside.port}/moved`, redirected],
   ];
-  for (const [what, url] of refused) {
+  for (const [what, url, reason] of refused) {
     await t.step(what, async () => {
       const { sent } = await ended(
         service,
         await launch(service, { url, private_networks: false }),
       );
       assertEquals([sent.status, sent.attempts], ["error", 1]);
-      assertMatch(sent.reason, /no public address: .* private_networks of the action/);
+      assertMatch(sent.reason, reason);
       assertEquals(inside.at("/").length, 0);
     });
   }
+  await t.step("behind a redirect of a private address to another one", async () => {
+    await using other = startReceiver("127.0.0.1");
+    other.on("/", ok);
+    inside.on("/leads-on", () => redirect(`http://127.0.0.1:${other.port}/`));
+    const url = `http://127.0.0.1:${inside.port}/leads-on`;
+    const { sent } = await ended(service, await launch(service, { url, private_networks: true }));
+    assertEquals([sent.status, sent.attempts], ["error", 1]);
+    assertMatch(sent.reason, redirected);
+    assertEquals(other.at("/").length, 0);
+  });
   await t.step("another host gets no secret", async () => {
     const { sent } = await ended(
       service,
@@ -455,7 +470,7 @@ const refusedSettings: [string, Record<string, unknown>, string, RegExp][] = [
     "a literal credential",
     { headers: { Authorization: "Bearer x" } },
     "/headers/Authorization",
-    /Expected \{ secret/,
+    /^Expected \{ secret.*, found a text that would not be encrypted$/,
   ],
   ["a header of the connection", { headers: { Host: "x" } }, "/headers/Host", /Must not be set/],
   ["a header twice", { headers: { "x-a": "1", "X-A": "2" } }, "/headers", /twice/],
