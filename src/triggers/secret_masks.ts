@@ -91,7 +91,7 @@ export function unmaskSecrets<T>(
 }
 
 /** Returns the origins that get the secret at a pointer into a trigger. */
-export type ReceiversOf = (trigger: unknown, at: string) => readonly string[];
+type ReceiversOf = (trigger: unknown, at: string) => readonly string[];
 
 /** A stored literal. */
 interface StoredSecret {
