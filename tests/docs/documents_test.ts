@@ -1,5 +1,5 @@
 /** README and the pages of `src/docs`: every command and file in them works as printed. */
-import { assert } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { has } from "../needs.ts";
 import { blocksOf, documents } from "./blocks.ts";
 import { isRun, runPage } from "./page.ts";
@@ -23,6 +23,18 @@ for (const document of documents()) {
     },
   });
 }
+
+Deno.test({
+  name: "a page's service no longer answers once it is stopped: the next one has its port",
+  ignore: !has("openssl"),
+  async fn() {
+    await using terminal = await Terminal.afterGettingStarted();
+    const ask = 'curl -s "$HOOKLAUNCH_URL/healthz"';
+    assertEquals((await terminal.run(ask)).code, 0);
+    await terminal.stop();
+    assertEquals((await terminal.run(ask)).code, 7, "curl: could not connect");
+  },
+});
 
 Deno.test("the blocks of pages have marks and languages that the tests know", () => {
   // The yaml is Hooklaunch's own, the yml others'.

@@ -20,6 +20,12 @@ trap 'pwd >"$STATE/folder"; export -p >"$STATE/variables"' EXIT
 set -e
 `;
 
+/** The shell of a service outlives it: so a service whose shell has ended answers no longer. */
+const SERVE = `exec >"$STATE/log" 2>&1
+trap - EXIT
+trap : TERM
+`;
+
 /** The secrets that pages name. */
 const ENVIRONMENT = `HOOKLAUNCH_ADMIN_TOKEN=an-operators-token-for-pages
 GITHUB_SECRET=a-secret-of-github
@@ -105,7 +111,7 @@ export class Terminal implements AsyncDisposable {
     await this.stop();
     const log = `${this.#folder.path}/log`;
     const service = new Deno.Command("setsid", {
-      args: ["sh", "-c", `${RESUME}exec >"$STATE/log" 2>&1\n${this.#withPort(command)}`],
+      args: ["sh", "-c", `${RESUME}${SERVE}${this.#withPort(command)}`],
       ...this.#surroundings(),
       stdin: "null",
       stdout: "null",
