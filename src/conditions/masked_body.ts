@@ -11,7 +11,7 @@ import { type CredentialField, pathOf } from "./field.ts";
 import { formFields, isFormType } from "./request.ts";
 import { SECRET_MASK } from "./secret.ts";
 
-/** A longer body is not looked at whether it is JSON at all: it was accepted, so a condition has read it. */
+/** A longer body is not parsed: whether it is JSON is seen by where its objects and lists end. */
 const CHECKED_BYTES_MAX = 1024 * 1024;
 /** Values after which others have their turn. */
 const VALUES_AT_ONCE = 20_000;
@@ -42,7 +42,8 @@ export async function maskBody(
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1");
   const isForm = isFormType(contentType);
   if ((!isForm || /^(?:\xef\xbb\xbf)?\s*[{[]/.test(text)) && isJson(body)) {
-    return withoutSpans(body, await jsonSpans(text, fields.map(pointerParts)));
+    const spans = await jsonSpans(text, fields.map(pointerParts));
+    if (spans !== undefined) return withoutSpans(body, spans);
   }
   return isForm ? withoutSpans(body, formSpans(text, fields)) : MASK;
 }
@@ -77,7 +78,7 @@ function formSpans(text: string, fields: readonly string[]): Span[] {
   let start = 0;
   for (const part of text.split("&")) {
     const end = start + part.length;
-    const [[name] = []] = [...formFields(part)];
+    const [[name] = []] = [...formFields(Buffer.from(part, "latin1").toString("utf8"))];
     const equals = part.indexOf("=");
     if (names.has(name) && equals !== -1) spans.push([start + equals + 1, end, SECRET_MASK]);
     start = end + 1;
@@ -94,10 +95,12 @@ interface Frame {
   expectsKey: boolean;
 }
 
-async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[]> {
+/** Returns the places of fields; undefined where the text is not one whole value of JSON. */
+async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[] | undefined> {
   const spans: Span[] = [];
   const frames: Frame[] = [];
   let values = 0;
+  let roots = 0;
   for (let at = text.startsWith("\xef\xbb\xbf") ? 3 : 0; at < text.length;) {
     const sign = text[at] ?? "";
     const frame = frames.at(-1);
@@ -115,6 +118,7 @@ async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[]> 
       continue;
     }
     if (++values % VALUES_AT_ONCE === 0) await delay(0);
+    if (frames.length === 0) roots++;
     if (paths.some((path) => isAt(path, frames))) {
       const end = endOfValue(text, at);
       spans.push([at, end, JSON.stringify(SECRET_MASK)]);
@@ -124,7 +128,7 @@ async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[]> 
       at++;
     } else at = endOfValue(text, at);
   }
-  return spans;
+  return roots === 1 && frames.length === 0 ? spans : undefined;
 }
 
 function next(frame: Frame | undefined): void {

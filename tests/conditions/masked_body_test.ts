@@ -31,6 +31,7 @@ const cases: [body: string, masked: string, field?: string, type?: string][] = [
   ],
   ["a=1&token=s3cret&b=%20", "a=1&token=********&b=%20", token, FORM],
   ["%74oken=s3cret&token=again", "%74oken=********&token=********", token, FORM],
+  ["cl\u00e9=s3cret&b=1", "cl\u00e9=********&b=1", fieldOf("cl\u00e9"), FORM],
   ['{"token":"s3cret"}', `{"token":${M}}`, token, FORM],
   ['{"token":"s3cret"', "********"],
   ["token: s3cret", "********"],
@@ -69,6 +70,45 @@ Deno.test("maskBody leaves a body alone that has no such field, and masks one wh
     { numRuns: 300 },
   );
 });
+
+const FILE = "x".repeat(1_100_000);
+const PART = 'Content-Disposition: form-data; name="';
+const long: [what: string, body: string, masked: string, type: string][] = [
+  [
+    "a form with a file",
+    `--b\r\n${PART}token"\r\n\r\ns3cret\r\n--b\r\n${PART}f"; filename="f"\r\n\r\n${FILE}\r\n--b--\r\n`,
+    "********",
+    "multipart/form-data; boundary=b",
+  ],
+  ["a form like an object", `{"=1&token=s3cret&y=${FILE}`, `{"=1&token=********&y=${FILE}`, FORM],
+  [
+    "a form like a whole object",
+    `{"=1&token=s3cret&y=${FILE}}`,
+    `{"=1&token=********&y=${FILE}}`,
+    FORM,
+  ],
+  [
+    "an object that does not end",
+    `{"a":"${FILE}","token":"s3cret"`,
+    "********",
+    "application/json",
+  ],
+  ["two objects", `{"a":"${FILE}"} {"token":"s3cret"}`, "********", "application/json"],
+  [
+    "an object",
+    `{"a":"${FILE}","token":"s3cret"} `,
+    `{"a":"${FILE}","token":${M}} `,
+    "application/json",
+  ],
+];
+
+for (const [what, body, masked, type] of long) {
+  Deno.test(`maskBody of more than a megabyte: ${what}`, async () => {
+    const bytes = await maskBody(new TextEncoder().encode(body), type, [token]);
+    const text = new TextDecoder().decode(bytes);
+    assert(text === masked, `${text.slice(0, 80)} ... ${text.slice(-80)}`);
+  });
+}
 
 Deno.test("maskBody masks a body of many megabytes while others have their turns", async () => {
   const items = Array.from({ length: 200_000 }, (_, index) => ({ index }));
