@@ -125,25 +125,36 @@ function changedReference(
   return left[0]?.references[0];
 }
 
-function newOf(written: ReadonlySet<string>, known: ReadonlySet<string>): string | undefined {
-  return [...written].find((each) => !known.has(each));
+/** Finds the first of what was written that was not there before, and describes it. */
+function newOf(
+  written: ReadonlyMap<string, string>,
+  known: ReadonlyMap<string, string>,
+): string | undefined {
+  for (const [each, description] of written) if (!known.has(each)) return description;
+  return undefined;
 }
 
 /** Returns the URLs of an object with settings of requests. */
 function urlsOf({ url, wait }: { url?: unknown; wait?: unknown }): string[] {
   const { poll }: { poll?: { url?: unknown } } = Object(wait);
-  return [url, poll?.url].filter((each) => typeof each === "string").map(hideUserInfo);
+  return [url, poll?.url].filter((each) => typeof each === "string");
 }
 
-/** Finds the URLs that stand beside `private_networks: true`. */
-function privateUrlsIn(value: unknown): Set<string> {
-  if (typeof value !== "object" || value === null) return new Set();
-  const found = new Set(Object.values(value).flatMap((inner) => [...privateUrlsIn(inner)]));
-  const { private_networks: isPrivate, jwks_url, url = jwks_url, wait }: Record<string, unknown> = {
+/**
+ * Finds the URLs that stand beside `private_networks: true`, by all that tells one place from another: the kind of
+ * setting, since only some show what a server answers, and each URL as it is written.
+ */
+function privateUrlsIn(value: unknown): Map<string, string> {
+  if (typeof value !== "object" || value === null) return new Map();
+  const found = new Map(Object.values(value).flatMap((inner) => [...privateUrlsIn(inner)]));
+  const { private_networks: isPrivate, jwks_url, url, wait }: Record<string, unknown> = {
     ...value,
   };
-  if (isPrivate === true) found.add(urlsOf({ url, wait }).join(" and "));
-  return found;
+  if (isPrivate !== true) return found;
+  const keys = urlsOf({ url: jwks_url });
+  const urls = urlsOf({ url, wait });
+  const description = [...keys, ...urls].map(hideUserInfo).join(" and ");
+  return found.set(JSON.stringify({ keys, urls }), description);
 }
 
 /** Returns the error that says what a limited token may reach. */

@@ -314,6 +314,8 @@ Deno.test("a limited token sends no secret of the service, and none to a private
   const withReference = { headers: { authorization: { secret: "{env:OWN}" } } };
   const { id } = await service.trigger(sends({}));
   const { id: refers } = await service.trigger({ ...sends(withReference), name: "refers" });
+  const at = "http://127.0.0.1:1/notify?to=ops@example.com";
+  const { id: mails } = await service.trigger({ ...sends({ url: at }), name: "mails" });
   const send = await withToken(service, { name: "p", projects: ["files"] });
   const kept = await send("PATCH", `triggers/${id}/`, sends({ body: "another" }));
   assertEquals(kept.status, 200, kept.text);
@@ -331,6 +333,18 @@ Deno.test("a limited token sends no secret of the service, and none to a private
     ["another reference", id, withReference, /let a trigger read/],
     ["signs with one", id, { sign: { preset: "github", secret: "{env:X}" } }, /let a trigger read/],
     ["another private address", id, { url: "http://127.0.0.1:2/" }, /set private_networks/],
+    [
+      "another with the same end",
+      mails,
+      { url: "http://127.0.0.1:2/secret?to=ops@example.com" },
+      /set private_networks/,
+    ],
+    [
+      "both in one",
+      id,
+      { url: "http://127.0.0.1:1/ and http://127.0.0.1:1/state", wait: "none" },
+      /set private_networks/,
+    ],
     [
       "polls another one",
       id,
@@ -374,6 +388,10 @@ Deno.test("a limited token leads no trigger to an address of a private network",
   }
   const { conditions } = withKeys(2);
   assertEquals((await send("PATCH", path, { conditions })).status, 403);
+  // The address of keys, whose answers nobody sees, is none for requests.
+  const url = "http://127.0.0.1:1/";
+  const actions = [{ type: "http_request", url, private_networks: true }];
+  assertEquals((await send("PATCH", path, { conditions: [], actions })).status, 403);
   // What an admin has allowed stays.
   assertEquals(
     (await send("PUT", path, withKeys(1, { private_networks: true, leeway: 1 }))).status,
