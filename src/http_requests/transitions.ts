@@ -1,5 +1,5 @@
 /**
- * What becomes of an HTTP request by what has happened to it.
+ * The next state of an HTTP request after each event.
  *
  * @module
  */

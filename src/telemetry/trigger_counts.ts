@@ -17,7 +17,7 @@ interface Labels {
   project: string;
 }
 
-/** Returns the labels of a trigger; undefined when there is none of this id. */
+/** Returns the labels of a trigger, or undefined for an unknown id. */
 export type LabelsOf = (triggerId: string) => Promise<Labels | undefined>;
 
 /** The events of one trigger. */

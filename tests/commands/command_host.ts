@@ -15,7 +15,7 @@ export interface HostedCommand {
   env: Record<string, string>;
 }
 
-/** What came of a command. */
+/** The result of a command. */
 export interface HostedEnd {
   code: number;
   /** Both streams. */

@@ -8,7 +8,7 @@ import type { HostedCommand, HostedEnd } from "./command_host.ts";
 import { FLAGS } from "./process.ts";
 
 const HOST = new URL("./command_host.ts", import.meta.url).href;
-/** How long a command may take. */
+/** The limit of time of a command. */
 const END_MS_MAX = 60_000;
 
 /** Starts the process of the commands, and returns its port. It ends with this module. */

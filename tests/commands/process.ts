@@ -14,7 +14,7 @@ const MAIN = new URL("../../src/main.ts", import.meta.url).href;
 export const FLAGS: readonly string[] = denoConfig.tasks.start.command.split(" ")
   .filter((word) => /^--(?:allow|v8)/.test(word));
 
-/** How long a command may take to end once its end is waited for. */
+/** The limit of time for the end of a command. */
 const END_MS_MAX = 60_000;
 
 /** A command that runs. */

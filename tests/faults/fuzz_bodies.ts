@@ -18,7 +18,7 @@ const FILTERED = "01900000-0000-7000-8000-000000000011";
 const TOKEN = "01900000-0000-7000-8000-000000000012";
 const OTHER = "01900000-0000-7000-8000-000000000013";
 const SENDERS = 8;
-/** How often a bomb is sent that is answered 503. */
+/** The number of attempts to send a bomb while the answer is 503. */
 const TRIES_MAX = 20;
 /** Longer than this is a hang. Generous, as the machine may be busy with other things. */
 const PATIENCE_MS = 30_000;

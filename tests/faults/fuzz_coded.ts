@@ -14,7 +14,7 @@ export interface CodedBody {
   type: string;
   /** Its Content-Encoding. */
   coding?: string;
-  /** What was drawn, for a finding. */
+  /** A description of the drawn case, for a finding. */
   what: string;
 }
 

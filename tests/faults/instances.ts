@@ -45,7 +45,7 @@ export interface InstancesSize {
   faults: readonly InstanceFault[];
   /** The longest time without an accepted launch while an instance is gone. */
   gap_ms: number;
-  /** How long a sender waits between two launches. */
+  /** The pause of a sender between two launches. */
   pause_ms: number;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What a request says is what the job gets, byte by byte: any value of JSON, in parameters and in variables, in every
+ * The job gets the values of a request byte by byte: any value of JSON, in parameters and in variables, in every
  * interpreter that a step can name. One service runs all.
  */
 import { assertEquals, assertMatch } from "@std/assert";

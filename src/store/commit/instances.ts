@@ -64,7 +64,7 @@ interface InstanceRecord {
   ahead_ms?: number;
   /** Set while it has no room for more pending runs. */
   is_full?: true;
-  /** Number of launches that each other instance may accept until the leader's next beat; absent: any. */
+  /** The limit of launches of each other instance until the leader's next beat. There is none when absent. */
   room?: number;
 }
 

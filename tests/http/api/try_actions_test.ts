@@ -1,4 +1,4 @@
-/** What actions would launch for stored and for sent requests, on one service: nothing is launched. */
+/** Tries of actions with stored and with sent requests, on one service. They launch nothing. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { endOfRun, startService } from "../../data.ts";
 

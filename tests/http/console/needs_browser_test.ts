@@ -1,4 +1,4 @@
-/** What a provider needs of a trigger's answers, set by one click, in both colours and at both widths. */
+/** One click sets the answers that a provider needs. The page is tried in both colours and at both widths. */
 import { assert, assertEquals } from "@std/assert";
 import { generateKeyPairSync } from "node:crypto";
 import { startService } from "../../data.ts";
