@@ -37,6 +37,12 @@ const json = (body: unknown, headers: Record<string, string> = {}) => ({
   body: JSON.stringify(body),
 });
 
+interface ShownExecution {
+  node: string;
+  parameters: { value: unknown }[];
+  inputs: Record<string, unknown>;
+}
+
 Deno.test("try-actions shows what actions would launch, and launches nothing", async (t) => {
   await using service = await startService();
   const directory = `${service.folder}/tried`;
@@ -171,10 +177,12 @@ Deno.test("try-actions shows what actions would launch, and launches nothing", a
       }],
     });
     assertEquals(action.pipeline, "both");
-    // deno-lint-ignore no-explicit-any
-    const shown = action.executions.map(({ node, parameters, inputs }: any) => {
-      return [node, parameters.map(({ value }: { value: unknown }) => value), inputs.event];
-    });
+    const executions: ShownExecution[] = action.executions;
+    const shown = executions.map(({ node, parameters, inputs }) => [
+      node,
+      parameters.map(({ value }) => value),
+      inputs.event,
+    ]);
     assertEquals(shown, [
       ["one", ["v2", 2], undefined],
       ["two", [7], [{ name: "file", from: "edge" }]],
