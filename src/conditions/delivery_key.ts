@@ -4,9 +4,8 @@
  * @module
  */
 import { messageOf, type Problem } from "../platform/errors.ts";
-import { evictOldest } from "../platform/evict_oldest.ts";
+import { keepNewest } from "../platform/evict_oldest.ts";
 import type { HeavyWork } from "../platform/heavy_work/heavy_work.ts";
-import type { JobInput } from "../platform/heavy_work/job.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import { ExpressionError } from "./cel/expression.ts";
 import { beginEvaluation } from "./cel/functions.ts";
@@ -16,11 +15,10 @@ import { bind, filterVariables } from "./cel/variables.ts";
 import type { Refusal } from "./check.ts";
 import type { CredentialField } from "./field.ts";
 import { isShort } from "./filter/filter.ts";
-import { failureOf } from "./filter/prepare.ts";
-import { claimsOf, keepClaims } from "./jwt/claims.ts";
-import { type LaunchRequest, launchRequest } from "./request.ts";
+import type { LaunchRequest } from "./request.ts";
 import { compileValue, mistakeOf, type ValueExpression } from "./values/compile.ts";
 import { toJson } from "./values/json.ts";
+import { failureOf, type RequestInput, requestInput, requestInWorker } from "./worker_request.ts";
 
 const KEY_MS_MAX = 2_000;
 const KEY_CHARACTERS_MAX = 1_024;
@@ -38,15 +36,9 @@ interface KeySettings {
   window_s: number;
 }
 
-interface KeyInput extends JobInput {
+interface KeyInput extends RequestInput {
   key: KeySettings;
   credentials: readonly CredentialField[];
-  headers: [name: string, value: string][];
-  query: string;
-  remoteIp: string;
-  receivedAt_ms: number;
-  /** Of its token. */
-  claims: unknown;
 }
 
 /** Heavy work that evaluates keys of deliveries. */
@@ -111,17 +103,8 @@ async function evaluateInWorker(
   request: LaunchRequest,
   { heavyWork, triggerId, credentials }: KeyContext,
 ): Promise<Delivery | Refusal> {
-  const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
-  const input = {
-    key,
-    credentials,
-    bytes,
-    headers: [...headers],
-    query: query.toString(),
-    remoteIp,
-    receivedAt_ms,
-    claims: claimsOf(request),
-  };
+  const { signal } = request;
+  const input = { key, credentials, ...requestInput(request) };
   const options = { key: triggerId, timeout_ms: KEY_MS_MAX, ...(signal && { signal }) };
   try {
     return await heavyWork.run("delivery_key", input, options);
@@ -132,23 +115,13 @@ async function evaluateInWorker(
 
 /** Evaluates a key over a request, in the Worker. */
 export function deliveryKeyJob(
-  { key, credentials, bytes, headers, query, claims, ...facts }: KeyInput,
+  { key, credentials, ...request }: KeyInput,
 ): Delivery | Refusal {
-  const expression = kept.get(key.source) ?? compileKey(key.source);
-  kept.delete(key.source);
-  kept.set(key.source, expression);
-  evictOldest(kept, KEPT_MAX);
-  const request = launchRequest({
-    ...facts,
-    // No key reads these.
-    method: "POST",
-    url: "",
-    headers: new Headers(headers),
-    query: new URLSearchParams(query),
-    body: bytes,
+  const expression = keepNewest(kept, key.source, {
+    size_max: KEPT_MAX,
+    make: () => compileKey(key.source),
   });
-  keepClaims(request, claims);
-  return evaluate(expression, request, { key, credentials });
+  return evaluate(expression, requestInWorker(request), { key, credentials });
 }
 
 function evaluate(

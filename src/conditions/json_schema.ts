@@ -6,7 +6,6 @@
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
 import { tryReadSecretFile } from "../platform/files/secret_file.ts";
-import { JobFailedError, JobTimeoutError, WorkerLostError } from "../platform/heavy_work/job.ts";
 import { pointerParts } from "../platform/schema/pointer.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import type { Check } from "./check.ts";
@@ -19,6 +18,7 @@ import { compileSchema } from "./json_schema/validator.ts";
 import type { LaunchRequest } from "./request.ts";
 import { SECRET_FILE } from "./secret.ts";
 import { settingsObject } from "./settings.ts";
+import { failureOf, requestInput } from "./worker_request.ts";
 
 /** The time of one check in the Worker, in which it parses the body too. */
 const CHECK_MS_MAX = 2_000;
@@ -71,24 +71,17 @@ function prepare({ schema: written }: JsonSchemaSettings, context: ConditionCont
 
 async function judgeInWorker(
   schema: string,
-  { body: bytes, headers, query, signal }: LaunchRequest,
+  request: LaunchRequest,
   { heavyWork, credentials, triggerId }: ConditionContext,
 ) {
-  const input = { schema, bytes, credentials, headers: [...headers], query: query.toString() };
+  const { signal } = request;
+  const input = { schema, credentials, ...requestInput(request) };
   const limits = { key: triggerId, timeout_ms: CHECK_MS_MAX, ...(signal && { signal }) };
   try {
     return await heavyWork.run("schema", input, limits);
   } catch (error) {
     return { reason: `The body cannot be checked: ${failureOf(error)}` };
   }
-}
-
-/** Returns why the check has failed; throws what is not its fault. */
-function failureOf(error: unknown): string {
-  if (error instanceof JobTimeoutError) return `it took longer than ${error.timeout_ms} ms`;
-  if (error instanceof WorkerLostError) return "it needed more memory than it may have";
-  if (error instanceof JobFailedError) return error.message;
-  throw error;
 }
 
 /** Reads a schema where its setting says that it is. */

@@ -6,7 +6,7 @@
  */
 import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
-import { evictOldest } from "../platform/evict_oldest.ts";
+import { keepNewest } from "../platform/evict_oldest.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import { type Expression, ExpressionError } from "./cel/expression.ts";
 import { filterVariables } from "./cel/variables.ts";
@@ -97,12 +97,10 @@ const KNOWN_MAX = 1_000;
 
 /** Returns the names in a filter, or why it cannot be compiled. */
 function namesIn(settings: PayloadFilterSettings): Names | string {
-  const key = JSON.stringify(settings);
-  const found = known.get(key) ?? namesOf(settings);
-  known.delete(key);
-  known.set(key, found);
-  evictOldest(known, KNOWN_MAX);
-  return found;
+  return keepNewest(known, JSON.stringify(settings), {
+    size_max: KNOWN_MAX,
+    make: () => namesOf(settings),
+  });
 }
 
 function namesOf(settings: PayloadFilterSettings): Names | string {

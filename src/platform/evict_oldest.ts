@@ -5,3 +5,16 @@ export function evictOldest<T>(kept: Map<T, unknown> | Set<T>, sizeMax: number):
     kept.delete(oldest);
   }
 }
+
+/** Returns the value of a key, makes it where none is kept, and keeps it as the newest. */
+export function keepNewest<Key, Value>(
+  kept: Map<Key, Value>,
+  key: Key,
+  { size_max, make }: { size_max: number; make: () => Value },
+): Value {
+  const value = kept.get(key) ?? make();
+  kept.delete(key);
+  kept.set(key, value);
+  evictOldest(kept, size_max);
+  return value;
+}

@@ -9,6 +9,8 @@ import type { Schema } from "../conditions/json_schema/keywords.ts";
 import type { SchemaWork } from "../conditions/json_schema/job.ts";
 import { mergeShapes, schemaOfShape, type Shape } from "../conditions/json_schema/shape.ts";
 import type { ShapeWork } from "../conditions/json_schema/shape_job.ts";
+import type { LaunchRequest } from "../conditions/request.ts";
+import { requestInput } from "../conditions/worker_request.ts";
 import type { RecentRequest } from "./recent_requests.ts";
 
 /** The longest body that is read. */
@@ -37,10 +39,9 @@ export interface InferredSchema {
 
 /** A stored body, and its shape. */
 interface Known {
-  request: RecentRequest;
+  stored: RecentRequest;
   shape: Shape;
-  bytes: Uint8Array;
-  headers: [name: string, value: string][];
+  request: LaunchRequest;
 }
 
 /** Makes a schema of stored requests, newest first. */
@@ -54,8 +55,8 @@ export async function inferSchema(
   const differences: Difference[] = [];
   if (newest.length > 0) {
     const schema = JSON.stringify(schemaOf(before));
-    for (const { request: { id, time }, bytes, headers } of newest) {
-      const input = { schema, bytes, credentials: [], headers, query: "" };
+    for (const { stored: { id, time }, request } of newest) {
+      const input = { schema, credentials: [], ...requestInput(request) };
       const refusal = await heavyWork.run("schema", input, { key: OWNER, timeout_ms: JOB_MS_MAX });
       if (refusal) differences.push({ delivery_id: id, time, ...refusal });
     }
@@ -82,15 +83,9 @@ async function shapesOf(
     if (stored.size > BODY_BYTES_MAX || performance.now() > until_ms) continue;
     const request = await stored.load();
     if (request === undefined) continue;
-    const contentType = request.headers.get("content-type") ?? "";
-    const shape = await heavyWork.run(
-      "shape",
-      { bytes: request.body, contentType },
-      { key: OWNER, timeout_ms: JOB_MS_MAX },
-    );
-    if (shape === undefined) continue;
-    const headers: [string, string][] = [["content-type", contentType]];
-    known.push({ request: stored, shape, bytes: request.body, headers });
+    const limits = { key: OWNER, timeout_ms: JOB_MS_MAX };
+    const shape = await heavyWork.run("shape", requestInput(request), limits);
+    if (shape !== undefined) known.push({ stored, shape, request });
   }
   return known;
 }

@@ -5,12 +5,11 @@
  * @module
  */
 import { messageOf } from "../../platform/errors.ts";
-import { JobFailedError, JobTimeoutError, WorkerLostError } from "../../platform/heavy_work/job.ts";
 import { truncate } from "../../platform/text/display.ts";
 import type { Expression } from "../cel/expression.ts";
 import type { CredentialField } from "../field.ts";
-import { claimsOf } from "../jwt/claims.ts";
 import type { LaunchRequest } from "../request.ts";
+import { failureOf, requestInput } from "../worker_request.ts";
 import {
   compileFilter,
   type FilterSettings,
@@ -64,29 +63,10 @@ function judgeInWorker(
   request: LaunchRequest,
   { heavyWork, owner, credentials }: FilterContext,
 ): Promise<Judgement | undefined> {
-  const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
+  const { signal } = request;
   return heavyWork.run(
     "filter",
-    {
-      filter,
-      credentials,
-      bytes,
-      headers: [...headers],
-      query: query.toString(),
-      remoteIp,
-      receivedAt_ms,
-      claims: claimsOf(request),
-    },
+    { filter, credentials, ...requestInput(request) },
     { key: owner, timeout_ms: FILTER_MS_MAX, ...(signal && { signal }) },
   );
-}
-
-/** Returns why an evaluation in the Worker has failed; throws what is not its own fault. */
-export function failureOf(error: unknown): string {
-  if (error instanceof JobTimeoutError) return `it took longer than ${error.timeout_ms} ms`;
-  if (error instanceof WorkerLostError) {
-    return "it ended the Worker, as an evaluation that needs too much memory does";
-  }
-  if (error instanceof JobFailedError) return error.message;
-  throw error;
 }

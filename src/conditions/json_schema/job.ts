@@ -3,24 +3,21 @@
  *
  * @module
  */
-import { evictOldest } from "../../platform/evict_oldest.ts";
+import { keepNewest } from "../../platform/evict_oldest.ts";
 import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
-import type { JobInput } from "../../platform/heavy_work/job.ts";
 import type { Refusal } from "../check.ts";
 import type { CredentialField } from "../field.ts";
-import { launchRequest } from "../request.ts";
+import { type RequestInput, requestInWorker } from "../worker_request.ts";
 import { judgeBody } from "./judge.ts";
 import type { Schema } from "./keywords.ts";
 import { type CompiledSchema, compileSchema } from "./validator.ts";
 
 const KEPT_MAX = 100;
 
-interface SchemaInput extends JobInput {
+interface SchemaInput extends RequestInput {
   /** The schema as JSON. */
   schema: string;
   credentials: readonly CredentialField[];
-  headers: [name: string, value: string][];
-  query: string;
 }
 
 /** Heavy work that checks bodies against schemas. */
@@ -31,22 +28,15 @@ const kept = new Map<string, CompiledSchema>();
 
 /** Checks a body against a schema; returns undefined where it matches. */
 export function schemaJob(
-  { schema, bytes, headers, query, credentials }: SchemaInput,
+  { schema, credentials, ...request }: SchemaInput,
 ): Refusal | undefined {
-  const written: Schema = JSON.parse(schema);
-  const compiled = kept.get(schema) ?? compileSchema(written);
-  kept.delete(schema);
-  kept.set(schema, compiled);
-  evictOldest(kept, KEPT_MAX);
-  const request = launchRequest({
-    // No schema reads these.
-    method: "POST",
-    url: "",
-    remoteIp: "",
-    receivedAt_ms: 0,
-    headers: new Headers(headers),
-    query: new URLSearchParams(query),
-    body: bytes,
+  const compiled = keepNewest(kept, schema, {
+    size_max: KEPT_MAX,
+    make: () => compileSchema(read(schema)),
   });
-  return judgeBody(compiled, request, credentials);
+  return judgeBody(compiled, requestInWorker(request), credentials);
+}
+
+function read(schema: string): Schema {
+  return JSON.parse(schema);
 }

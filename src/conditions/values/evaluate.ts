@@ -4,10 +4,9 @@
  *
  * @module
  */
-import { evictOldest } from "../../platform/evict_oldest.ts";
+import { keepNewest } from "../../platform/evict_oldest.ts";
 import { messageOf } from "../../platform/errors.ts";
 import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
-import type { JobInput } from "../../platform/heavy_work/job.ts";
 import { PartPending, whenPartsRead } from "../../platform/waiting/pending.ts";
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { isShortWork, sumOf } from "../cel/cost.ts";
@@ -19,7 +18,8 @@ import { fromJson } from "../cel/json.ts";
 import { bind } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
 import { judgeRequest } from "../filter/filter.ts";
-import { type LaunchRequest, launchRequest } from "../request.ts";
+import type { LaunchRequest } from "../request.ts";
+import { type RequestInput, requestInput, requestInWorker } from "../worker_request.ts";
 import {
   compileCondition,
   compileValue,
@@ -80,12 +80,7 @@ interface FoundValues {
 /** Evaluates expressions over the request of a run. */
 export type EvaluateValues = (wanted: WantedValues) => Promise<FoundValues>;
 
-interface ValuesInput extends JobInput, WantedValues, ValuesOf {
-  headers: [name: string, value: string][];
-  query: string;
-  remoteIp: string;
-  receivedAt_ms: number;
-}
+interface ValuesInput extends RequestInput, WantedValues, ValuesOf {}
 
 /** Heavy work that evaluates values. */
 export type ValuesWork = Pick<HeavyWork<{ values: () => Promise<typeof valuesJob> }>, "run">;
@@ -94,20 +89,9 @@ const conditions = new Map<string, Expression>();
 const values = new Map<string, ValueExpression>();
 
 /** Evaluates the expressions of an action over a request, in the Worker. */
-export function valuesJob(
-  { bytes, headers, query, remoteIp, receivedAt_ms, run_id, trigger, ...wanted }: ValuesInput,
-): FoundValues {
-  const request = launchRequest({
-    // No expression reads these.
-    method: "POST",
-    url: "",
-    headers: new Headers(headers),
-    query: new URLSearchParams(query),
-    body: bytes,
-    remoteIp,
-    receivedAt_ms,
-  });
-  return evaluateOver(request, { run_id, trigger }, wanted);
+export function valuesJob(input: ValuesInput): FoundValues {
+  const { run_id, trigger } = input;
+  return evaluateOver(requestInWorker(input), { run_id, trigger }, input);
 }
 
 /**
@@ -122,20 +106,13 @@ export async function evaluateValues(
   { heavyWork, owner, timeout_ms = TIME_MS_MAX }: ValuesContext,
 ): Promise<FoundValues> {
   if (isShort(request, wanted)) return await whenPartsRead(() => evaluateOver(request, of, wanted));
-  const { body: bytes, headers, query, remoteIp, receivedAt_ms, signal } = request;
-  return await heavyWork.run(
-    "values",
-    {
-      ...of,
-      ...wanted,
-      bytes,
-      headers: [...headers],
-      query: query.toString(),
-      remoteIp,
-      receivedAt_ms,
-    },
-    { key: owner, timeout_ms, ...(signal && { signal }) },
-  );
+  const { signal } = request;
+  const input = { ...of, ...wanted, ...requestInput(request) };
+  return await heavyWork.run("values", input, {
+    key: owner,
+    timeout_ms,
+    ...(signal && { signal }),
+  });
 }
 
 /** Tells whether all expressions together are sure to take a few milliseconds at most. */
@@ -241,9 +218,5 @@ function valueOf(source: string): ValueExpression {
 
 /** Returns what was compiled of a source, and keeps it as the newest. */
 function keep<T>(kept: Map<string, T>, source: string, compile: (source: string) => T): T {
-  const compiled = kept.get(source) ?? compile(source);
-  kept.delete(source);
-  kept.set(source, compiled);
-  evictOldest(kept, KEPT_MAX);
-  return compiled;
+  return keepNewest(kept, source, { size_max: KEPT_MAX, make: () => compile(source) });
 }
