@@ -8,22 +8,24 @@ import { actionSchema } from "../../actions/mod.ts";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
 import { ID_PATTERN, newId } from "../../platform/ids.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
-import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../../store/records/deliveries.ts";
 import { getProject } from "../../store/records/projects.ts";
 import type { RecentRequest } from "../../triggers/recent_requests.ts";
 import { reviewActions } from "../../triggers/review.ts";
 import { type TriedActions, type TriedLaunch, tryActions } from "../../triggers/try_actions.ts";
-import { answer, input, text, time } from "./answer.ts";
+import { answer, input, text } from "./answer.ts";
 import type { Api } from "./api.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Records } from "./records.ts";
-import { requestOf, requestSchema } from "./try_out.ts";
-
-const REQUESTS_MAX = 10;
-const MIB = 1024 * 1024;
-/** Longer than the longest body in base64, with its headers. */
-const REQUEST_BYTES_MAX = 2 * MIB;
+import {
+  type OfDelivery,
+  ofDelivery,
+  ofDeliverySchema,
+  REQUEST_BYTES_MAX,
+  REQUESTS_MAX,
+  requestsOrDeliveries,
+  sentRequests,
+} from "./tried_request.ts";
 
 const file = z.object({
   name: text,
@@ -58,11 +60,7 @@ const results = answer<ActionsTry>()(
   "ActionsTry",
   z.object({
     results: z.array(z.object({
-      delivery_id: text.exactOptional().describe(
-        "The delivery; absent for a request that was sent",
-      ),
-      time: time.exactOptional(),
-      outcome: z.enum(DELIVERY_OUTCOMES).exactOptional().describe("What came of it at the time"),
+      ...ofDeliverySchema,
       not_tried: text.exactOptional().describe("Why no action was tried on it"),
       actions: z.array(z.object({
         action: text,
@@ -84,9 +82,7 @@ const body = input(
     actions: z.array(actionSchema).max(100).optional().describe(
       "Actions in place of the trigger's own",
     ),
-    requests: z.array(requestSchema).min(1).max(REQUESTS_MAX).optional().describe(
-      `Requests in place of the newest ${REQUESTS_MAX} deliveries of the trigger`,
-    ),
+    requests: requestsOrDeliveries,
     delivery_id: z.string().regex(ID_PATTERN).optional().describe(
       "A delivery of the trigger in their place",
     ),
@@ -136,26 +132,18 @@ export const tryActionsOperations = [
         : [];
       const launches = requests === undefined
         ? stored.map((request): TriedLaunch => ({ ...request, runId: request.id }))
-        : requests.map((each): TriedLaunch => {
-          const request = requestOf(each, api, trigger.id);
-          const load = () => Promise.resolve(request);
-          return { size: request.body.length, load, runId: newId(api.clock.now()) };
-        });
+        : sentRequests(requests, api, trigger.id)
+          .map((request): TriedLaunch => ({ ...request, runId: newId(api.clock.now()) }));
       const tried = await tryActions(actions, prepared, launches, partsOf(api, project));
       return context.json({
-        results: tried.map((each, index) => ({ ...deliveryOf(stored[index]), ...each })),
+        results: tried.map((each, index) => ({ ...ofDelivery(stored[index]), ...each })),
       });
     },
   }),
 ];
 
 /** The actions of a trigger on one stored or sent request. */
-export interface TriedRun extends TriedActions {
-  delivery_id?: string;
-  time?: string;
-  /** The outcome of the delivery at the time. */
-  outcome?: DeliveryOutcome;
-}
+export interface TriedRun extends TriedActions, OfDelivery {}
 
 /** The answer of the operation. */
 export interface ActionsTry {
@@ -177,12 +165,6 @@ function partsOf(
   project: Parameters<typeof tryActions>[3]["project"],
 ) {
   return { projects, store, heavyWork, baseUrl, project };
-}
-
-function deliveryOf(request: RecentRequest | undefined) {
-  if (request === undefined) return {};
-  const { id: delivery_id, time, outcome } = request;
-  return { delivery_id, time, outcome };
 }
 
 /** @throws {ConflictError} when the delivery is not kept */

@@ -8,24 +8,26 @@ import { z } from "zod";
 import { factsOf } from "../../conditions/facts.ts";
 import { payloadFilter, type PayloadFilterSettings } from "../../conditions/payload_filter.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
-import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../../store/records/deliveries.ts";
 import {
   type FilterVerdict,
   type TriedRequest,
   tryFilter,
   type TryFilterParts,
 } from "../../triggers/try_filter.ts";
-import { answer, count, input, text, time } from "./answer.ts";
+import { answer, count, input, text } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
-import type { Operator } from "./operator.ts";
 import type { Records } from "./records.ts";
-import { requestOf, requestSchema } from "./try_out.ts";
-
-const REQUESTS_MAX = 10;
-const MIB = 1024 * 1024;
-/** Longer than the longest body in base64, with its headers. */
-const REQUEST_BYTES_MAX = 2 * MIB;
+import {
+  type OfDelivery,
+  ofDelivery,
+  ofDeliverySchema,
+  REQUEST_BYTES_MAX,
+  REQUESTS_MAX,
+  requestsOrDeliveries,
+  sentRequests,
+  sentRequestsSchema,
+} from "./tried_request.ts";
 
 const position = z.object({ line: count, column: count });
 
@@ -33,11 +35,7 @@ const results = answer<TriedFilter>()(
   "FilterTry",
   z.object({
     results: z.array(z.object({
-      delivery_id: text.exactOptional().describe(
-        "The delivery; absent for a request that was sent",
-      ),
-      time: time.exactOptional(),
-      outcome: z.enum(DELIVERY_OUTCOMES).exactOptional().describe("What came of it at the time"),
+      ...ofDeliverySchema,
       verdict: z.enum(["passed", "failed", "error", "not tried"]).describe(
         "`error`: the filter is neither true nor false, so the request does not pass",
       ),
@@ -51,19 +49,16 @@ const results = answer<TriedFilter>()(
   }),
 );
 
-const requests = z.array(requestSchema).min(1).max(REQUESTS_MAX);
 const filter = payloadFilter.schema.describe("The condition as a trigger has it");
 
 const ofTrigger = input(
   "FilterTryInput",
-  z.strictObject({
-    filter,
-    requests: requests.optional().describe(
-      `Requests in place of the newest ${REQUESTS_MAX} deliveries of the trigger`,
-    ),
-  }),
+  z.strictObject({ filter, requests: requestsOrDeliveries }),
 );
-const withRequests = input("FilterTryOnRequestsInput", z.strictObject({ filter, requests }));
+const withRequests = input(
+  "FilterTryOnRequestsInput",
+  z.strictObject({ filter, requests: sentRequestsSchema }),
+);
 
 const candidate = { type: "payload_filter", expression: 'body.ref == "refs/heads/main"' };
 const request = {
@@ -125,12 +120,7 @@ export const tryFilterOperations = [
 ];
 
 /** The verdict on a request, and its delivery. */
-export interface TriedDelivery extends FilterVerdict {
-  delivery_id?: string;
-  time?: string;
-  /** The outcome of the delivery at the time. */
-  outcome?: DeliveryOutcome;
-}
+export interface TriedDelivery extends FilterVerdict, OfDelivery {}
 
 /** The verdicts of a filter. */
 export interface TriedFilter {
@@ -148,8 +138,7 @@ async function tryOnDeliveries(
     results: verdicts.flatMap((verdict, index) => {
       const request = recent[index];
       if (request === undefined) return [];
-      const { id: delivery_id, time, outcome } = request;
-      return [{ delivery_id, time, outcome, ...verdict }];
+      return [{ ...ofDelivery(request), ...verdict }];
     }),
   };
 }
@@ -160,15 +149,4 @@ async function tryOn(
   parts: TryFilterParts,
 ): Promise<TriedFilter> {
   return { results: await tryFilter(filter, requests, parts) };
-}
-
-function sentRequests(
-  requests: readonly z.output<typeof requestSchema>[],
-  operator: Operator,
-  triggerId = "",
-): TriedRequest[] {
-  return requests.map((sent) => {
-    const request = requestOf(sent, operator, triggerId);
-    return { size: request.body.length, load: () => Promise.resolve(request) };
-  });
 }

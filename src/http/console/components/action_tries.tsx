@@ -3,10 +3,9 @@ import type { PreviewedExecution, PreviewedHttpRequest } from "../../../actions/
 import type { ActionPreview } from "../../../actions/preview.ts";
 import type { TriedRun } from "../../api/try_actions.ts";
 import type { ActionTries } from "../action_tries.ts";
-import { TRY } from "../filter_tries.ts";
 import type { Html, View } from "../route.ts";
 import { Badge } from "./states.tsx";
-import { ShortId, Time } from "./values.tsx";
+import { Mistakes, TriedOn, TriesPanel } from "./tries.tsx";
 
 interface ActionTriesPanelProps {
   view: View;
@@ -19,32 +18,26 @@ interface ActionTriesPanelProps {
 /** The panel with the work of the actions. */
 export function ActionTriesPanel({ view, name, tries }: ActionTriesPanelProps): Html {
   return (
-    <section class="tries" id={`${name}-tries`} aria-label="What the actions would launch">
-      <div class="title">
-        <div role="status" id={`${name}-summary`}>
-          {tries === undefined ? null : <Summary tries={tries} />}
-        </div>
-        <button name={TRY} value={name}>Try</button>
-      </div>
-      <div id={`${name}-verdicts`}>
-        {tries === undefined || "mistakes" in tries ? null : (
-          <ul class="verdicts">
-            {tries.results.map((each) => (
-              <li>
-                <Tried view={view} {...each} />
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
-    </section>
+    <TriesPanel
+      name={name}
+      label="What the actions would launch"
+      summary={tries === undefined ? null : <Summary tries={tries} />}
+    >
+      {tries === undefined || "mistakes" in tries ? null : (
+        <ul class="verdicts">
+          {tries.results.map((each) => (
+            <li>
+              <Tried view={view} {...each} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </TriesPanel>
   );
 }
 
 function Summary({ tries }: { tries: ActionTries }): Html {
-  if ("mistakes" in tries) {
-    return <>{tries.mistakes.map((each) => <div class="bad">{each}</div>)}</>;
-  }
+  if ("mistakes" in tries) return <Mistakes mistakes={tries.mistakes} />;
   const { length } = tries.results;
   if (length === 0) return <>No request is kept yet: nothing to try the actions on</>;
   const failing = tries.results.filter(({ actions }) => actions.some(({ error }) => error)).length;
@@ -56,19 +49,12 @@ function Summary({ tries }: { tries: ActionTries }): Html {
   );
 }
 
-function Tried(
-  { view, delivery_id: id, time, not_tried, actions }: TriedRun & { view: View },
-): Html {
+function Tried({ view, not_tried, actions, ...delivery }: TriedRun & { view: View }): Html {
   return (
     <>
-      {id === undefined || time === undefined ? null : (
-        <span class="dim">
-          <a href={`deliveries/${id}`}>
-            <ShortId id={id} />
-          </a>{" "}
-          <Time at={time} now_ms={view.now_ms} />
-        </span>
-      )}
+      <span class="dim">
+        <TriedOn view={view} {...delivery} />
+      </span>
       {not_tried === undefined ? null : <span class="why">{not_tried}</span>}
       {actions.map((action) => <Action {...action} />)}
     </>

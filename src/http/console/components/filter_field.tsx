@@ -1,12 +1,12 @@
 /** The editor of a filter: its field, and its verdicts on requests, which follow what is typed. */
 import type { Problem } from "../../../platform/errors.ts";
 import type { TriedDelivery } from "../../api/try_filter.ts";
-import { type Tries, TRY } from "../filter_tries.ts";
+import type { Tries } from "../filter_tries.ts";
 import type { Html, View } from "../route.ts";
 import type { Sample } from "../samples.ts";
 import { describedBy, Field } from "./form.tsx";
 import { Badge, type Tone } from "./states.tsx";
-import { ShortId, Time } from "./values.tsx";
+import { Mistakes, TriedOn, TriesPanel } from "./tries.tsx";
 
 const HINT =
   'An expression over the request, such as body.ref == "refs/heads/main", or a list of clauses as JSON; ' +
@@ -51,27 +51,21 @@ export function FilterField({ view, name, text, problems, tries }: FilterFieldPr
           {text}
         </textarea>
       </Field>
-      <section class="tries" id={`${name}-tries`} aria-label="Verdicts of the filter">
-        <div class="title">
-          <div role="status" id={`${name}-summary`}>
-            {tries === undefined ? null : <Summary tries={tries} />}
-          </div>
-          <button name={TRY} value={name}>Try</button>
-        </div>
-        <div id={`${name}-verdicts`}>
-          {tries === undefined || "mistakes" in tries
-            ? null
-            : <Verdicts view={view} results={tries.results} sample={tries.sample} />}
-        </div>
-      </section>
+      <TriesPanel
+        name={name}
+        label="Verdicts of the filter"
+        summary={tries === undefined ? null : <Summary tries={tries} />}
+      >
+        {tries === undefined || "mistakes" in tries
+          ? null
+          : <Verdicts view={view} results={tries.results} sample={tries.sample} />}
+      </TriesPanel>
     </>
   );
 }
 
 function Summary({ tries }: { tries: Tries }): Html {
-  if ("mistakes" in tries) {
-    return <>{tries.mistakes.map((each) => <div class="bad">{each}</div>)}</>;
-  }
+  if ("mistakes" in tries) return <Mistakes mistakes={tries.mistakes} />;
   const { results, sample } = tries;
   const passed = results.filter(({ verdict }) => verdict === "passed").length;
   if (sample === undefined) {
@@ -116,25 +110,22 @@ function Verdicts({ view, results, sample }: VerdictsProps): Html {
 }
 
 function Verdict(
-  { view, verdict, delivery_id: id, time, outcome, ...why }: TriedDelivery & { view: View },
+  { view, verdict, outcome, ...rest }: TriedDelivery & { view: View },
 ): Html {
   const [tone, label] = WORDS[verdict];
-  const { reason, found, expected, position } = why;
+  const { delivery_id, reason, found, expected, position } = rest;
   return (
     <>
       <span class="verdict">
         <Badge tone={tone} label={label} />
       </span>
-      {id === undefined || time === undefined
-        ? <span class="dim">the sample</span>
-        : (
-          <span class="dim">
-            <a href={`deliveries/${id}`}>
-              <ShortId id={id} />
-            </a>{" "}
-            <Time at={time} now_ms={view.now_ms} />, {outcome}
-          </span>
+      <span class="dim">
+        {delivery_id === undefined ? "the sample" : (
+          <>
+            <TriedOn view={view} {...rest} />, {outcome}
+          </>
         )}
+      </span>
       {verdict === "passed" ? null : (
         <span class="why">
           {verdict === "failed" && found !== undefined
