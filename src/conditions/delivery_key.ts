@@ -11,7 +11,7 @@ import { ExpressionError } from "./cel/expression.ts";
 import { beginEvaluation } from "./cel/functions.ts";
 import { readsCredential } from "./cel/credential_paths.ts";
 import { censorOf, NOT_SHOWN } from "./cel/reason.ts";
-import { bind, filterVariables } from "./cel/variables.ts";
+import { bind, filterVariables, whyBodyUnread } from "./cel/variables.ts";
 import type { Refusal } from "./check.ts";
 import type { CredentialField } from "./field.ts";
 import { isShort } from "./filter/filter.ts";
@@ -129,9 +129,9 @@ function evaluate(
   request: LaunchRequest,
   { key: { source, window_s }, credentials }: Pick<KeyInput, "key" | "credentials">,
 ): Delivery | Refusal {
-  const body = variables.has("body") ? request.parsedBody() : undefined;
-  if (body?.kind === "other" && body.refused !== undefined) {
-    return { reason: `The delivery's key cannot read the body: ${body.refused}` };
+  const unread = whyBodyUnread(variables, request);
+  if (unread !== undefined) {
+    return { reason: `The delivery's key cannot read the body: ${unread}` };
   }
   beginEvaluation();
   const value = toJson(evaluate(bind(variables, request)));

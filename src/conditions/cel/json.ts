@@ -19,12 +19,11 @@ export const TOO_LARGE = "a number beyond 64 bits: its sender must send it as te
 export function fromJson(value: unknown): CelInput {
   switch (typeof value) {
     case "number":
-      if (Number.isSafeInteger(value)) return BigInt(value);
-      if (Number.isFinite(value)) return value;
-      throw new FilterLimitError(TOO_LARGE);
+      if (isTooLarge(value)) throw new FilterLimitError(TOO_LARGE);
+      return Number.isSafeInteger(value) ? BigInt(value) : value;
     case "bigint":
-      if (isInt64(value)) return value;
-      throw new FilterLimitError(TOO_LARGE);
+      if (isTooLarge(value)) throw new FilterLimitError(TOO_LARGE);
+      return value;
     case "string":
     case "boolean":
       return value;
@@ -32,6 +31,13 @@ export function fromJson(value: unknown): CelInput {
       if (Array.isArray(value)) return celList(listView(value));
       return typeof value === "object" && value !== null ? textMap(new ObjectView(value)) : null;
   }
+}
+
+/** Tells whether a value is a number that CEL has none for. */
+export function isTooLarge(value: unknown): boolean {
+  return typeof value === "bigint"
+    ? !isInt64(value)
+    : typeof value === "number" && !Number.isFinite(value);
 }
 
 /** Makes a map whose keys are strings. */

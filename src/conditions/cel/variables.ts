@@ -7,7 +7,7 @@ import type { CelInput } from "@bufbuild/cel";
 import { headerText } from "../../platform/network/header_text.ts";
 import type { VariableType } from "./check.ts";
 import { type Bindings, conversion } from "./expression.ts";
-import { fieldMap, fromJson, partMap, textMap } from "./json.ts";
+import { fieldMap, fromJson, isTooLarge, partMap, textMap, TOO_LARGE } from "./json.ts";
 import { claimsOf } from "../jwt/claims.ts";
 import { type LaunchRequest, valuesByName } from "../request.ts";
 
@@ -47,6 +47,18 @@ export function bind(variables: ReadonlySet<string>, request: LaunchRequest): Bi
     if (variables.has(name)) bindings[name] = reader(request);
   }
   return bindings;
+}
+
+/** Says why an expression with these variables cannot read the body; undefined where it can, or reads none. */
+export function whyBodyUnread(
+  variables: ReadonlySet<string>,
+  request: LaunchRequest,
+): string | undefined {
+  if (!variables.has("body")) return undefined;
+  const body = request.parsedBody();
+  if (body.kind === "other") return body.refused;
+  // A number in a body is an error where it is used. A body that is one is used by every expression.
+  return body.kind === "json" && isTooLarge(body.value) ? TOO_LARGE : undefined;
 }
 
 function readBody(request: LaunchRequest): CelInput {

@@ -12,7 +12,7 @@ import { type Bindings, type Clause, compile, type Expression } from "../cel/exp
 import { beginEvaluation } from "../cel/functions.ts";
 import { explain } from "../cel/reason.ts";
 import type { Position } from "../cel/syntax.ts";
-import { bind, filterVariables } from "../cel/variables.ts";
+import { bind, filterVariables, whyBodyUnread } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
 import { describeBody, type LaunchRequest, type ParsedBody } from "../request.ts";
 import { mediaType } from "../../platform/network/media_type.ts";
@@ -61,11 +61,11 @@ export function judgeRequest(
   credentials: readonly CredentialField[],
   others: Bindings = {},
 ): Judgement | undefined {
-  const body = variables.has("body") ? request.parsedBody() : undefined;
-  if (body?.kind === "other" && body.refused !== undefined) {
-    const refusal = { reason: `Payload filter cannot read the body: ${body.refused}` };
-    return { refusal, isError: true };
+  const unread = whyBodyUnread(variables, request);
+  if (unread !== undefined) {
+    return { refusal: { reason: `Payload filter cannot read the body: ${unread}` }, isError: true };
   }
+  const body = variables.has("body") ? request.parsedBody() : undefined;
   beginEvaluation();
   const bindings = Object.assign(bind(variables, request), others);
   for (const clause of clauses) {

@@ -15,7 +15,7 @@ import { beginEvaluation } from "../cel/functions.ts";
 import { readsCredential } from "../cel/credential_paths.ts";
 import { censorOf, NOT_SHOWN } from "../cel/reason.ts";
 import { fromJson } from "../cel/json.ts";
-import { bind } from "../cel/variables.ts";
+import { bind, whyBodyUnread } from "../cel/variables.ts";
 import type { CredentialField } from "../field.ts";
 import { judgeRequest } from "../filter/filter.ts";
 import type { LaunchRequest } from "../request.ts";
@@ -186,12 +186,8 @@ function judge(
 function evaluateOne(request: LaunchRequest, source: string, own: Bindings): JsonOrProblem {
   const { variables, evaluate } = valueOf(source);
   try {
-    if (variables.has("body")) {
-      const body = request.parsedBody();
-      if (body.kind === "other" && body.refused !== undefined) {
-        return { problem: `the body cannot be read: ${body.refused}` };
-      }
-    }
+    const unread = whyBodyUnread(variables, request);
+    if (unread !== undefined) return { problem: `the body cannot be read: ${unread}` };
     beginEvaluation();
     return toJson(evaluate(Object.assign(bind(variables, request), own)));
   } catch (error) {

@@ -175,6 +175,7 @@ const keys: [name: string, key: string, groups: string[][], refused?: [body: str
     ], [
       ['{"id":9223372036854775808}', /beyond 64 bits/],
       ['{"id":1e300}', /a number too large/],
+      ["9223372036854775808", /cannot read the body: a number beyond 64 bits/],
     ]],
     ["several values", "[body.repo, string(body.number)]", [
       ['{"repo":"a","number":1}', '{"number":1,"repo":"a"}'],
