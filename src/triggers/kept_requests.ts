@@ -69,6 +69,7 @@ interface Head {
   headers: [name: string, value: string][];
   remote_ip: string;
   received_at_ms: number;
+  /** In records of earlier versions; the index has it now. */
   masked?: readonly string[];
 }
 
@@ -178,13 +179,13 @@ export class KeptRequests {
    */
   async keep(
     place: KeptPlace,
-    { body, ...request }: SentRequest,
+    { body, masked = [], ...request }: SentRequest,
     { until_ms, sha256 }: Pick<KeptIndex, "until_ms" | "sha256">,
   ): Promise<void> {
     const { secrets, store } = this.#parts;
     const head = secrets.seal(JSON.stringify(headOf(request)), place.triggerId);
     if (head.length > KEPT_HEAD_LENGTH_MAX) return;
-    const index = { until_ms, size: body.length, sha256 };
+    const index = { until_ms, size: body.length, sha256, masked };
     try {
       await this.#makeRoom(place, index);
       await putKept(store, place, { ...index, head, body });
@@ -201,7 +202,9 @@ export class KeptRequests {
     const opened = tryOpen(stored.head, secrets, place.triggerId);
     if (opened === undefined) return undefined;
     // This class has written it.
-    const { method, target, headers, remote_ip, received_at_ms, masked }: Head = JSON.parse(opened);
+    const head: Head = JSON.parse(opened);
+    const { method, target, headers, remote_ip, received_at_ms } = head;
+    const masked = stored.masked ?? head.masked;
     return {
       method,
       target,
@@ -280,16 +283,15 @@ export class KeptRequests {
   }
 }
 
-function headOf(request: Omit<SentRequest, "body">): Head {
-  const { method, target, headers, remoteIp: remote_ip, receivedAt_ms: received_at_ms, masked } =
-    request;
+function headOf(
+  { method, target, headers, remoteIp, receivedAt_ms }: Omit<SentRequest, "body" | "masked">,
+): Head {
   return {
     method,
     target,
     headers: [...headers],
-    remote_ip,
-    received_at_ms,
-    ...(masked && { masked }),
+    remote_ip: remoteIp,
+    received_at_ms: receivedAt_ms,
   };
 }
 

@@ -6,9 +6,13 @@
  */
 import { maskBody, maskedFieldsOf } from "../conditions/masked_body.ts";
 import type { SearchOptions } from "../store/records/deliveries.ts";
+import { getKeptIndex } from "../store/records/kept_requests.ts";
 import type { Run } from "../store/records/runs.ts";
+import type { Store } from "../store/store.ts";
 import type { SentRequest } from "./kept_requests.ts";
 import type { TriggerRegistry } from "./registry.ts";
+
+const NOTHING = new Uint8Array();
 
 /** Knows which fields of bodies carry credentials. */
 export type MaskParts = { triggers: Pick<TriggerRegistry, "prepared"> };
@@ -51,11 +55,19 @@ async function currentFields(
   return prepared === undefined ? [] : maskedFieldsOf(prepared.credentials);
 }
 
-/** Makes the function that masks what is searched. The head of a kept request, which says more, is encrypted. */
-export function searchable({ triggers }: MaskParts): NonNullable<SearchOptions["shown"]> {
-  return async ({ run, trigger_id }, body) => {
+/**
+ * Makes the function that masks what is searched. The type of a kept body is encrypted with its other headers: one
+ * with credentials that is no JSON is not searched.
+ */
+export function searchable(
+  { triggers, store }: MaskParts & { store: Store },
+): NonNullable<SearchOptions["shown"]> {
+  return async ({ id: entryId, run, trigger_id: triggerId }, body) => {
     if (run !== undefined) return await shownPayload({ triggers }, run, body);
-    const fields = await currentFields(triggers, trigger_id);
-    return fields.length === 0 ? body : await maskBody(body, "", fields);
+    const { masked } = await getKeptIndex(store, { triggerId, entryId }) ?? {};
+    // Nothing that is read without decrypting it tells where an earlier version kept a credential.
+    if (masked === undefined) return NOTHING;
+    const fields = new Set([...masked, ...await currentFields(triggers, triggerId)]);
+    return await maskBody(body, "", [...fields]);
   };
 }

@@ -235,7 +235,7 @@ async function deliveriesOf(
   let before: string | undefined;
   for (;;) {
     const { records, next } = await searchDeliveries(store, {
-      shown: searchable({ triggers }),
+      shown: searchable({ triggers, store }),
       filter: wanted,
       limit: PAGE_SIZE,
       before,

@@ -18,6 +18,8 @@ export interface KeptIndex {
   size: number;
   /** SHA-256 of its body, in hex. */
   sha256: string;
+  /** JSON Pointers to the fields of its body that carry credentials. Absent in records of earlier versions. */
+  masked?: readonly string[];
 }
 
 /** The trigger, and the entry of its log, that a kept request belongs to. */
@@ -67,9 +69,10 @@ export function headWrite(entryId: string, head: string): Write {
 /** Reads a kept request; undefined when none is kept under this id, or not all of it is there. */
 export async function getKept(
   store: Store,
-  { triggerId, entryId }: KeptPlace,
+  place: KeptPlace,
 ): Promise<StoredRequest | undefined> {
-  const index = await readWhole(store.kv, keys.kept(triggerId, entryId), isIndex);
+  const { entryId } = place;
+  const index = await getKeptIndex(store, place);
   const head = index && await readValue(store.kv, keys.keptHead(entryId));
   if (index === undefined || typeof head !== "string") return undefined;
   const body = new Uint8Array(index.size);
@@ -93,6 +96,14 @@ export async function* keptRequests(
   for await (const entry of scan(store.kv, ["kept"], { ids: 2, batchSize: BATCH_SIZE })) {
     yield { ...placeIn(entry.key), index: whole(entry, isIndex) };
   }
+}
+
+/** Reads what identifies a kept request; undefined when none is kept under this id. */
+export async function getKeptIndex(
+  store: Store,
+  { triggerId, entryId }: KeptPlace,
+): Promise<KeptIndex | undefined> {
+  return await readWhole(store.kv, keys.kept(triggerId, entryId), isIndex);
 }
 
 /** Reads the encrypted head of a kept request; undefined when there is none. */
@@ -134,7 +145,8 @@ function placeIn(key: Deno.KvKey): KeptPlace {
 }
 
 function isIndex(value: unknown): value is KeptIndex {
-  const { until_ms, size, sha256 } = Object(value);
-  return typeof until_ms === "number" && Number.isSafeInteger(size) && size >= 0 &&
+  const { until_ms, size, sha256, masked = [] } = Object(value);
+  return Array.isArray(masked) && typeof until_ms === "number" && Number.isSafeInteger(size) &&
+    size >= 0 &&
     size <= KEPT_BODY_BYTES_MAX && typeof sha256 === "string";
 }

@@ -139,6 +139,10 @@ Deno.test("a token in a body is masked wherever the body is shown or searched", 
       for (const path of [`runs/${replayed.body.id}/payload/`, `runs/${run}/payload/`]) {
         assert(!tells(await download(service, path)), path);
       }
+      for (const part of [SECRET, SECRET.slice(4, 12), "t0", escaped("t0k")]) {
+        assertEquals(await search(part), 0, part);
+      }
+      assertEquals(await search("other"), each.type === FORM ? 0 : 1);
       for (const { id: delivery } of results) {
         const { body } = await service.api("GET", `deliveries/${delivery}/`);
         assert(!tells(bodyOf(body)), bodyOf(body));
