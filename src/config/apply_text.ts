@@ -85,6 +85,7 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
       const warnings: Problem[] = [];
       const after = await triggers.create(settings, {
         onWarnings: (found) => warnings.push(...found),
+        onSharedSecrets: (found) => warnings.push(...found),
       });
       await audit({ operation: "createTrigger", path: "/triggers/", before: undefined, after });
       return await saved(after, warnings);
@@ -94,6 +95,7 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
       const warnings: Problem[] = [];
       const after = await triggers.update(id, () => settings, {
         onWarnings: (found) => warnings.push(...found),
+        onSharedSecrets: (found) => warnings.push(...found),
       });
       if (after.revision !== before?.revision) {
         await audit({ operation: "replaceTrigger", path: `/triggers/${id}/`, before, after });

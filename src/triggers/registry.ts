@@ -5,7 +5,7 @@
  * @module
  */
 import type { ConditionEnvironment } from "../conditions/condition.ts";
-import { ConflictError, InvalidInputError, NotFoundError } from "../platform/errors.ts";
+import { InvalidInputError, NotFoundError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import { expectNewName } from "../platform/new_name.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
@@ -24,7 +24,6 @@ import {
   putNoneLockedWith,
   putStoredTrigger,
   type StoredTrigger,
-  wasTriggerId,
 } from "../store/records/triggers.ts";
 import { countMissing, type MissingSecrets } from "./count_missing.ts";
 import type { PreparedTrigger } from "./prepare.ts";
@@ -37,7 +36,8 @@ import {
 } from "./secrets.ts";
 import { expectRevision, isSame, type SaveOptions, settingsOf } from "./revision.ts";
 import { type Mark, maskSecrets, unmaskSecrets } from "./secret_masks.ts";
-import { type Labels, labelsOf, timesOf, triggerOf } from "./stored_trigger.ts";
+import type { SharedSecrets } from "./shared_secrets.ts";
+import { expectNewId, type Labels, labelsOf, timesOf, triggerOf } from "./stored_trigger.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 
 /** The prepared triggers that are kept in memory; the least recently used goes first. */
@@ -66,13 +66,16 @@ export class TriggerRegistry {
   readonly #preparing = new Map<string, Promise<PreparedTrigger | undefined>>();
   /** The latest change. Changes are made one after the other, so that two cannot take the same name. */
   #lastChange: Promise<unknown> = Promise.resolve();
+  #shared: SharedSecrets | undefined;
 
   constructor(parts: RegistryParts) {
     this.#parts = parts;
     // Another instance may change triggers, too.
     parts.store.shared?.triggers.onChange((id) => {
-      if (id === undefined) this.forgetPrepared();
-      else this.#forget(id);
+      if (id === undefined) {
+        this.forgetPrepared();
+        this.#shared?.forget();
+      } else this.#forget(id);
     });
   }
 
@@ -148,9 +151,10 @@ export class TriggerRegistry {
   create(value: unknown, { isDryRun = false, ...options }: SaveOptions = {}): Promise<Trigger> {
     return this.#change(async () => {
       const settings = await this.#check(value, undefined, options);
+      await this.#compareSecrets(settings, undefined, options);
       const now_ms = this.#parts.context.clock.now();
       const id = settings.id ?? newId(now_ms);
-      await this.#expectNewId(id);
+      await expectNewId(this.#parts.store, id);
       const now = new Date(now_ms).toISOString();
       const trigger = { ...settings, id, created_at: now, updated_at: now, revision: 1 };
       return isDryRun ? this.#masked(trigger) : await this.#put(trigger);
@@ -184,6 +188,7 @@ export class TriggerRegistry {
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
       const settings = await this.#check(written, { value: current, locked }, { ...options, kept });
       if (isSame(settings, current)) return shown;
+      await this.#compareSecrets(settings, id, options);
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const revision = shown.revision + 1;
       const moved_at = settings.project === current.project ? stored.moved_at : updated_at;
@@ -279,6 +284,20 @@ export class TriggerRegistry {
   #forget(id: string): void {
     this.#prepared.delete(id);
     this.#preparing.delete(id);
+    this.#shared?.note(id);
+  }
+
+  /** Warns of secrets of a trigger that is saved and that others have, too. */
+  async #compareSecrets(
+    settings: TriggerSettings,
+    id: string | undefined,
+    { onSharedSecrets }: SaveOptions,
+  ): Promise<void> {
+    if (onSharedSecrets === undefined) return;
+    const { SharedSecrets } = await import("./shared_secrets.ts");
+    const { store, secrets, context } = this.#parts;
+    this.#shared ??= new SharedSecrets({ store, secrets, env: (name) => context.env(name) });
+    onSharedSecrets(await this.#shared.warnings(settings, id));
   }
 
   async #check(
@@ -288,7 +307,7 @@ export class TriggerRegistry {
   ): Promise<TriggerSettings> {
     const { triggerSchema } = await import("./trigger.ts");
     const parsed = parseInput(triggerSchema, value, "the trigger");
-    authorize?.(parsed, current?.value);
+    await authorize?.(parsed, current?.value);
     if (parsed.name !== current?.value.name) expectNewName("the trigger", parsed.name);
     if (current && parsed.id !== undefined && parsed.id !== current.value.id) {
       throw new InvalidInputError("the trigger", [{
@@ -355,18 +374,6 @@ export class TriggerRegistry {
 
   #markOf(id: string): Mark {
     return (secret) => this.#parts.secrets.mark(secret, id);
-  }
-
-  /**
-   * Records belong to a trigger by its id: another one of the same id would inherit them.
-   *
-   * @throws {ConflictError} when a trigger has the id, or had it
-   */
-  async #expectNewId(id: string): Promise<void> {
-    if (!await wasTriggerId(this.#parts.store, id)) return;
-    throw new ConflictError(
-      `Cannot save the trigger: the id ${id} is or was that of another one. Leave it out, or choose another`,
-    );
   }
 
   async #stored(id: string): Promise<StoredTrigger> {

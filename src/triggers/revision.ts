@@ -16,10 +16,12 @@ export interface SaveOptions {
   expected?: readonly number[] | undefined;
   /** Validates the change and returns its result, and stores nothing. */
   isDryRun?: boolean;
-  /** Throws where the author may not save this. */
-  authorize?(written: TriggerSettings, current: Trigger | undefined): void;
+  /** Rejects where the author may not save this. */
+  authorize?(written: TriggerSettings, current: Trigger | undefined): Promise<void>;
   /** Takes the warnings about secrets that are shown to nobody afterwards. */
   onWarnings?(warnings: readonly Problem[]): void;
+  /** Takes warnings that name other triggers; without it, no secrets of others are compared. */
+  onSharedSecrets?(warnings: readonly Problem[]): void;
 }
 
 /** Returns the part of a trigger that its owner writes. */

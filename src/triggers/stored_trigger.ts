@@ -3,7 +3,9 @@
  *
  * @module
  */
-import type { StoredTrigger } from "../store/records/triggers.ts";
+import { ConflictError } from "../platform/errors.ts";
+import type { Store } from "../store/store.ts";
+import { type StoredTrigger, wasTriggerId } from "../store/records/triggers.ts";
 import { normalSecrets } from "./secret_masks.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 
@@ -43,4 +45,16 @@ export function labelsOf({ name, project, created_at, moved_at }: Trigger): Labe
     created_ms: Date.parse(created_at),
     ...(moved_at !== undefined && { moved_ms: Date.parse(moved_at) }),
   };
+}
+
+/**
+ * Records belong to a trigger by its id: another one of the same id would inherit them.
+ *
+ * @throws {ConflictError} when a trigger has the id, or had it
+ */
+export async function expectNewId(store: Store, id: string): Promise<void> {
+  if (!await wasTriggerId(store, id)) return;
+  throw new ConflictError(
+    `Cannot save the trigger: the id ${id} is or was that of another one. Leave it out, or choose another`,
+  );
 }

@@ -6,12 +6,13 @@
  * @module
  */
 import { isId, lowestId } from "../../platform/ids.ts";
+import { ForbiddenError } from "../../platform/errors.ts";
 import { type FoundDelivery, readDelivery } from "../../store/records/deliveries.ts";
 import { getExecution } from "../../store/records/executions.ts";
 import { getHttpRequest } from "../../store/records/http_requests.ts";
 import { getPipeline } from "../../store/records/pipelines.ts";
 import { listReplaysOf } from "../../store/records/run_lists.ts";
-import { getRun, type Run } from "../../store/records/runs.ts";
+import { type ActionSettings, getRun, type Run } from "../../store/records/runs.ts";
 import { formerIdByName, getFormerTrigger, triggerIdByName } from "../../store/records/triggers.ts";
 import {
   type RecentRequest,
@@ -21,6 +22,7 @@ import {
 import { type Access, isLimited, refused } from "./access.ts";
 import type { Declaration } from "./declaration.ts";
 import type { Operator } from "./operator.ts";
+import { sourcesOf } from "./sources.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
 
 /** The parts of the service that records are read from. */
@@ -220,6 +222,28 @@ export class Records {
       ? await this.seesTrigger({ id, ...labels })
       : await this.#seesFormer(await formerIdByName(store, trigger));
     if (!isSeen) throw refused(this.#access);
+  }
+
+  /**
+   * Checks that actions take no stored work that the operator may not see: what they launch would show it. What they
+   * take already stays.
+   *
+   * @throws {ForbiddenError} when they do, or when there is no such work: what has not ended may make it
+   */
+  async requireSources(
+    written: readonly ActionSettings[],
+    current: readonly ActionSettings[] = [],
+  ): Promise<void> {
+    if (!isLimited(this.#access)) return;
+    const known = new Set(sourcesOf(current).map(({ name }) => name));
+    for (const { name, read } of sourcesOf(written)) {
+      if (known.has(name)) continue;
+      const work = await read(this.#parts.store);
+      if (work !== undefined && await this.sees(work)) continue;
+      throw new ForbiddenError(
+        `${refused(this.#access).message}: it sees no ${name}, which an action takes`,
+      );
+    }
   }
 
   async #ifSeen(run: Run | undefined): Promise<Run | undefined> {

@@ -16,7 +16,7 @@ import { savedTriggerWarnings } from "../../triggers/save_warnings.ts";
 import { triggerWarnings } from "../../triggers/review.ts";
 import { withoutReadOnly } from "../../triggers/read_only.ts";
 import { type Trigger, triggerSchema } from "../../triggers/trigger.ts";
-import { requireNoId, requireProject, requireReferences } from "./access.ts";
+import { isLimited, requireNoId, requireProject, requireReferences } from "./access.ts";
 import { type Activity, activity, activityOf } from "./activity.ts";
 import { answer, count, input, page, problem, text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
@@ -26,6 +26,7 @@ import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { saveQuery, triggerQuery } from "./queries.ts";
+import type { Records } from "./records.ts";
 import {
   expectedRevisions,
   IF_MATCH,
@@ -116,8 +117,8 @@ export const triggerOperations = [
       200: { description: "With dry_run: nothing is stored", schema: trigger },
       201: { schema: trigger, headers: LOCATION },
     },
-    async perform({ api, context, query: { dry_run: isDryRun }, body }) {
-      const save = saveOf(context, isDryRun);
+    async perform({ api, records, context, query: { dry_run: isDryRun }, body }) {
+      const save = saveOf({ records, context }, isDryRun);
       const created = await api.triggers.create(withoutReadOnly(body), save);
       const answer = await saved(created, api, save);
       if (isDryRun) return context.json(answer);
@@ -147,9 +148,9 @@ export const triggerOperations = [
     headers: IF_MATCH,
     body: triggerInput,
     answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
-    async perform({ api, context, params: { id }, query: { dry_run: isDryRun }, body }) {
+    async perform({ api, records, context, params: { id }, query: { dry_run: isDryRun }, body }) {
       const settings = withoutReadOnly(body);
-      const save = saveOf(context, isDryRun);
+      const save = saveOf({ records, context }, isDryRun);
       const replaced = await api.triggers.update(id, () => settings, save);
       return context.json(await saved(replaced, api, save), 200, revisionHeader(replaced));
     },
@@ -163,9 +164,9 @@ export const triggerOperations = [
     headers: IF_MATCH,
     body: triggerPatch,
     answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
-    async perform({ api, context, params: { id }, query: { dry_run: isDryRun }, body }) {
+    async perform({ api, records, context, params: { id }, query: { dry_run: isDryRun }, body }) {
       const patch = withoutReadOnly(body);
-      const save = saveOf(context, isDryRun);
+      const save = saveOf({ records, context }, isDryRun);
       const patched = await api.triggers.update(
         id,
         (current) => patchSettings(settingsOf(current), patch),
@@ -200,19 +201,27 @@ interface Save extends SaveOptions {
 }
 
 /** Makes the terms of a change: what the token of a request may save, and the revision that it expects. */
-function saveOf(context: Context, isDryRun: boolean): Save {
+function saveOf(
+  { records, context }: { records: Records; context: Context },
+  isDryRun: boolean,
+): Save {
   // The caller has put it there.
   const { access }: Authenticated = context.env;
   const warnings: Problem[] = [];
   return {
     expected: expectedRevisions(context),
     isDryRun,
-    authorize(written, current) {
+    async authorize(written, current) {
       requireProject(access, written.project, current?.project);
       if (current === undefined) requireNoId(access, written);
       requireReferences(access, written, current);
+      await records.requireSources(written.actions, current?.actions);
     },
     onWarnings: (found) => warnings.push(...found),
+    // Whoever may not see all triggers learns of none that it has guessed a secret.
+    ...(!isLimited(access) && {
+      onSharedSecrets: (found: readonly Problem[]) => void warnings.push(...found),
+    }),
     warnings,
   };
 }

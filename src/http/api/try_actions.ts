@@ -121,6 +121,7 @@ export const tryActionsOperations = [
       const prepared = await found("trigger", id, api.triggers.prepared(id));
       const { trigger } = prepared;
       const { actions = trigger.actions, requests, delivery_id } = readInput(sent);
+      await records.requireSources(actions, trigger.actions);
       const project = await getProject(api.store, trigger.project);
       if (project === undefined) {
         throw new ConflictError(

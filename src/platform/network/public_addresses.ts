@@ -25,6 +25,12 @@ const SPECIAL_V4 = [
   "224.0.0.0/4",
   "240.0.0.0/4",
 ];
+/**
+ * Addresses among the public ones at which a cloud serves its machines alone: Azure's WireServer, with metadata and
+ * keys of the machine. Those of others are in the ranges above, or are no global unicast.
+ */
+const CLOUD_V4 = ["168.63.129.16/32"];
+const REFUSED_V4 = [...SPECIAL_V4, ...CLOUD_V4];
 /** Global unicast (RFC 4291 section 2.4). The rest is mapped, local or multicast. */
 const GLOBAL_V6 = ["2000::/3"];
 /** Protocol assignments (with Teredo), documentation, 6to4, documentation again. */
@@ -32,9 +38,9 @@ const SPECIAL_V6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 /** The prefix for IPv4 addresses behind NAT64, in the last 32 bits (RFC 6052). */
 const NAT64 = "64:ff9b::";
 
-const specialV4 = new AddressRanges(SPECIAL_V4);
+const specialV4 = new AddressRanges(REFUSED_V4);
 const globalV6 = new AddressRanges([...GLOBAL_V6, `${NAT64}/96`]);
-const specialV6 = new AddressRanges([...SPECIAL_V6, ...SPECIAL_V4.map(throughNat64)]);
+const specialV6 = new AddressRanges([...SPECIAL_V6, ...REFUSED_V4.map(throughNat64)]);
 
 /** Tells if an address belongs to the public internet; false for text that is no address. */
 export function isPublic(address: string): boolean {

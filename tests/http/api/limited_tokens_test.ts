@@ -6,7 +6,13 @@ import { Records } from "../../../src/http/api/records.ts";
 import { SealedCursors } from "../../../src/http/api/sealed_cursors.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { newId } from "../../../src/platform/ids.ts";
-import { eventually, startService, type TestService } from "../../data.ts";
+import {
+  endOfExecution,
+  endOfRun,
+  eventually,
+  startService,
+  type TestService,
+} from "../../data.ts";
 import { storeHttpRequest, storePipeline } from "./fixture.ts";
 
 const ACTIONS = [{ type: "run_execution", step: "echo" }];
@@ -410,6 +416,71 @@ Deno.test("a limited token does not replay into the project that a trigger has m
     assertEquals((await send("GET", path)).status, 200);
     assertEquals((await send("POST", `${path}replay/`)).status, 403);
   }
+});
+
+/** Makes a trigger whose run has an output and a pipeline. */
+async function withWork(service: TestService, name: string) {
+  const { id, url } = await service.trigger({
+    name,
+    actions: [{ type: "run_execution", step: "copy", payload_input_name: "labels" }],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const run = await (await fetch(url, { method: "POST", body: "[1]" })).text();
+  const { actions: [{ created: { execution_id } }] } = await endOfRun(service, run);
+  const { outputs: [{ datum_id }] } = await endOfExecution(service, execution_id);
+  const { store } = service.service.parts;
+  const pipeline = await storePipeline(store, { run_id: run, trigger_id: id });
+  return { id, pipeline: pipeline.id, datum: datum_id };
+}
+
+Deno.test("a token limited to a trigger takes no work of other triggers of its project", async (t) => {
+  await using service = await startService();
+  const mine = await withWork(service, "mine");
+  const sibling = await withWork(service, "sibling");
+  const byTrigger = await withToken(service, { name: "t", triggers: ["mine"] });
+  const byProject = await withToken(service, { name: "p", projects: ["files"] });
+  const copy = (source_pipeline: string) => ({ type: "copy_pipeline", source_pipeline });
+  const take = (...labels: string[]) => ({
+    type: "run_execution",
+    step: "copy",
+    inputs: { labels },
+  });
+  const ofNobody = newId(0);
+  const table: [what: string, action: object, byTrigger: 200 | 403, byProject: 200 | 403][] = [
+    ["its own pipeline", copy(mine.pipeline), 200, 200],
+    ["another's pipeline", copy(sibling.pipeline), 403, 200],
+    ["a pipeline that is not there yet", copy(ofNobody), 403, 403],
+    ["its own output", take(`datum://${mine.datum}`), 200, 200],
+    ["another's output", take(`datum://${sibling.datum}`), 403, 200],
+    ["behind its own", take(`datum://${mine.datum}`, `datum://${sibling.datum}`), 403, 200],
+    ["in capitals", take(`DATUM://x@${sibling.datum.toUpperCase()}/`), 403, 200],
+    ["with a tab", take(` da\ttum:/\n/${sibling.datum}`), 403, 200],
+    ["an output that is not there yet", take(`datum://${ofNobody}`), 403, 403],
+  ];
+  for (const [what, action, ofTrigger, ofProject] of table) {
+    await t.step(what, async () => {
+      const actions = [action];
+      for (const [send, expected] of [[byTrigger, ofTrigger], [byProject, ofProject]] as const) {
+        const path = `triggers/${mine.id}/`;
+        const tried = await send("POST", `${path}try-actions/`, { actions });
+        assertEquals(tried.status, expected, tried.text);
+        for (const at of [`${path}?dry_run`, path]) {
+          const saved = await send("PATCH", at, { actions });
+          assertEquals(saved.status, expected, saved.text);
+          if (expected === 403) assertMatch(saved.body.detail, /sees no (pipeline|datum) /);
+        }
+        await service.api("PATCH", path, { actions: ACTIONS });
+      }
+    });
+  }
+  await t.step("what an admin has named stays", async () => {
+    const actions = [copy(sibling.pipeline), take(`datum://${sibling.datum}`)];
+    await service.api("PATCH", `triggers/${mine.id}/`, { actions });
+    const kept = await byTrigger("PATCH", `triggers/${mine.id}/`, {
+      actions: actions.toReversed(),
+    });
+    assertEquals(kept.status, 200, kept.text);
+  });
 });
 
 /** The lists that limited tokens read. */

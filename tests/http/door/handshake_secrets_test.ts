@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { createHmac } from "node:crypto";
-import { startService } from "../../data.ts";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
 import { play, REJECTED } from "../scenario.ts";
 
 const SECRET = "secret-of-both-the-handshake-and-the-condition";
@@ -68,6 +68,83 @@ Deno.test("what a handshake signs for a stranger passes no condition with the sa
       ? { expectedStatus: 200 }
       : { expectedStatus: 400, expectedBody: REJECTED };
     await play(service.url, { name, path, ...sent, ...expected });
+  }
+});
+
+Deno.test("a secret that the handshake of another trigger signs with is told when it is saved", async (t) => {
+  await using service = await startService({ env: { SHARED: SECRET } });
+  const { body: { token } } = await service.api("POST", "tokens/", {
+    name: "limited",
+    projects: ["files"],
+  });
+  const mac = (secret: string, fields: object = {}) => ({
+    type: "hmac",
+    algorithm: "sha256",
+    header: "X-Sig",
+    secrets: ["another-secret-of-its-own", secret],
+    ...fields,
+  });
+  const zoom = (secret: string) => ({ type: "hmac", preset: "zoom", secrets: [secret] });
+  const told = /signs words for anyone with this secret/;
+  const table: [what: string, first: object, second: object, pointers: string[]][] = [
+    ["handshake first", { handshakes: [signing] }, { conditions: [mac(SECRET)] }, [
+      "/conditions/0/secrets/1",
+    ]],
+    ["condition first", { conditions: [mac(SECRET)] }, { handshakes: [signing] }, [
+      "/handshakes/0/secret",
+    ]],
+    ["in a variable", { handshakes: [signing] }, { conditions: [mac("{env:SHARED}")] }, [
+      "/conditions/0/secrets/1",
+    ]],
+    ["of a preset", { conditions: [zoom(SECRET)] }, { conditions: [mac(SECRET)] }, [
+      "/conditions/0/secrets/1",
+    ]],
+    ["a preset's second", { conditions: [mac(SECRET)] }, { conditions: [zoom(SECRET)] }, [
+      "/conditions/0/secrets/0",
+    ]],
+    ["two of one app", { conditions: [zoom(SECRET)] }, { conditions: [zoom(SECRET)] }, []],
+    ["no handshake", { conditions: [mac(SECRET)] }, { conditions: [mac(SECRET)] }, []],
+    ["another secret", { handshakes: [signing] }, {
+      conditions: [mac("another-secret-of-the-other")],
+    }, []],
+    [
+      "signs nothing",
+      {
+        handshakes: [{
+          ...signing,
+          when: "query.x == secret",
+          response: { type: "text", text: "" },
+        }],
+      },
+      { conditions: [mac(SECRET)] },
+      [],
+    ],
+  ];
+  for (const [what, first, second, pointers] of table) {
+    await t.step(what, async () => {
+      const { id } = await service.trigger({ name: "the-first", ...first });
+      const saves = async (settings: object, authorization?: string) => {
+        const made = await service.trigger({ name: "the-second" });
+        const answer = await fetch(`${service.url}/api/v0/triggers/${made.id}/`, {
+          method: "PATCH",
+          headers: { authorization: authorization ?? `Bearer ${ADMIN_TOKEN}` },
+          body: JSON.stringify(settings),
+        });
+        const { warnings } = await answer.json();
+        assertEquals(answer.status, 200, JSON.stringify(warnings));
+        await service.api("DELETE", `triggers/${made.id}/`);
+        return warnings.filter(({ detail }: { detail: string }) =>
+          told.test(detail) && detail.includes('"the-first"')
+        ).map(({ pointer }: { pointer: string }) => pointer);
+      };
+      assertEquals(await saves(second), pointers);
+      // It would tell whoever may not see the first that a guess of its secret is right.
+      if (!JSON.stringify(second).includes("{env:")) {
+        assertEquals(await saves(second, `Bearer ${token}`), []);
+      }
+      await service.api("DELETE", `triggers/${id}/`);
+      assertEquals(await saves(second), [], "the first is gone");
+    });
   }
 });
 
