@@ -25,7 +25,7 @@ import { type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
-import { commonFields, withAnyValues } from "./values.ts";
+import { commonFields, withPendingValues } from "./values.ts";
 
 const schema = z.strictObject({
   type: z.literal("copy_pipeline"),
@@ -51,7 +51,11 @@ export const copyPipeline = {
     const { source_pipeline, parameters = {} } = settings;
     try {
       const { plan } = await findSource(source_pipeline, project, store);
-      const given = { ...settings, parameters: withAnyValues(parameters), metadata: undefined };
+      const given = {
+        ...settings,
+        parameters: await withPendingValues(parameters),
+        metadata: undefined,
+      };
       return change(plan, given, ANY_PAYLOAD).map(({ pointer, detail }) => {
         return { pointer, detail: `Cannot be taken: ${detail}` };
       });

@@ -22,6 +22,7 @@ import { httpRequest } from "./http_request.ts";
 import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
+import { neverValues } from "./never_values.ts";
 import { stoppedBy, withValues } from "./values.ts";
 
 /** The time limit of the checks of a trigger's actions together. */
@@ -102,8 +103,8 @@ export async function checkActions(
   const problems: Problem[] = [];
   for (const [index, settings] of actions.entries()) {
     try {
-      const found = await kindOf(settings)?.check?.(settings, { ...context, signal });
-      problems.push(...prefixed(`/${index}`, found ?? []));
+      const found = await kindOf(settings)?.check?.(settings, { ...context, signal }) ?? [];
+      problems.push(...prefixed(`/${index}`, [...found, ...await neverValues(settings)]));
     } catch (error) {
       log.warn("Cannot check action {index} for project {project}: {error}", {
         index,

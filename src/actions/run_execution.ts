@@ -31,7 +31,7 @@ import { keptCommit, previewOf } from "./preview_parts.ts";
 import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
-import { commonFields, withAnyValues } from "./values.ts";
+import { commonFields, withPendingValues } from "./values.ts";
 
 /**
  * Variables by which loaders, shells and interpreters find code. The project chooses the code that runs, and neither
@@ -74,6 +74,8 @@ const schema = z.strictObject({
 });
 
 type Settings = z.infer<typeof schema>;
+/** Settings whose parameters may be stand-ins. */
+type Written = Omit<Settings, "parameters"> & Pick<LaunchOptions, "parameters">;
 
 /** The kind `run_execution`. */
 export const runExecution = {
@@ -83,7 +85,10 @@ export const runExecution = {
     return checkAtCommit(
       settings.commit,
       context,
-      ({ config }) => checkStep(settings, config, context.project),
+      async ({ config }) => {
+        const parameters = await withPendingValues(settings.parameters);
+        return checkStep({ ...settings, parameters }, config, context.project);
+      },
     );
   },
   async preview(settings: Settings, context: PreviewContext): Promise<PreviewedWork> {
@@ -108,7 +113,11 @@ export const runExecution = {
   },
 } satisfies ActionKind<Settings>;
 
-function checkStep(settings: Settings, config: ProjectConfig, { engine }: Project): Problem[] {
+function checkStep(
+  settings: Written,
+  config: ProjectConfig,
+  { engine }: Project,
+): Problem[] {
   let step: Step;
   try {
     step = findStep(config, settings.step);
@@ -119,8 +128,7 @@ function checkStep(settings: Settings, config: ProjectConfig, { engine }: Projec
   const refused = engineRefusals(engine, step).map((detail) => {
     return { pointer: "/step", detail: `Cannot run step "${step.name}": ${detail}` };
   });
-  const parameters = withAnyValues(settings.parameters);
-  const launched = launchOptions(step, { ...settings, parameters }, ANY_PAYLOAD);
+  const launched = launchOptions(step, settings, ANY_PAYLOAD);
   const problems = launchProblems(step, launched).map(({ pointer: at, detail }) => {
     const [field = "", name = ""] = pointerParts(at);
     if (field === "inputs" && name === input) return { pointer: "/payload_input_name", detail };
@@ -133,7 +141,7 @@ function checkStep(settings: Settings, config: ProjectConfig, { engine }: Projec
 /** The values and files that an action brings. The payload comes behind other files of its input. */
 function launchOptions(
   step: Step,
-  settings: Omit<Settings, "parameters"> & Pick<LaunchOptions, "parameters">,
+  settings: Written,
   payload: InputFile,
 ): LaunchOptions {
   const { parameters = {}, environment, payload_input_name: target } = settings;

@@ -17,7 +17,7 @@ import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
-import { commonFields, withAnyValues } from "./values.ts";
+import { commonFields, withPendingValues } from "./values.ts";
 
 const schema = z.strictObject({
   type: z.literal("run_pipeline"),
@@ -51,7 +51,7 @@ export const runPipeline = {
           name,
           at,
           engine: project.engine,
-          parameters: withAnyValues(parameters),
+          parameters: await withPendingValues(parameters),
           ...payload,
           resolve,
         });

@@ -7,7 +7,7 @@
 import { z } from "zod";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import { ActionError } from "../platform/errors.ts";
-import { ANY_VALUE } from "../projects/mod.ts";
+import { PendingValue } from "../projects/mod.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
 
 /** The settings whose texts hold values. */
@@ -63,12 +63,20 @@ export function templatesOf(settings: ActionSettings & Templates): Templates | u
   return Object.fromEntries(found.map((field) => [field, settings[field]]));
 }
 
-/** Puts a stand-in in the place of each parameter that the request of a run decides. */
-export function withAnyValues(
+/** Puts stand-ins in the place of the values that the request of a run decides. */
+export async function withPendingValues(
   parameters: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
+): Promise<Record<string, unknown>> {
+  if (!hasBrace(parameters)) return parameters;
+  const { outcomesOfText } = await import("../conditions/values/outcomes.ts");
+  const pending = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(pending);
+    return typeof value === "string" && hasBrace(value)
+      ? new PendingValue(value, outcomesOfText(value))
+      : value;
+  };
   return Object.fromEntries(
-    Object.entries(parameters).map(([name, value]) => [name, hasBrace(value) ? ANY_VALUE : value]),
+    Object.entries(parameters).map(([name, value]) => [name, pending(value)]),
   );
 }
 

@@ -18,7 +18,12 @@ export {
   launchProblems,
   launchStep,
 } from "./launch.ts";
-export { ANY_VALUE } from "./format/step/parameter.ts";
+export {
+  kindInWords,
+  type KnownValue,
+  type Outcome,
+  PendingValue,
+} from "./format/step/pending_value.ts";
 export { overrideStep } from "./format/step/override.ts";
 export type { NodeAction, PipelineNode } from "./format/pipeline/pipeline.ts";
 export { nodesInCycles } from "./format/pipeline/cycle.ts";

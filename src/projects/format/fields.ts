@@ -11,6 +11,9 @@ const WORDS: ReadonlyMap<unknown, boolean> = new Map([
   ...["yes", "Yes", "YES", "on", "On", "ON"].map((word) => [word, true] as const),
   ...["no", "No", "NO", "off", "Off", "OFF"].map((word) => [word, false] as const),
 ]);
+/** The texts that are true or false. */
+export const FLAG_WORDS: readonly string[] = [...WORDS.keys()].map(String);
+
 const SECONDS: Readonly<Record<string, number>> = {
   s: 1,
   m: 60,

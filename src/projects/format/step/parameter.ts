@@ -7,7 +7,10 @@ import { z } from "zod";
 import type { Problem } from "../../../platform/errors.ts";
 import { refuseField } from "../../../platform/schema/schema.ts";
 import { isInt64 } from "../../../platform/text/exact_json.ts";
-import { booleanOfWord, booleanSchema } from "../fields.ts";
+import { booleanOfWord, booleanSchema, FLAG_WORDS } from "../fields.ts";
+import { PendingValue } from "./pending_value.ts";
+
+const KINDS = { flag: "true or false", float: "a number", integer: "an integer", string: "text" };
 
 /** One value of a parameter. */
 export type ParameterAtom = string | number | boolean;
@@ -147,9 +150,6 @@ function unknownPlaceholder(template: string): string | undefined {
   return found.map(([text]) => text).find((text) => !/^\{(\{|(name|value|v)\}$)/.test(text));
 }
 
-/** A stand-in for a value that only the request of a run decides. */
-export const ANY_VALUE = Symbol("any value");
-
 /**
  * Checks a value of a parameter and converts it to the parameter's type.
  *
@@ -159,7 +159,7 @@ export function checkValue(
   parameter: Parameter,
   value: unknown,
 ): { value: ParameterValue } | { problem: string } {
-  if (value === ANY_VALUE) return { value: exampleOf(parameter) };
+  if (value instanceof PendingValue) return checkPending(parameter, value);
   if (!parameter.multiple) {
     return Array.isArray(value)
       ? { problem: "it takes a single value, found a list" }
@@ -180,22 +180,38 @@ function exampleOf({ type, min, max, choices, multiple }: Parameter): ParameterV
   return multiple ? [atom] : atom;
 }
 
+function checkPending(
+  parameter: Parameter,
+  pending: PendingValue,
+): { value: ParameterValue } | { problem: string } {
+  const { choices } = parameter;
+  const refused = pending.refusedBy({
+    isOptional: parameter.optional,
+    isMultiple: parameter.multiple !== undefined,
+    isNumber: parameter.type === "integer" || parameter.type === "float",
+    words: choices?.map(formatAtom) ?? (parameter.type === "flag" ? FLAG_WORDS : undefined),
+    takes: (value) => value === null ? parameter.optional : "value" in checkValue(parameter, value),
+  });
+  if (refused === undefined) return { value: exampleOf(parameter) };
+  const kind = parameter.multiple
+    ? `values, each of them ${KINDS[parameter.type]}`
+    : KINDS[parameter.type];
+  const among = choices ? ` of ${JSON.stringify(choices)}` : "";
+  return { problem: `expected ${kind}${among}, found ${refused}` };
+}
+
 function checkAtom(
   parameter: Parameter,
   given: unknown,
 ): { value: ParameterAtom } | { problem: string } {
+  if (given instanceof PendingValue) {
+    const checked = checkPending({ ...parameter, multiple: undefined }, given);
+    return "problem" in checked ? checked : { value: [checked.value].flat()[0] ?? "" };
+  }
   const { type, min, max, choices } = parameter;
   const shown = JSON.stringify(given);
   const value = cast(type, given);
-  if (value === undefined) {
-    const kind = {
-      flag: "true or false",
-      float: "a number",
-      integer: "an integer",
-      string: "text",
-    };
-    return { problem: `${shown} is not ${kind[type]}` };
-  }
+  if (value === undefined) return { problem: `${shown} is not ${KINDS[type]}` };
   const number = type === "integer" || typeof value === "number" ? Number(value) : NaN;
   if (min !== undefined && number < min) {
     return { problem: `${shown} is less than the minimum ${min}` };
