@@ -7,6 +7,7 @@
 import type { Refusal } from "../conditions/check.ts";
 import type { Schema } from "../conditions/json_schema/keywords.ts";
 import type { SchemaWork } from "../conditions/json_schema/job.ts";
+import { bodyFields, type Field, mapField } from "../conditions/json_schema/fields.ts";
 import { mergeShapes, schemaOfShape, type Shape } from "../conditions/json_schema/shape.ts";
 import type { ShapeWork } from "../conditions/json_schema/shape_job.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
@@ -33,6 +34,8 @@ export interface InferredSchema {
   schema: Schema;
   /** The number of bodies that it is made of. */
   requests: number;
+  /** The expressions by which filters and values read what came. */
+  fields: Field[];
   /** The newest deliveries that do not match the schema of those before them, newest first. */
   differences: Difference[];
 }
@@ -61,13 +64,29 @@ export async function inferSchema(
       if (refusal) differences.push({ delivery_id: id, time, ...refusal });
     }
   }
-  return { schema: schemaOf(known), requests: known.length, differences };
+  return { schema: schemaOf(known), requests: known.length, fields: fieldsOf(known), differences };
+}
+
+function shapeOfAll(known: readonly Known[]): Shape | undefined {
+  const [first, ...others] = known.map(({ shape }) => shape);
+  return first && others.reduce(mergeShapes, first);
+}
+
+function fieldsOf(known: readonly Known[]): Field[] {
+  const shape = shapeOfAll(known);
+  const headers = new Set(known.flatMap(({ request }) => [...request.headers.keys()]));
+  const query = new Set(known.flatMap(({ request }) => [...request.query.keys()]));
+  return [
+    ...shape ? bodyFields(shape) : [],
+    ...Array.from(headers, (name) => mapField("headers", name)),
+    ...Array.from(query, (name) => mapField("query", name)),
+  ];
 }
 
 function schemaOf(known: readonly Known[]): Schema {
-  const [first, ...others] = known.map(({ shape }) => shape);
-  if (first === undefined) return true;
-  const schema = schemaOfShape(others.reduce(mergeShapes, first));
+  const shape = shapeOfAll(known);
+  if (shape === undefined) return true;
+  const schema = schemaOfShape(shape);
   return typeof schema === "boolean"
     ? schema
     : { $schema: "https://json-schema.org/draft/2020-12/schema", ...schema };

@@ -20,6 +20,9 @@ const inferred = answer<InferredSchema>()(
       "Draft 2020-12; `true` where no body is stored",
     ),
     requests: count.describe("The number of bodies that it is made of"),
+    fields: z.array(z.object({ expression: text, types: z.array(text) })).describe(
+      "The expressions by which filters and values read what came, and the types of their values",
+    ),
     differences: z.array(z.object({
       delivery_id: text,
       time,
@@ -49,7 +52,8 @@ export const inferSchemaOperations = [
     isTrial: true,
     summary: "Make a JSON Schema of the newest requests of a trigger",
     description:
-      "With types, required properties, formats, and enums of few values. Stores nothing. Of the trigger's " +
+      "With types, required properties, formats, and enums of few values, and the expressions that read its " +
+      "fields. Stores nothing. Of the trigger's " +
       "deliveries, accepted ones are read, and filtered ones that are kept (`keep_refused`), with bodies of " +
       "at most 1 MiB, for 5 s at most.",
     body: { schema: body, examples: { "Of the last 50": { last: LAST } } },

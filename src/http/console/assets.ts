@@ -8,6 +8,7 @@ import { hash } from "node:crypto";
 import icon from "./icon.svg" with { type: "text" };
 import ansi from "./script/ansi.js" with { type: "text" };
 import charts from "./script/charts.js" with { type: "text" };
+import complete from "./script/complete.js" with { type: "text" };
 import copy from "./script/copy.js" with { type: "text" };
 import filter from "./script/filter.js" with { type: "text" };
 import keys from "./script/keys.js" with { type: "text" };
@@ -28,7 +29,7 @@ interface Asset {
 }
 
 /** Each part of the script has names of its own. Comments are for readers of the source. */
-const SCRIPT = [time, copy, secret, keys, live + filter, ansi + charts + log, nav]
+const SCRIPT = [time, copy, secret, keys, live + filter + complete, ansi + charts + log, nav]
   .map((part) => `{\n${part.replaceAll(/^ *\/\/.*\n/gm, "")}}\n`)
   .join("");
 

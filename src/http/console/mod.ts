@@ -16,6 +16,7 @@ import { executionRoutes } from "./pages/execution.tsx";
 import { executionsRoutes } from "./pages/executions.tsx";
 import { instancesRoutes } from "./pages/instances.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
+import { payloadsRoutes } from "./pages/payloads.tsx";
 import { pipelineRoutes } from "./pages/pipeline.tsx";
 import { pipelinesRoutes } from "./pages/pipelines.tsx";
 import { projectRoutes } from "./pages/project.tsx";
@@ -39,6 +40,7 @@ export const ROUTES: readonly Route[] = [
   ...newTriggerRoutes,
   ...triggerRoutes,
   ...editTriggerRoutes,
+  ...payloadsRoutes,
   ...executionsRoutes,
   ...executionRoutes,
   ...pipelinesRoutes,

@@ -1,9 +1,12 @@
 /** A schema of stored payloads, and the newest ones that differ from it, on one service. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { mergeShapes, schemaOfShape, shapeOf } from "../../../src/conditions/json_schema/shape.ts";
+import { bodyFields, mapField } from "../../../src/conditions/json_schema/fields.ts";
+import { compileValue } from "../../../src/conditions/values/compile.ts";
 import { schemaProblems } from "../../../src/conditions/json_schema/problems.ts";
 import { run } from "../../commands/process.ts";
 import { ADMIN_TOKEN, startService } from "../../data.ts";
+import { loggedIn, textOf } from "../console/fixture.ts";
 
 const shapes: [what: string, values: unknown[], schema: unknown][] = [
   ["integers", [1, 2], { type: "integer" }],
@@ -44,6 +47,37 @@ const shapes: [what: string, values: unknown[], schema: unknown][] = [
   ],
 ];
 
+Deno.test("fields are the expressions that read them", () => {
+  const body = {
+    "a": 1,
+    "b-c": "x",
+    "in": null,
+    "it's": [[{ '"\\\n': true }], 1],
+    "d": { e: 1.5 },
+  };
+  const shape = mergeShapes(shapeOf(body), shapeOf({ a: "text", "\u{1F600}": {} }));
+  const fields = bodyFields(shape);
+  assertEquals(fields.map(({ expression, types }) => [expression, ...types]), [
+    ["body.a", "integer", "string"],
+    ["body['b-c']", "string"],
+    ["body['in']", "null"],
+    ["body['it\\'s']", "array"],
+    ["body['it\\'s'][0]", "array", "integer"],
+    ["body['it\\'s'][0][0]", "object"],
+    ["body['it\\'s'][0][0]['\"\\\\\\n']", "boolean"],
+    ["body.d", "object"],
+    ["body.d.e", "number"],
+    ["body['\u{1F600}']", "object"],
+  ]);
+  for (const { expression } of [...fields, mapField("headers", "x-a"), mapField("query", "q")]) {
+    compileValue(expression);
+  }
+  const many = Object.fromEntries(
+    Array.from({ length: 150 }, (_, n) => [`k${n}`, { a: 1, b: 2, c: 3 }]),
+  );
+  assertEquals(bodyFields(shapeOf(many)).length, 499);
+});
+
 for (const [what, values, schema] of shapes) {
   Deno.test(`a schema of ${what}`, () => {
     const [first, ...others] = values.map(shapeOf);
@@ -63,7 +97,7 @@ Deno.test("infer-schema makes a schema that the stored payloads match, and tells
   };
   const infer = async (last = 50) =>
     (await service.api("POST", `triggers/${id}/infer-schema/`, { last })).body;
-  assertEquals(await infer(), { schema: true, requests: 0, differences: [] });
+  assertEquals(await infer(), { schema: true, requests: 0, fields: [], differences: [] });
   for (let number = 1; number <= 6; number++) await send({ number });
   const { schema, requests, differences } = await infer();
   assertEquals([requests, differences], [6, []]);
@@ -90,4 +124,28 @@ Deno.test("infer-schema makes a schema that the stored payloads match, and tells
     `${found.delivery_id}  differs from those before: The body does not match`,
   );
   assertStringIncludes(printed, '"$schema": "https://json-schema.org/draft/2020-12/schema"');
+  const listed = await run(["schema", "fields", "inferred", "-q", "--url", service.url], {
+    HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN,
+  });
+  assertEquals(listed.code, 0, listed.printed);
+  const names = listed.printed.trim().split("\n");
+  assertEquals(
+    names.slice(0, 2),
+    ["body.number", "headers['content-type']"].slice(0, 1).concat(names[1] ?? ""),
+  );
+  assertEquals(
+    names.filter((each) => each.startsWith("headers")).includes("headers['user-agent']"),
+    true,
+  );
+  const browser = await loggedIn(service);
+  const page = await browser.get("triggers/inferred/payloads");
+  assertEquals(page.status, 200);
+  const seen = textOf(page).replaceAll("&quot;", '"');
+  assertStringIncludes(seen, "A delivery differs from those before");
+  assertStringIncludes(seen, 'expected integer , found "eight"');
+  assertStringIncludes(page.text, '<code data-field="true">body.number</code>');
+  assertStringIncludes(
+    (await browser.get("triggers/inferred")).text,
+    'data-load="triggers/inferred/payloads"',
+  );
 });

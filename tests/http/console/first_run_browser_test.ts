@@ -70,6 +70,54 @@ Deno.test({
       await page.getByText("It holds from the next request on").waitFor();
     });
 
+    await t.step("names of fields are completed, those of the deliveries", async () => {
+      await page.goto("/triggers/retrain/edit");
+      const filter = page.getByLabel("Launch only when");
+      await filter.fill("");
+      await filter.pressSequentially("body.pusher");
+      const fields = page.locator("#filter_0-fields, #filter_1-fields");
+      await fields.getByText("body.pusher.name").waitFor();
+      await assertAccessible(page);
+      await filter.press("ArrowDown");
+      await filter.press("ArrowDown");
+      await filter.press("ArrowUp");
+      await filter.press("Enter");
+      assertEquals(await filter.inputValue(), "body.pusher.name");
+      assert(await fields.isHidden());
+      await filter.pressSequentially(' == "octo" && headers["x-g');
+      await fields.getByText("headers['x-github-event']").click();
+      assertEquals(
+        await filter.inputValue(),
+        `body.pusher.name == "octo" && headers['x-github-event']`,
+      );
+      await filter.fill("");
+      await filter.pressSequentially("body.re");
+      await fields.getByText("body.ref").waitFor();
+      await filter.press("Escape");
+      assert(await fields.isHidden());
+      await filter.press("Tab");
+      assertEquals(await filter.inputValue(), "body.re");
+      const actions = page.getByLabel("Actions", { exact: true });
+      await actions.fill("");
+      await actions.pressSequentially('[{"if": "body.aft');
+      await page.locator("#actions-fields").getByText("body.after").click();
+      assertEquals(await actions.inputValue(), '[{"if": "body.after');
+    });
+
+    await t.step("a delivery that differs from those before is told", async () => {
+      await page.goto("/triggers/retrain");
+      await page.getByText("Send a test", { exact: true }).click();
+      await page.getByLabel("Body").fill('{"ref": "refs/heads/main", "before": 7}');
+      await page.getByRole("button", { name: "Sign and send" }).click();
+      await page.getByText("The test was answered 200").waitFor();
+      await page.locator("#differences").getByText("A delivery differs from those before")
+        .waitFor();
+      await assertAccessible(page);
+      await page.getByRole("link", { name: "what its payloads have in common" }).click();
+      await page.getByRole("heading", { name: "Schema" }).waitFor();
+      await assertAccessible(page);
+    });
+
     await t.step("the second of two operators keeps what was typed", async () => {
       const other = await openConsole(chromium, service, { isHurried: true });
       for (const each of [page, other.page]) await each.goto("/triggers/retrain/edit");

@@ -25,12 +25,14 @@ interface FilterFieldProps {
   name: string;
   text: string;
   problems: readonly Problem[];
+  /** The address of the page that has the names of fields. */
+  fields?: string | undefined;
   /** Undefined until it was tried. */
   tries: Tries | undefined;
 }
 
 /** The field of a filter. The script tries what is typed; without it the button does. */
-export function FilterField({ view, name, text, problems, tries }: FilterFieldProps): Html {
+export function FilterField({ view, name, text, problems, fields, tries }: FilterFieldProps): Html {
   return (
     <>
       <Field
@@ -46,6 +48,7 @@ export function FilterField({ view, name, text, problems, tries }: FilterFieldPr
           spellcheck={false}
           autocapitalize="off"
           data-try={`${name}-tries`}
+          data-complete={fields}
           aria-describedby={describedBy(name)}
         >
           {text}

@@ -1,5 +1,4 @@
 /** `/triggers/<name>`: a trigger: its URL, conditions, actions, secrets, a test, and its recent deliveries. */
-import type { Problem } from "../../../platform/errors.ts";
 import type { DeliveryPage } from "../../api/deliveries.ts";
 import type { ShownDelivery } from "../../api/delivery_views.ts";
 import type { ShownQuota, TriggerQuotas } from "../../api/quotas.ts";
@@ -14,6 +13,7 @@ import { Needs } from "../components/needs.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Notice, Table } from "../components/table.tsx";
+import { placedText, Refusal } from "../components/trigger_problems.tsx";
 import { Copied, Time } from "../components/values.tsx";
 import {
   type Html,
@@ -77,6 +77,9 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
           {may(view, "admin") ? <Needs view={view} trigger={trigger} /> : null}
         </Notice>
       )}
+      {may(view, "operate")
+        ? <div id="differences" data-load={`${pageOf(trigger)}/payloads`}></div>
+        : null}
       <p>
         <Copied value={url} label="the URL" />
       </p>
@@ -123,6 +126,13 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
       </div>
       <p>
         <a href={`deliveries${search({ trigger: trigger.name })}`}>All its deliveries</a>
+        {may(view, "operate")
+          ? (
+            <>
+              , <a href={`${pageOf(trigger)}/payloads`}>what its payloads have in common</a>
+            </>
+          )
+          : null}
       </p>
     </Page>
   );
@@ -169,32 +179,6 @@ function Head({ view, trigger }: TriggerProps): Html {
         : null}
     </div>
   );
-}
-
-/** The refusal of a form, with all that is wrong. */
-function Refusal({ trigger, refused }: { trigger: ShownTrigger; refused: ApiCallError }): Html {
-  return (
-    <Notice tone="bad">
-      {refused.summary}
-      {refused.problems.map((problem) => <div>{placedText(trigger, problem)}</div>)}
-    </Notice>
-  );
-}
-
-/** Writes a problem of a trigger with its place, as the page shows it: lists count from 1. */
-function placedText({ conditions }: ShownTrigger, { pointer, detail }: Problem): string {
-  const [, part, index, ...rest] = pointer.split("/");
-  if (part !== "conditions" || index === undefined) {
-    return pointer === "" ? detail : `${pointer.slice(1)}: ${detail}`;
-  }
-  const condition = `Condition ${Number(index) + 1} (${conditions[Number(index)]?.type})`;
-  const [list, place] = rest;
-  const inside = list === "secrets" && place !== undefined
-    ? [`secret ${Number(place) + 1}`]
-    : rest.length === 0
-    ? []
-    : [rest.join("/")];
-  return `${[condition, ...inside].join(", ")}: ${detail}`;
 }
 
 /** The steps at the provider. */

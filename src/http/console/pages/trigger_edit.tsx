@@ -48,6 +48,7 @@ function EditPage(
   const known = [...Object.keys(TEXT_FIELDS), ...filters, ...Object.keys(JSON_FIELDS)];
   const others = [...problems].flatMap(([field, each]) => known.includes(field) ? [] : each);
   const revision = (isConflict ? undefined : form?.get("revision")) ?? trigger.revision;
+  const fields = `${pageOf(trigger)}/payloads`;
   const isSaid = problems.size > 0 && others.length === 0;
   return (
     <Page view={view} title={`Edit ${trigger.name}`} nav="Triggers">
@@ -85,6 +86,7 @@ function EditPage(
             name={field}
             text={texts.get(field) ?? ""}
             problems={problems.get(field) ?? []}
+            fields={fields}
             tries={tries[field]}
           />
         ))}
@@ -94,6 +96,7 @@ function EditPage(
             hint={hint}
             text={texts.get(field) ?? ""}
             problems={problems.get(field) ?? []}
+            fields={fields}
           >
             {field === "actions"
               ? <ActionTriesPanel view={view} name={field} tries={actionTries} />
@@ -106,7 +109,7 @@ function EditPage(
       <p>
         <a href="docs/payload_filters">Filters</a>, <a href="docs/conditions">all conditions</a>,
         {" "}
-        <a href="docs/actions">all actions</a>
+        <a href="docs/actions">all actions</a>, <a href={fields}>fields of its deliveries</a>
       </p>
     </Page>
   );
@@ -117,11 +120,13 @@ interface JsonFieldProps {
   hint: string;
   text: string;
   problems: readonly Problem[];
+  /** The address of the page that has the names of fields. */
+  fields: string;
   /** The panel below it, which follows what is typed. */
   children: Html | null;
 }
 
-function JsonField({ name, hint, text, problems, children }: JsonFieldProps): Html {
+function JsonField({ name, hint, text, problems, fields, children }: JsonFieldProps): Html {
   return (
     <>
       <Field label={labelOf(name)} id={name} hint={hint} problems={problems}>
@@ -131,6 +136,7 @@ function JsonField({ name, hint, text, problems, children }: JsonFieldProps): Ht
           rows={Math.min(24, Math.max(3, text.split("\n").length))}
           spellcheck={false}
           data-try={children === null ? undefined : `${name}-tries`}
+          data-complete={fields}
           aria-describedby={describedBy(name)}
         >
           {text}

@@ -205,5 +205,13 @@ function startParts() {
   }, seconds * 1000);
 }
 
+// Loads a part of another page, which takes longer to make than this one.
+async function loadPart(part) {
+  const loaded = await loadPage(part.dataset.load).catch(() => undefined);
+  const found = loaded?.getElementById(part.id);
+  if (found) part.replaceChildren(...document.importNode(found, true).childNodes);
+}
+
+for (const part of document.querySelectorAll("[data-load][id]")) loadPart(part);
 for (const list of document.querySelectorAll("[data-live]")) startList(list);
 startParts();
