@@ -12,10 +12,10 @@ import { sealAgain } from "../triggers/seal_again.ts";
 import {
   addSecretKey,
   keepCurrentSecretKey,
+  openSecretBox,
   readSecretKeys,
   removeSecretKeyFile,
 } from "../triggers/secret_key.ts";
-import { openSecretBox } from "../triggers/secrets.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { printJson } from "./console/table.ts";
 import { environment, option } from "./input/options.ts";

@@ -17,7 +17,8 @@ import type { JobDesk } from "./remote/desk.ts";
 export interface EngineKind {
   /** Loads the schema of its settings in a project, in which `type` is a literal. */
   settings(): Promise<z.ZodObject>;
-  make(parts: EngineParts): Engine;
+  /** Loads what makes the engine. */
+  maker(): Promise<(parts: EngineParts) => Engine>;
   /** Returns what a step asks for and this engine cannot give, each as the rest of a sentence. */
   refuses?(settings: EngineSettings, step: StepNeeds): string[];
   /** Returns which keys of steps change nothing with these settings, each as a sentence without a full stop. */

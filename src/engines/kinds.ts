@@ -6,8 +6,7 @@
 import type { z } from "zod";
 import { HooklaunchError } from "../platform/errors.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
-import type { EngineKind, EngineParts, StepNeeds } from "./engine.ts";
-import { LocalEngine } from "./local/mod.ts";
+import type { EngineKind, StepNeeds } from "./engine.ts";
 import { refusedMounts } from "./local/mounts.ts";
 import { KubernetesBackend } from "./kubernetes/mod.ts";
 import { RemoteEngine } from "./remote/mod.ts";
@@ -27,7 +26,10 @@ const KUBERNETES_MOUNTS =
 const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
   local: {
     settings: async () => (await import("./local/settings.ts")).localSettingsSchema,
-    make: (parts: EngineParts) => new LocalEngine(parts),
+    async maker() {
+      const { LocalEngine } = await import("./local/mod.ts");
+      return (parts) => new LocalEngine(parts);
+    },
     refuses: refusedMounts,
     leavesOut: ({ runner = "process" }) =>
       runner === "process"
@@ -37,13 +39,15 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
   },
   slurm: {
     settings: async () => (await import("./slurm/settings.ts")).slurmSettingsSchema,
-    make: (parts: EngineParts) =>
-      new RemoteEngine({
-        ...parts,
-        type: "slurm",
-        backendOf: (settings) => new SlurmBackend(settings),
-        wrapOf: ({ engine }) => engine.wrap === undefined ? undefined : String(engine.wrap),
-      }),
+    maker: () =>
+      Promise.resolve((parts) =>
+        new RemoteEngine({
+          ...parts,
+          type: "slurm",
+          backendOf: (settings) => new SlurmBackend(settings),
+          wrapOf: ({ engine }) => engine.wrap === undefined ? undefined : String(engine.wrap),
+        })
+      ),
     refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [SLURM_MOUNTS] : [],
     leavesOut: ({ wrap = "" }) =>
       String(wrap).includes("{image}")
@@ -53,12 +57,14 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
   },
   kubernetes: {
     settings: async () => (await import("./kubernetes/settings.ts")).kubernetesSettingsSchema,
-    make: (parts: EngineParts) =>
-      new RemoteEngine({
-        ...parts,
-        type: "kubernetes",
-        backendOf: (settings) => new KubernetesBackend(settings),
-      }),
+    maker: () =>
+      Promise.resolve((parts) =>
+        new RemoteEngine({
+          ...parts,
+          type: "kubernetes",
+          backendOf: (settings) => new KubernetesBackend(settings),
+        })
+      ),
     refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [KUBERNETES_MOUNTS] : [],
     keepsFiles: false,
   },

@@ -39,12 +39,13 @@ const RETRY_MS = 10_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
-/** Makes an engine. */
-type EngineMaker = (parts: EngineParts) => Engine;
+/** Functions that make engines, by type. */
+export type EngineMakers = Readonly<Record<string, (parts: EngineParts) => Engine>>;
 
-/** Returns the makers of all engines, by type. */
-export function engineMakers(): Readonly<Record<string, EngineMaker>> {
-  return Object.fromEntries(ENGINE_TYPES.map((type) => [type, engineKind(type).make]));
+/** Loads the makers of some engines, by type; of all by default. */
+export async function engineMakers(types = ENGINE_TYPES): Promise<EngineMakers> {
+  const entries = types.map(async (type) => [type, await engineKind(type).maker()]);
+  return Object.fromEntries(await Promise.all(entries));
 }
 
 /** All engines of a service. One that is down does not affect the others. */
@@ -60,7 +61,7 @@ export class Engines {
 
   #changes = 0;
 
-  constructor(makers: Readonly<Record<string, EngineMaker>>, options: EnginesOptions) {
+  constructor(makers: EngineMakers, options: EnginesOptions) {
     const parts: EngineParts = {
       ...options,
       onChange: (execution) => {

@@ -9,23 +9,23 @@ import type { ActionServices } from "../actions/mod.ts";
 import { systemNetwork } from "../platform/network/connection.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
-import { openArtifactStore } from "../artifacts/mod.ts";
 import { newId } from "../platform/ids.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { resolveSecret } from "../conditions/secret.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
-import { ENGINE_TYPES, engineKind, engineMakers, Engines } from "../engines/mod.ts";
+import { ENGINE_TYPES, engineKind, type EngineMakers, Engines } from "../engines/mod.ts";
 import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
 import { HttpRequests } from "../http_requests/http_requests.ts";
 import { Metrics } from "../telemetry/metrics.ts";
+import type { ProjectCode } from "../projects/project_code.ts";
 import { Pipelines } from "../pipelines/pipelines.ts";
-import { Projects } from "../projects/projects.ts";
 import { noteExecutionEnd } from "./execution_end.ts";
 import { noteRequestEnd } from "./http_request_end.ts";
-import { newHeavyWork, type ServiceHeavyWork } from "./heavy_work.ts";
+import type { ServiceHeavyWork } from "./heavy_work.ts";
 import { tracePipeline, traceRuns } from "./record_spans.ts";
+import type { Runtime, ServiceSpace } from "./runtime.ts";
 import { Acceptor } from "../runs/accept.ts";
 import { Quotas } from "../runs/quotas.ts";
 import { Worker } from "../runs/worker.ts";
@@ -33,10 +33,6 @@ import { RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import { getProject } from "../store/records/projects.ts";
 import type { PendingRun, Run } from "../store/records/runs.ts";
-import { CHECK_SIZES } from "../store/file/start_check.ts";
-import { Space } from "../store/file/space.ts";
-import { databaseBytes } from "../store/file/database_file.ts";
-import { openStore } from "../store/open_store.ts";
 import type { Store } from "../store/store.ts";
 import { ProjectFailures } from "../store/records/project_failures.ts";
 import { DeliveryCounts } from "../store/records/delivery_counts.ts";
@@ -45,7 +41,7 @@ import { KeptRequests } from "../triggers/kept_requests.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
-import { isReference, openSecretBox, type SecretBox, tryOpen } from "../triggers/secrets.ts";
+import { isReference, type SecretBox, tryOpen } from "../triggers/secrets.ts";
 
 const ACTION_TIMEOUT_MS = 15 * 60_000;
 
@@ -60,7 +56,7 @@ export interface Parts {
   triggerLog: TriggerLog;
   deliveryCounts: DeliveryCounts;
   keptRequests: KeptRequests;
-  projects: Projects;
+  projects: ProjectCode;
   projectFailures: ProjectFailures;
   artifacts: ArtifactStore;
   engines: Engines;
@@ -73,7 +69,7 @@ export interface Parts {
   acceptor: Acceptor;
   replays: Replays;
   databaseDeadline: DatabaseDeadline;
-  space: Space;
+  space: ServiceSpace;
   metrics: Metrics;
   exposure: Exposure;
   env: Surroundings["env"];
@@ -91,36 +87,37 @@ interface Opened {
   secrets: SecretBox;
   metrics: Metrics;
   artifacts: ArtifactStore;
+  runtime: Runtime;
+  makers: EngineMakers;
 }
 
 /**
- * Opens the parts of a service on its data folder.
+ * Opens the parts of a service.
  *
  * @throws {ConflictError} when another process has the data folder
  */
 export async function openParts(
   settings: ServiceSettings,
   surroundings: Surroundings,
+  runtime: Runtime,
 ): Promise<Parts> {
   const metrics = new Metrics(REFUSERS);
-  const id = newId(surroundings.clock.now());
-  const { data, storage } = settings;
-  const artifacts = surroundings.artifacts ??
-    await openArtifactStore(storage, { data, env: surroundings.env });
-  const store = await openStore(data, {
-    // Instances share the database. They share payloads where the artifact store is one for all.
-    ...(artifacts.isShared && { artifacts }),
-    clock: surroundings.clock,
-    check: CHECK_SIZES,
+  const { clock } = surroundings;
+  const artifacts = surroundings.artifacts ?? await runtime.openArtifacts(settings, surroundings);
+  const store = await runtime.openStore(settings, {
+    id: newId(clock.now()),
+    clock,
+    artifacts,
     events: {
       onCommit: (changes, duration_ms) => metrics.commit(changes, duration_ms),
       onConflict: (changes) => metrics.conflict(changes),
     },
-    ...(settings.kv === undefined ? {} : { remote: { url: settings.kv, share: { id } } }),
   });
   try {
-    const secrets = await openSecretBox(settings.data, settings.secretKey);
-    return partsOn(settings, surroundings, { store, secrets, metrics, artifacts });
+    const secrets = await runtime.openSecrets(settings);
+    const makers = await runtime.engines();
+    const opened = { store, secrets, metrics, artifacts, runtime, makers };
+    return partsOn(settings, surroundings, opened);
   } catch (error) {
     await store.close();
     throw error;
@@ -130,10 +127,10 @@ export async function openParts(
 function partsOn(
   settings: ServiceSettings,
   { clock, env, network = systemNetwork }: Surroundings,
-  { store, secrets, metrics, artifacts }: Opened,
+  { store, secrets, metrics, artifacts, runtime, makers }: Opened,
 ): Parts {
   const closing = new AbortController();
-  const heavyWork = newHeavyWork();
+  const heavyWork = runtime.newHeavyWork();
   const context = { clock, env, signal: closing.signal, heavyWork };
   const triggers = new TriggerRegistry({
     store,
@@ -143,7 +140,7 @@ function partsOn(
   });
   const triggerLog = new TriggerLog(store, clock);
   const projectFailures = new ProjectFailures(store, clock);
-  const projects = new Projects({
+  const projects = runtime.newProjects({
     onAttempt: (project, what, error) => projectFailures.note(project, what, error),
     dataFolder: settings.data,
     clock,
@@ -152,7 +149,7 @@ function partsOn(
   });
   const deliveryCounts = new DeliveryCounts(store, clock);
   const runWork = new RunWork({ store, clock });
-  const { engines, pipelines } = newEngines(settings, {
+  const { engines, pipelines } = newEngines(settings, makers, {
     deliveryCounts,
     runWork,
     store,
@@ -189,7 +186,7 @@ function partsOn(
     baseUrl,
   };
   const worker = newWorker(services, { triggers, triggerLog, metrics, deliveryCounts });
-  const space = new Space(settings.data);
+  const space = runtime.newSpace(settings);
   const quotas = new Quotas(store, clock);
   const keptRequests = new KeptRequests({ store, secrets, clock, space });
   metrics.watch({
@@ -197,7 +194,7 @@ function partsOn(
     executions: () => engines.load,
     kept: () => keptRequests.size,
     artifactStoreWorks: () => artifacts.failure === undefined,
-    storeBytes: () => databaseBytes(settings.data),
+    storeBytes: () => runtime.databaseBytes(settings),
     instances: () => store.shared?.instances.all.length ?? 0,
     memoryBytes: () => Deno.memoryUsage().rss,
     triggerLabels: (id) => triggers.labelsOf(id),
@@ -247,6 +244,7 @@ function partsOn(
 /** Makes the engines and the pipelines, which notify each other of executions' states. */
 function newEngines(
   { data: dataFolder, executionsMax, agent }: ServiceSettings,
+  makers: EngineMakers,
   { metrics, deliveryCounts, triggers, triggerLog, runWork, ...parts }: Pick<
     Parts,
     | "store"
@@ -260,7 +258,7 @@ function newEngines(
     | "runWork"
   >,
 ): Pick<Parts, "engines" | "pipelines"> {
-  const engines = new Engines(engineMakers(), {
+  const engines = new Engines(makers, {
     ...parts,
     dataFolder,
     executionsMax,

@@ -12,21 +12,21 @@ import { BODY_BYTES_MAX } from "../http/api/input.ts";
 import { BodyReader } from "../http/body.ts";
 import { withoutLength } from "../http/head_response.ts";
 import { refuseHost } from "../http/host_header.ts";
-import { checkTls, listenError } from "../http/listen_error.ts";
-import { Listener, type Serve } from "../http/listener.ts";
+import { checkTls } from "../http/listen_error.ts";
 import { Hops } from "../http/hops.ts";
 import { RequestsUnderWay } from "../http/requests_under_way.ts";
 import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { isPlainHttp, peerOf } from "../http/peer.ts";
-import { SOCKET_ADDRESS, SOCKET_PEER, SocketServer } from "../http/socket_server.ts";
+import { SOCKET_ADDRESS, SOCKET_PEER } from "../http/socket_server.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
 import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
+import type { Ports, Runtime } from "./runtime.ts";
 import { cleanUp, type CleanupReport } from "../runs/cleanup.ts";
 import {
   checkSettings,
   type ServiceSettings,
-  type Surroundings,
+  type Surroundings as Outside,
   type Tls,
 } from "../config/settings.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
@@ -35,6 +35,11 @@ import { inTrace, isTracing } from "../telemetry/spans.ts";
 export type { Parts } from "./composition.ts";
 export type { Prepare } from "./leadership.ts";
 export type { ServiceSettings, Tls } from "../config/settings.ts";
+
+/** The clock and the environment of a service, and where it runs: on a machine of one's own by default. */
+export interface Surroundings extends Outside {
+  runtime?: Runtime;
+}
 
 const READY_TIMEOUT_MS = 1_000;
 /** Least time that a cleanup gets to end when the service stops. */
@@ -47,8 +52,6 @@ const LAST_ANSWERS_MS = 250;
 const RENEWAL_TIMEOUT_MS = 5_000;
 /** Memory that senders' long bodies, which may arrive slowly, leave to the usual short ones. */
 const SHORT_BODIES_BYTES_MAX = 64 * 1024 * 1024;
-/** Length of the kernel's queue of new connections. Beyond it a client's SYN is dropped and sent again after 1 s. */
-const CONNECTIONS_WAITING_MAX = 4_096;
 
 const log = getLogger(["hooklaunch"]);
 
@@ -57,8 +60,7 @@ export class Service {
   /** The base URL of the service, without a slash at the end. */
   readonly url: string;
   readonly #parts: Parts;
-  readonly #listener: Listener;
-  readonly #socket: SocketServer | undefined;
+  readonly #ports: Ports;
   readonly #bodies: Bodies;
   readonly #leadership: Leadership;
   readonly #requests: RequestsUnderWay;
@@ -67,7 +69,8 @@ export class Service {
 
   private constructor(
     parts: Parts,
-    { listener, socket, bodies, leadership, requests }: Ports & {
+    { ports, bodies, leadership, requests }: {
+      ports: Ports;
       bodies: Bodies;
       leadership: Leadership;
       requests: RequestsUnderWay;
@@ -76,8 +79,7 @@ export class Service {
   ) {
     this.#parts = parts;
     this.#leadership = leadership;
-    this.#listener = listener;
-    this.#socket = socket;
+    this.#ports = ports;
     this.#bodies = bodies;
     this.#requests = requests;
     this.url = url;
@@ -96,7 +98,8 @@ export class Service {
   ): Promise<Service> {
     checkSettings(settings);
     refuseAutomaticSpans();
-    const parts = await openParts(settings, surroundings);
+    const runtime = surroundings.runtime ?? (await import("./machine.ts")).machine;
+    const parts = await openParts(settings, surroundings, runtime);
     let ports: Ports | undefined;
     try {
       const leadership = new Leadership(parts, prepare);
@@ -112,7 +115,7 @@ export class Service {
         jobs: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
       const requests = new RequestsUnderWay(parts.clock);
-      ports = listen(settings, parts, { bodies, leadership, requests });
+      ports = listen(settings, parts, { runtime, bodies, leadership, requests });
       const { listener } = ports;
       const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
       parts.baseUrl = url;
@@ -125,7 +128,7 @@ export class Service {
       }
       // Last: nobody would be shown the token of a start that fails.
       if (leadership.isHere) parts.newToken = await firstToken(parts);
-      return new Service(parts, { ...ports, bodies, leadership, requests }, url);
+      return new Service(parts, { ports, bodies, leadership, requests }, url);
     } catch (error) {
       await Promise.all([ports?.listener.shutdown(), ports?.socket?.close()]);
       await closeParts(parts, 0);
@@ -140,7 +143,7 @@ export class Service {
 
   /** The port it listens on. */
   get port(): number {
-    return this.#listener.port;
+    return this.#ports.listener.port;
   }
 
   /** Claims pending work that no message woke. Call it each minute. */
@@ -174,7 +177,7 @@ export class Service {
   async renewTls(tls: Tls): Promise<void> {
     checkTls(tls);
     await this.#bodiesArrived(RENEWAL_TIMEOUT_MS);
-    await this.#listener.renew(tls);
+    await this.#ports.listener.renew(tls);
   }
 
   /**
@@ -197,7 +200,8 @@ export class Service {
     await this.#endCleanup(left_ms());
     // The next process may open the data folder as soon as it is free, and then needs the port.
     await closeParts(this.#parts, left_ms(), async () => {
-      const closed = Promise.all([this.#listener.shutdown(), this.#socket?.close()]);
+      const { listener, socket } = this.#ports;
+      const closed = Promise.all([listener.shutdown(), socket?.close()]);
       await deadline(closed, LAST_ANSWERS_MS).catch(ignoreTimeout);
     });
   }
@@ -231,19 +235,14 @@ function listenToQueue({ store, space, worker, metrics }: Parts): void {
   });
 }
 
-/** The port of the service, and the socket in its data folder. */
-interface Ports {
-  listener: Listener;
-  socket: SocketServer | undefined;
-}
-
 /** Readers of request bodies. Each has its own memory limit, so that senders cannot exhaust that of others. */
 type Bodies = Record<"senders" | "operators" | "jobs", BodyReader>;
 
 function listen(
   settings: ServiceSettings,
   parts: Parts,
-  { bodies, leadership, requests }: {
+  { runtime, bodies, leadership, requests }: {
+    runtime: Runtime;
     bodies: Bodies;
     leadership: Leadership;
     requests: RequestsUnderWay;
@@ -258,6 +257,7 @@ function listen(
       values: new ParsedValueBudget(),
       peerOf: ({ env: { remoteAddr }, req: { raw } }: Context<{ Bindings: HandlerInfo }>) =>
         hops?.senderOf(raw) ??
+          runtime.peerOf?.(raw, remoteAddr) ??
           (remoteAddr === SOCKET_ADDRESS
             ? SOCKET_PEER
             : peerOf(raw.headers, remoteAddr.hostname, exposure)),
@@ -286,13 +286,9 @@ function listen(
     onAnswering: (sent) => requests.add(sent),
     isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>
       hops?.senderOf(context.req.raw) === undefined &&
+      runtime.peerOf === undefined &&
       isPlainHttp(context.env.remoteAddr.hostname, exposure),
   });
-  const options = {
-    hostname: settings.host,
-    tcpBacklog: CONNECTIONS_WAITING_MAX,
-    onListen() {},
-  };
   const answer = (request: Request, arrival: HandlerInfo) => {
     const answered = requests.refusal ?? refuseHost(request.headers) ??
       app.fetch(hops?.receive(request) ?? request, arrival);
@@ -305,17 +301,9 @@ function listen(
     parts.clock,
     () => parts.acceptor.isBusy,
   );
-  const serve: Serve = (port, tls) => Deno.serve({ ...options, ...tls, port }, handler);
-  const listener = openListener(serve, settings);
-  return { listener, socket: SocketServer.open(settings.data, handler) };
-}
-
-function openListener(serve: Serve, settings: ServiceSettings): Listener {
-  try {
-    return new Listener(serve, settings);
-  } catch (error) {
-    throw listenError(error, settings);
-  }
+  const ports = runtime.listen(settings, handler);
+  const { listener } = ports;
+  return ports;
 }
 
 async function isReady({ closing, store, worker, space }: Parts): Promise<boolean> {

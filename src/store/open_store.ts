@@ -6,10 +6,8 @@
 import { join } from "node:path";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { type Clock, systemClock } from "../platform/clock.ts";
-import { within } from "../platform/waiting/timers.ts";
-import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
-import { Reads } from "./read/batched_get.ts";
-import { Committer, type CommitterEvents, type Intake } from "./commit/committer.ts";
+import { InvalidInputError, messageOf } from "../platform/errors.ts";
+import type { CommitterEvents } from "./commit/committer.ts";
 import { DATABASE_FILE, databaseFiles, makeDatabaseFile } from "./file/database_file.ts";
 import { DatabaseGuard } from "./file/database_guard.ts";
 import { lockDataFolder } from "./file/folder_lock.ts";
@@ -18,16 +16,11 @@ import { makePrivate } from "./file/private_files.ts";
 import { roomOf } from "./file/space.ts";
 import { type CheckSizes, DamagedDatabaseError, isDamage, StartCheck } from "./file/start_check.ts";
 import { unusable } from "./file/unusable.ts";
-import { FORMAT_VERSION, keys } from "./keys.ts";
-import { removeInstanceWrites } from "./commit/instances.ts";
-import { migrate } from "./migrations.ts";
+import { assembleStore } from "./kv_store.ts";
 import { Ownership, type OwnershipOptions } from "./commit/ownership.ts";
 import { Shared, type SharedOptions } from "./shared_store.ts";
 import type { Store } from "./store.ts";
-import { WakeUpQueue } from "./commit/wake_up_queue.ts";
 
-/** Time limit for writes to a remote database when the store is closed. */
-const DRAIN_MS = 5_000;
 /** The least room on the disk with which a database is opened. */
 const OPENING_BYTES = 1024 * 1024;
 /** The variable from which Deno reads the access token of a remote Deno KV. */
@@ -143,145 +136,4 @@ async function openRemote(url: string): Promise<Deno.Kv> {
       `Expected the URL of a Deno KV that answers, found ${url}: ${messageOf(error)}`,
     );
   });
-}
-
-/** The parts of a store on a database that is open. */
-interface StoreParts {
-  clock: Clock;
-  artifacts?: ArtifactStore;
-  events: CommitterEvents | undefined;
-  ownership: Ownership | undefined;
-  shared?: Shared | undefined;
-  guard: DatabaseGuard | undefined;
-  /** Resources that are closed with the store. */
-  opened: AsyncDisposableStack;
-}
-
-/**
- * Makes a store on a database that is open, and brings what is stored up to this version's format. Closes the
- * store if that fails.
- */
-export async function assembleStore(
-  kv: Deno.Kv,
-  parts: StoreParts,
-  { where, keepFormat = false }: { where: string; keepFormat?: boolean },
-): Promise<Store> {
-  const store = new OpenStore(kv, parts);
-  try {
-    // Otherwise the leader does it.
-    if (parts.shared === undefined) await prepareFormat(store, { where, keepFormat });
-    return store;
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-class OpenStore implements Store {
-  readonly reads: Reads;
-  readonly committer: Committer;
-  readonly intake: Intake;
-  readonly shared: Shared | undefined;
-  readonly queue: WakeUpQueue | undefined;
-  readonly lost: AbortSignal;
-  readonly guard: DatabaseGuard | undefined;
-  readonly artifacts?: ArtifactStore;
-  readonly #clock: Clock;
-  readonly #isRemote: boolean;
-  readonly #opened: AsyncDisposableStack;
-  #trial: Promise<boolean> | undefined;
-
-  constructor(readonly kv: Deno.Kv, parts: StoreParts) {
-    const { clock, events, ownership, shared, guard, opened, artifacts } = parts;
-    if (artifacts) this.artifacts = artifacts;
-    this.reads = new Reads(kv);
-    this.queue = ownership === undefined && shared === undefined
-      ? new WakeUpQueue(kv, clock)
-      : undefined;
-    this.#clock = clock;
-    this.committer = new Committer(kv, {
-      clock,
-      events: events ?? {},
-      fence: shared ?? ownership,
-      guard,
-      queue: this.queue,
-    });
-    this.intake = shared?.lanes ?? this.committer;
-    this.shared = shared;
-    this.guard = guard;
-    this.#isRemote = ownership !== undefined || shared !== undefined;
-    this.lost = shared?.lost ?? ownership?.lost ?? guard?.lost ?? new AbortController().signal;
-    this.#opened = opened;
-    ownership?.showAlive(this.committer);
-  }
-
-  async probe(): Promise<boolean> {
-    if (this.guard?.isIntact() === false) return false;
-    if ((await this.kv.get(keys.format())).value !== FORMAT_VERSION) return false;
-    if (this.shared) return this.shared.instances.obstacle === undefined;
-    return await this.committer.isStoring() || await this.#tryStoring();
-  }
-
-  /** Tries a write: a database that cannot store may still be read, and idle services write nothing else. */
-  #tryStoring(): Promise<boolean> {
-    return this.#trial ??= this.committer.write([{ key: keys.format(), value: FORMAT_VERSION }])
-      .then(() => true, () => false)
-      .finally(() => this.#trial = undefined);
-  }
-
-  async close(): Promise<void> {
-    const drained = Promise.all([this.committer.drain(), this.shared?.lanes.drain()]);
-    // A remote database may not answer, and is asked again for ever.
-    await (this.#isRemote ? within(this.#clock, DRAIN_MS, drained) : drained);
-    this.queue?.close();
-    this.guard?.close();
-    await this.#opened.disposeAsync();
-    await this.queue?.ended();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-}
-
-/**
- * Waits until this instance leads the others, and brings what is stored up to this version's format.
- *
- * @throws {ConflictError} when this version cannot read its format
- */
-export async function lead(store: Store, where: string): Promise<void> {
-  const { shared, kv, committer } = store;
-  if (shared === undefined) return;
-  const ownership = await shared.lead();
-  ownership.showAlive(committer);
-  const { value } = await kv.get<number>(keys.format());
-  if (value !== null && value < FORMAT_VERSION) {
-    // Instances of an earlier version must store nothing in their format any more.
-    for await (const { key } of kv.list({ prefix: ["instance"] })) {
-      const id = String(key[1]);
-      if (id !== shared.id) await committer.write(removeInstanceWrites(id));
-    }
-  }
-  await prepareFormat(store, { where, keepFormat: false });
-  shared.instances.remove = (writes) => committer.write(writes);
-  // It accepts no launch before it has seen the format.
-  await shared.instances.look();
-}
-
-async function prepareFormat(
-  { kv, committer }: Store,
-  { where, keepFormat }: { where: string; keepFormat: boolean },
-): Promise<void> {
-  const { value } = await kv.get<number>(keys.format());
-  if (value === null) {
-    await committer.write([{ key: keys.format(), value: FORMAT_VERSION }]);
-  } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
-    const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";
-    throw new ConflictError(
-      `Cannot open the data in ${where}: its format is ${value}, ` +
-        `and this version reads format ${FORMAT_VERSION}${hint}`,
-    );
-  } else if (!keepFormat) {
-    await migrate({ kv, committer }, { where, from: value });
-  }
 }

@@ -5,7 +5,7 @@
  */
 import { checkActions } from "../actions/mod.ts";
 import { prefixed, type Problem } from "../platform/errors.ts";
-import type { Projects } from "../projects/projects.ts";
+import type { ProjectCode } from "../projects/project_code.ts";
 import { getProject, type Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import { triggerWarnings } from "./review.ts";
@@ -17,7 +17,7 @@ const PROJECT_CHECK_MS = 5_000;
 /** The parts of a service that the warnings need. */
 export interface WarningParts {
   store: Store;
-  projects: Projects;
+  projects: ProjectCode;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;
 }

@@ -7,13 +7,12 @@ import { join } from "node:path";
 import { InvalidInputError, messageOf } from "../platform/errors.ts";
 import { syncFolder } from "../platform/files/durable.ts";
 import { writeAll } from "../platform/files/bytes.ts";
+import { KEY_BYTES, parseKeys, type SecretKey } from "./key_text.ts";
+import { type SecretBox, secretBox } from "./secrets.ts";
 
-const KEY_BYTES = 32;
 const KEYS_MAX = 4;
 /** The key file of a data folder. */
 export const KEY_FILE = "secret.key";
-
-type Key = Uint8Array<ArrayBuffer>;
 
 /**
  * Reads the keys, the current one first: from `HOOKLAUNCH_SECRET_KEY`, where commas separate them, or
@@ -25,7 +24,7 @@ type Key = Uint8Array<ArrayBuffer>;
 export async function readSecretKeys(
   folder: string,
   fromEnvironment: string | undefined,
-): Promise<Key[]> {
+): Promise<SecretKey[]> {
   if (fromEnvironment !== undefined) {
     return parseKeys(fromEnvironment.split(","), "HOOKLAUNCH_SECRET_KEY");
   }
@@ -34,6 +33,20 @@ export async function readSecretKeys(
   const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
   await writeSecretKeys(folder, [key]);
   return [key];
+}
+
+/**
+ * Makes the box from `HOOKLAUNCH_SECRET_KEY`, or from the key file of the data folder. A missing file is
+ * created with mode 0600.
+ *
+ * @param fromEnvironment 32 bytes in base64 or hex, or undefined to use the file
+ * @throws {InvalidInputError} when the key has another form
+ */
+export async function openSecretBox(
+  folder: string,
+  fromEnvironment: string | undefined,
+): Promise<SecretBox> {
+  return secretBox(await readSecretKeys(folder, fromEnvironment));
 }
 
 /** Puts a new key before the keys in the key file, which can still decrypt. */
@@ -67,7 +80,7 @@ export async function removeSecretKeyFile(
   return true;
 }
 
-async function readKeyFile(path: string): Promise<Key[] | undefined> {
+async function readKeyFile(path: string): Promise<SecretKey[] | undefined> {
   const text = await Deno.readTextFile(path).catch((error) => {
     if (error instanceof Deno.errors.NotFound) return undefined;
     const detail = `Expected a file that this user can read: ${messageOf(error)}`;
@@ -81,12 +94,12 @@ async function readKeyFile(path: string): Promise<Key[] | undefined> {
  *
  * @throws {InvalidInputError} when a line is not 32 bytes in base64 or hex
  */
-export function parseKeyFile(text: string, where: string): Key[] {
+export function parseKeyFile(text: string, where: string): SecretKey[] {
   return parseKeys(text.trim().split("\n"), where);
 }
 
 /** Replaces the key file. At any moment it holds either the old keys or the new ones. */
-async function writeSecretKeys(folder: string, keys: readonly Key[]): Promise<void> {
+async function writeSecretKeys(folder: string, keys: readonly SecretKey[]): Promise<void> {
   const path = join(folder, KEY_FILE);
   const temporary = `${path}.new`;
   await Deno.remove(temporary).catch(() => {
@@ -102,23 +115,4 @@ async function writeSecretKeys(folder: string, keys: readonly Key[]): Promise<vo
   }
   await Deno.rename(temporary, path);
   await syncFolder(folder);
-}
-
-function parseKeys(texts: readonly string[], where: string): Key[] {
-  return texts.map((text) => {
-    const trimmed = text.trim();
-    try {
-      const key = /^[0-9a-f]{64}$/i.test(trimmed)
-        ? Uint8Array.fromHex(trimmed)
-        : Uint8Array.fromBase64(trimmed);
-      if (key.length === KEY_BYTES) return key;
-    } catch {
-      // Neither hex nor base64: the error below says so.
-    }
-    throw new InvalidInputError(
-      where,
-      `Expected ${KEY_BYTES} bytes in base64 or hex, found another value; ` +
-        "make one with: openssl rand -base64 32",
-    );
-  });
 }

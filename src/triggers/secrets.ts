@@ -10,7 +10,6 @@ import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 import { HooklaunchError } from "../platform/errors.ts";
 import { pointer } from "../platform/schema/pointer.ts";
-import { readSecretKeys } from "./secret_key.ts";
 
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
@@ -48,20 +47,6 @@ export interface SecretBox {
    * cannot try secrets, nor see that two owners have the same one.
    */
   mark(secret: string, owner: string): string;
-}
-
-/**
- * Makes the box from `HOOKLAUNCH_SECRET_KEY`, or from the key file of the data folder. A missing file is
- * created with mode 0600.
- *
- * @param fromEnvironment 32 bytes in base64 or hex, or undefined to use the file
- * @throws {InvalidInputError} when the key has another form
- */
-export async function openSecretBox(
-  folder: string,
-  fromEnvironment: string | undefined,
-): Promise<SecretBox> {
-  return secretBox(await readSecretKeys(folder, fromEnvironment));
 }
 
 /** Makes the box from its keys, the current one first. */

@@ -60,7 +60,7 @@ async function enginesOf(fixture: EngineFixture, remote: RemoteEngine): Promise<
   await fixture.close();
   await fixture.open();
   return new Engines(
-    { ...engineMakers(), remote: () => remote },
+    { ...await engineMakers(), remote: () => remote },
     {
       store: fixture.store,
       dataFolder: join(fixture.folder, "data"),

@@ -48,7 +48,7 @@ Deno.test("engines: a step of a repository runs on the payload", async () => {
   const dataFolder = join(fixture.folder, "other");
   const projects = new Projects({ dataFolder, clock: systemClock });
   const { store } = fixture;
-  const engines = new Engines(engineMakers(), {
+  const engines = new Engines(await engineMakers(), {
     store,
     dataFolder,
     projects,
@@ -82,7 +82,7 @@ Deno.test("engines: those that are closed while they start read nothing of a clo
   await using log = await collectLog("debug");
   await using folder = await temporaryFolder();
   const store = await openStore(folder.path);
-  const engines = new Engines(engineMakers(), {
+  const engines = new Engines(await engineMakers(), {
     store,
     dataFolder: folder.path,
     projects: { checkout: () => Promise.resolve() },

@@ -15,7 +15,7 @@ import { Acceptor } from "../../src/runs/accept.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { Shared } from "../../src/store/shared_store.ts";
-import { assembleStore, lead } from "../../src/store/open_store.ts";
+import { assembleStore, lead } from "../../src/store/kv_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Cluster, simulatedEngine } from "./engine.ts";
 import { settled, type SimProcess } from "./world.ts";

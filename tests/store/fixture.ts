@@ -7,12 +7,8 @@
 import { Committer, type CommitterEvents } from "../../src/store/commit/committer.ts";
 import { Reads } from "../../src/store/read/batched_get.ts";
 import { pendingEntries, type PendingRun } from "../../src/store/records/runs.ts";
-import {
-  assembleStore,
-  lead,
-  openStore,
-  type OpenStoreOptions,
-} from "../../src/store/open_store.ts";
+import { assembleStore, lead } from "../../src/store/kv_store.ts";
+import { openStore, type OpenStoreOptions } from "../../src/store/open_store.ts";
 import { Shared } from "../../src/store/shared_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { WakeUpQueue } from "../../src/store/commit/wake_up_queue.ts";

@@ -15,12 +15,12 @@ import { SECRET_MASK } from "../../src/conditions/secret.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import {
   LockedSecretError,
-  openSecretBox,
   openSecrets,
   openWhatOpens,
   sealSecrets,
   type SecretBox,
 } from "../../src/triggers/secrets.ts";
+import { openSecretBox } from "../../src/triggers/secret_key.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
 const KEY = "00112233445566778899aabbccddeeff".repeat(2);

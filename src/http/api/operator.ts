@@ -13,7 +13,7 @@ import type { ServiceSettings } from "../../config/settings.ts";
 import type { Engines } from "../../engines/mod.ts";
 import type { HttpRequests } from "../../http_requests/http_requests.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
-import type { Projects } from "../../projects/mod.ts";
+import type { ProjectCode } from "../../projects/project_code.ts";
 import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
 import type { Space } from "../../store/file/space.ts";
@@ -36,7 +36,7 @@ export interface Operator {
   acceptor: Acceptor;
   replays: Replays;
   worker: Pick<Worker, "pendingOf" | "backlog">;
-  projects: Projects;
+  projects: ProjectCode;
   projectFailures: Pick<ProjectFailures, "list">;
   engines: Engines;
   pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;

@@ -6,7 +6,7 @@ import { archiveLog, readJobLog } from "../../../src/engines/remote/job_log.ts";
 import { encodeLine } from "../../../src/engines/shared/log_format.ts";
 import { ConflictError } from "../../../src/platform/errors.ts";
 import { newId } from "../../../src/platform/ids.ts";
-import { lead } from "../../../src/store/open_store.ts";
+import { lead } from "../../../src/store/kv_store.ts";
 import { getExecution, hasEnded, saveExecution } from "../../../src/store/records/executions.ts";
 import { type Job, jobWrite, logWrites, removeJobLog } from "../../../src/store/records/jobs.ts";
 import type { Store } from "../../../src/store/store.ts";

@@ -1,0 +1,21 @@
+/**
+ * The interface of the code of projects, wherever it is.
+ *
+ * @module
+ */
+import type { Projects } from "./projects.ts";
+
+/** The code of projects. */
+export type ProjectCode = Pick<
+  Projects,
+  | "resolve"
+  | "resolveKept"
+  | "check"
+  | "fetch"
+  | "checkout"
+  | "pruneTrees"
+  | "close"
+  | "kept"
+  | "forget"
+  | "isKept"
+>;

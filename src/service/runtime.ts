@@ -1,0 +1,66 @@
+/**
+ * The runtime of a service: what it takes from the place where it runs. `machine.ts` is that of a machine of one's
+ * own, with a data folder; `hosted/` has that of a platform that runs several instances and keeps no files.
+ *
+ * @module
+ */
+import type { ArtifactStore } from "../artifacts/store.ts";
+import type { ServiceSettings, Surroundings } from "../config/settings.ts";
+import type { EngineMakers } from "../engines/mod.ts";
+import type { HandlerInfo } from "../http/door/request_queue.ts";
+import type { Listener } from "../http/listener.ts";
+import type { Peer } from "../http/peer.ts";
+import type { SocketServer } from "../http/socket_server.ts";
+import type { ProjectCode } from "../projects/project_code.ts";
+import type { ProjectsOptions } from "../projects/projects.ts";
+import type { CommitterEvents } from "../store/commit/committer.ts";
+import type { Space } from "../store/file/space.ts";
+import type { Store } from "../store/store.ts";
+import type { SecretBox } from "../triggers/secrets.ts";
+import type { ServiceHeavyWork } from "./heavy_work.ts";
+
+/** Answers a request. */
+export type Handler = (request: Request, info: HandlerInfo) => Response | Promise<Response>;
+
+/** The ways by which a service is reached. */
+export interface Ports {
+  listener: Pick<Listener, "port" | "isEnding" | "renew" | "shutdown">;
+  /** The socket in the data folder. */
+  socket: Pick<SocketServer, "close"> | undefined;
+}
+
+/** The room for files. */
+export type ServiceSpace = Pick<
+  Space,
+  "isShort" | "isShortForFiles" | "hasRoomForMessage" | "untilRoom" | "start" | "close"
+>;
+
+/** The parts with which a store is opened. */
+export interface StoreSurroundings {
+  /** The id of this instance. */
+  id: string;
+  clock: Surroundings["clock"];
+  events: CommitterEvents;
+  artifacts: ArtifactStore;
+}
+
+/** What a service takes from the place where it runs. */
+export interface Runtime {
+  /** The makers of the engines that there are, by type. */
+  readonly engines: () => Promise<EngineMakers>;
+  openArtifacts(
+    settings: ServiceSettings,
+    surroundings: Pick<Surroundings, "env">,
+  ): Promise<ArtifactStore>;
+  openStore(settings: ServiceSettings, parts: StoreSurroundings): Promise<Store>;
+  openSecrets(settings: ServiceSettings): Promise<SecretBox>;
+  newSpace(settings: ServiceSettings): ServiceSpace;
+  newProjects(options: ProjectsOptions): ProjectCode;
+  newHeavyWork(): ServiceHeavyWork;
+  /** The size of the database's files; 0 where there are none. */
+  databaseBytes(settings: ServiceSettings): Promise<number>;
+  /** Begins to pass requests to a handler. */
+  listen(settings: ServiceSettings, handler: Handler): Ports;
+  /** Returns the sender of a request, where connections do not tell; otherwise absent. */
+  readonly peerOf?: (request: Request, address: Deno.NetAddr) => Peer;
+}
