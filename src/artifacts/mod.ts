@@ -24,11 +24,8 @@ export async function openArtifactStore(
 ): Promise<ArtifactStore> {
   if (storage === undefined) return new FolderStore(join(data, ARTIFACTS_FOLDER));
   if (isAbsolute(storage)) return await sharedFolder(storage);
-  const [{ S3Store }, { parseS3Location, s3Credentials }] = await Promise.all([
-    import("./s3/mod.ts"),
-    import("./s3/location.ts"),
-  ]);
-  return new S3Store({ location: parseS3Location(storage, env), credentials: s3Credentials(env) });
+  const { openS3 } = await import("./s3/open.ts");
+  return openS3(storage, env);
 }
 
 /**

@@ -48,6 +48,8 @@ export interface ServiceSettings {
   agent?: AgentAddress;
   /** The artifact store, such as `s3://bucket/prefix`; a folder of the data folder when absent. */
   storage?: string;
+  /** False to accept launches and perform nothing, as where a platform runs a branch. Default true. */
+  performs?: boolean;
   /** The URL of a remote Deno KV for the database; a file in the data folder when absent. */
   kv?: string;
   /** The address at which other instances of the service reach this one. */

@@ -15,10 +15,16 @@ const log = getLogger(["hooklaunch", "http_requests"]);
 export class HttpRequests {
   readonly #parts: () => RunnerParts;
   #runner: Promise<Runner> | undefined;
+  #isSending = () => false;
   #isClosing = false;
 
   constructor(parts: () => RunnerParts) {
     this.#parts = parts;
+  }
+
+  /** True while a request is looked at, or under way. */
+  get isSending(): boolean {
+    return this.#isSending();
   }
 
   /** Continues the requests that an earlier process has left. */
@@ -60,6 +66,7 @@ export class HttpRequests {
   #load(): Promise<Runner> {
     return this.#runner ??= import("./runner.ts").then(({ Runner }) => {
       const runner = new Runner(this.#parts());
+      this.#isSending = () => runner.isSending;
       // It begins nothing after the end.
       if (this.#isClosing) void runner.close(0);
       return runner;

@@ -61,6 +61,11 @@ export class Runner {
     this.#steps = new Steps(parts, this.#changes, this.#stop.signal);
   }
 
+  /** True while a request is looked at, or under way. */
+  get isSending(): boolean {
+    return this.#active.size > 0;
+  }
+
   /** Goes on with a request that is on disk. Returns at once. */
   begin(id: string): void {
     if (this.#isClosing || this.#active.has(id)) return;

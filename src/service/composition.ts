@@ -80,6 +80,8 @@ export interface Parts {
   /** Reads anew what the service was started with; set by who has started it. */
   reload: Reload | undefined;
   baseUrl: string;
+  /** Returns true while this instance performs runs or sends requests, which a stop would break off. */
+  isWorking(): boolean;
 }
 
 interface Opened {
@@ -237,6 +239,7 @@ function partsOn(
     newToken: undefined,
     reload: undefined,
     baseUrl: "",
+    isWorking: () => worker.backlog > 0 || httpRequests.isSending,
   };
   return parts;
 }

@@ -84,7 +84,7 @@ export class Leadership implements Leading {
 
   async #lead(): Promise<void> {
     const { settings, store, closing, replays, metrics } = this.#parts;
-    await lead(store, settings.kv ?? settings.data);
+    await lead(store, settings.kv ?? (settings.data || "this database"));
     if (closing.signal.aborted) return;
     await this.#work();
     await replays.start();
@@ -93,13 +93,16 @@ export class Leadership implements Leading {
   }
 
   async #work(): Promise<void> {
-    const { store, engines, pipelines, httpRequests, worker, keptRequests, closing } = this.#parts;
+    const { settings, store, engines, pipelines, httpRequests, worker } = this.#parts;
+    const { keptRequests, closing } = this.#parts;
     await this.#prepare(this.#parts);
     await store.shared?.instances.takeMachine();
-    await engines.start();
-    await pipelines.start();
-    await httpRequests.start();
-    await worker.start();
+    if (settings.performs !== false) {
+      await engines.start();
+      await pipelines.start();
+      await httpRequests.start();
+      await worker.start();
+    }
     keptRequests.start(closing.signal);
     this.#isHere = true;
   }

@@ -36,7 +36,7 @@ export type ServiceSpace = Pick<
 >;
 
 /** The parts with which a store is opened. */
-export interface StoreSurroundings {
+interface StoreSurroundings {
   /** The id of this instance. */
   id: string;
   clock: Surroundings["clock"];
@@ -44,7 +44,7 @@ export interface StoreSurroundings {
   artifacts: ArtifactStore;
 }
 
-/** What a service takes from the place where it runs. */
+/** The parts of a service that depend on the place where it runs. */
 export interface Runtime {
   /** The makers of the engines that there are, by type. */
   readonly engines: () => Promise<EngineMakers>;

@@ -37,7 +37,7 @@ export type { Prepare } from "./leadership.ts";
 export type { ServiceSettings, Tls } from "../config/settings.ts";
 
 /** The clock and the environment of a service, and where it runs: on a machine of one's own by default. */
-export interface Surroundings extends Outside {
+interface Surroundings extends Outside {
   runtime?: Runtime;
 }
 

@@ -25,6 +25,8 @@ export const keys = {
   lane: (instanceId: string, index: number): Deno.KvKey => ["lane", instanceId, index],
   /** The newest versionstamp of an instance's runs that others have claimed, or "". */
   claimed: (instanceId: string): Deno.KvKey => ["claimed", instanceId],
+  /** The SHA-256 of the configuration that a hosted service has applied last. */
+  appliedConfiguration: (): Deno.KvKey => ["meta", "applied_configuration"],
   /** `TriggerChanges`: each change of a trigger rewrites it. */
   registry: (): Deno.KvKey => ["meta", "registry"],
   /** True: rewritten with each acceptance of a trigger with quotas or deduplication. */

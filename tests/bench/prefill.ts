@@ -15,7 +15,8 @@ import { acceptWrites, endWrites, newPending, type Run } from "../../src/store/r
 import { openStore } from "../../src/store/open_store.ts";
 import { entryWrites } from "../../src/store/records/trigger_log_entries.ts";
 import type { Store } from "../../src/store/store.ts";
-import { openSecretBox, sealSecrets, type SecretBox } from "../../src/triggers/secrets.ts";
+import { sealSecrets, type SecretBox } from "../../src/triggers/secrets.ts";
+import { openSecretBox } from "../../src/triggers/secret_key.ts";
 import { triggerSchema } from "../../src/triggers/trigger.ts";
 import { COMMAND, STEP } from "./project.ts";
 import {

@@ -30,7 +30,7 @@ export async function mixEngines({ kind = {}, fields: remoteFields }: Mixed): Pr
   await using host = new RemoteHost(join(fixture.folder, "cluster"), 0, kind);
   const dataFolder = join(fixture.folder, "data");
   const engines = new Engines({
-    ...engineMakers(),
+    ...await engineMakers(),
     [remoteFields.engine.type]: (parts) => host.makeEngine({ onChange() {}, ...parts }),
   }, {
     store: fixture.store,

@@ -21,7 +21,8 @@ import { type RegistryParts, TriggerRegistry } from "../../src/triggers/registry
 import { settingsOf } from "../../src/triggers/revision.ts";
 import { sealAgain } from "../../src/triggers/seal_again.ts";
 import { SECRET_MASK, secretText } from "../../src/conditions/secret.ts";
-import { LockedSecretError, openSecretBox, type SecretBox } from "../../src/triggers/secrets.ts";
+import { LockedSecretError, type SecretBox } from "../../src/triggers/secrets.ts";
+import { openSecretBox } from "../../src/triggers/secret_key.ts";
 import type { Trigger } from "../../src/triggers/trigger.ts";
 import { context, request } from "../conditions/fixture.ts";
 import { contents, openTestStore, storedUnder, storeInMemory } from "../store/fixture.ts";

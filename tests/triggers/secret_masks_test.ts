@@ -7,7 +7,8 @@ import { SECRET_MASK } from "../../src/conditions/secret.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import { receiversOf } from "../../src/triggers/secret_receivers.ts";
 import { maskSecrets, normalSecrets, unmaskSecrets } from "../../src/triggers/secret_masks.ts";
-import { openSecretBox, openWhatOpens, sealSecrets } from "../../src/triggers/secrets.ts";
+import { openWhatOpens, sealSecrets } from "../../src/triggers/secrets.ts";
+import { openSecretBox } from "../../src/triggers/secret_key.ts";
 
 const KEY = "00112233445566778899aabbccddeeff".repeat(2);
 const OTHER_KEY = "ff112233445566778899aabbccddeeff".repeat(2);

@@ -8,6 +8,7 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
 import { readFirstBytes } from "../../platform/files/bytes.ts";
+import { parseByteSize } from "../../platform/text/byte_size.ts";
 
 const LIST_LIMIT = 50;
 const LIST_LIMIT_MAX = 10_000;
@@ -54,9 +55,7 @@ export function quietly(description = "print ids alone, one a line"): Option {
 /** Reads a size such as `16MiB`, `500k` or `1048576`; in bytes. */
 export function byteSize(max: number): (text: string) => number {
   return (text) => {
-    const match = /^(\d{1,12})\s*(k|m|g)?(i?b)?$/i.exec(text.trim());
-    const factor = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[match?.[2]?.toLowerCase() ?? ""] ?? 1;
-    const bytes = match ? Number(match[1]) * factor : NaN;
+    const bytes = parseByteSize(text);
     if (bytes >= 1 && bytes <= max) return bytes;
     throw new InvalidArgumentError(`Expected a size from 1 to ${max} bytes, such as 16MiB.`);
   };

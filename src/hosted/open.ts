@@ -1,0 +1,47 @@
+/**
+ * Opens the service of a hosted process.
+ *
+ * @module
+ */
+import { systemClock } from "../platform/clock.ts";
+import type { ServiceSettings } from "../config/settings.ts";
+import { Service } from "../service/service.ts";
+import type { Handler } from "../service/runtime.ts";
+import type { Peer } from "../http/peer.ts";
+import { applyConfiguration, type Configuration } from "./configuration.ts";
+import { hostedRuntime } from "./runtime.ts";
+
+/** A service that is open, and what answers requests. */
+export interface OpenService {
+  service: Service;
+  handler: Handler;
+}
+
+interface OpenOptions {
+  /** The address of the request for which it opens; empty where it is a cron. */
+  origin: string;
+  env(name: string): string | undefined;
+  configuration: Configuration | undefined;
+  peerOf(request: Request, address: Deno.NetAddr): Peer;
+}
+
+/** Opens the service. */
+export async function openHosted(
+  settings: ServiceSettings,
+  { origin, env, configuration, peerOf }: OpenOptions,
+): Promise<OpenService> {
+  let handler: Handler | undefined;
+  const runtime = hostedRuntime((each) => handler = each, peerOf);
+  const publicUrl = settings.publicUrl ?? (origin === "" ? undefined : origin);
+  const service = await Service.start(
+    { ...settings, ...(publicUrl === undefined ? {} : { publicUrl }) },
+    { clock: systemClock, env, runtime },
+    async (parts) => {
+      if (configuration !== undefined) await applyConfiguration(configuration, parts);
+    },
+  );
+  if (handler === undefined) {
+    throw new TypeError("Cannot answer requests: the service does not listen");
+  }
+  return { service, handler };
+}

@@ -1,0 +1,108 @@
+/** The hosted entry on a platform that is played: no subprocess, no file written, no path to the database. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { HMAC_CONDITION, signature } from "../data.ts";
+import { startReceiver } from "../http/receiver.ts";
+import { eventually } from "../surroundings.ts";
+import { type HostedProcess, Timeline } from "./platform.ts";
+
+const BODY = '{"name":"world"}';
+
+/** A trigger that sends an HTTP request to a server of the tests. */
+export function relay(port: number): Record<string, unknown> {
+  return {
+    name: "relay",
+    project: "relays",
+    conditions: [HMAC_CONDITION],
+    actions: [{
+      type: "http_request",
+      url: `http://127.0.0.1:${port}/hook`,
+      body: { hello: "{body.name}", run: "{run_id}" },
+      private_networks: true,
+    }],
+    response: { type: "json", json: { run: "{run_id}" } },
+  };
+}
+
+/** Makes a project and a trigger; returns the path of its launch URL. */
+export async function makeTrigger(
+  process: HostedProcess,
+  trigger: Record<string, unknown>,
+): Promise<string> {
+  const project = {
+    name: "relays",
+    repository: "https://git.example.com/relays.git",
+  };
+  const put = await process.api("PUT", "projects/relays/", project);
+  assert([200, 201].includes(put.status), JSON.stringify(put.body));
+  const made = await process.api("POST", "triggers/", trigger);
+  assertEquals(made.status, 201, JSON.stringify(made.body));
+  return `/api/v0/launch/${made.body.id}/`;
+}
+
+Deno.test("a launch signed by HMAC sends its HTTP request, and tells of its run", async () => {
+  await using timeline = new Timeline();
+  await using receiver = startReceiver();
+  const process = await timeline.start();
+  assertEquals(process.crons.map(({ name, schedule }) => ({ name, schedule })), [
+    { name: "sweep", schedule: "* * * * *" },
+    { name: "cleanup", schedule: "17 * * * *" },
+  ]);
+  const path = await makeTrigger(process, relay(receiver.port));
+  const refused = await process.fetch(path, {
+    method: "POST",
+    body: BODY,
+    headers: { ...signature("another body"), "content-type": "application/json" },
+  });
+  assertEquals([refused.status, refused.headers.get("cache-control")], [400, "no-store"]);
+  assertEquals(await refused.json(), { title: "Request rejected", status: 400 });
+  const headers = { ...signature(BODY), "content-type": "application/json" };
+  const answer = await process.fetch(path, { method: "POST", body: BODY, headers });
+  assertEquals([answer.status, answer.headers.get("cache-control")], [200, "no-store"]);
+  const { run } = await answer.json();
+  const [received] = await receiver.arrived("/hook", 1);
+  assertEquals(JSON.parse(received?.body ?? ""), { hello: "world", run });
+  const asked = JSON.stringify({ run_id: run });
+  const info = await eventually(async () => {
+    const answer = await process.fetch(`${path}run/`, {
+      method: "POST",
+      body: asked,
+      headers: { ...signature(asked), "content-type": "application/json" },
+    });
+    assertEquals(answer.status, 200);
+    const info = await answer.json();
+    return info.status === "pending" ? undefined : info;
+  });
+  assertEquals(info.status, "completed");
+  // Plain HTTP is refused where the platform says that it was.
+  const plain = await process.fetch(path, {
+    method: "POST",
+    body: BODY,
+    headers: { ...headers, "x-forwarded-proto": "http" },
+  });
+  assertEquals(plain.status, 403);
+  await plain.body?.cancel();
+  assertEquals((await process.stop()).code, 0);
+});
+
+Deno.test("without secrets and without a database it listens, and says what is missing", async () => {
+  await using timeline = new Timeline({ HOOKLAUNCH_STORAGE: "/data" });
+  const process = await timeline.start({
+    unset: ["HOOKLAUNCH_SECRET_KEY", "HOOKLAUNCH_ADMIN_TOKEN", "DENO_KV_DEFAULT_PATH"],
+  });
+  const health = await process.fetch("/healthz");
+  assertEquals([health.status, await health.text()], [200, "ok\n"]);
+  const ready = await process.fetch("/readyz");
+  assertEquals(ready.status, 503);
+  const text = await ready.text();
+  assertMatch(text, /^not ready: .*HOOKLAUNCH_SECRET_KEY/m);
+  assertMatch(text, /^not ready: .*HOOKLAUNCH_ADMIN_TOKEN/m);
+  assertMatch(text, /^not ready: HOOKLAUNCH_STORAGE is wrong: .*s3:/m);
+  const page = await process.fetch("/", { headers: { accept: "text/html" } });
+  assertEquals(page.status, 503);
+  assertStringIncludes(await page.text(), "HOOKLAUNCH_SECRET_KEY");
+  const launch = await process.fetch("/api/v0/launch/x/", { method: "POST", body: "{}" });
+  assertEquals(launch.status, 503);
+  assertEquals(await launch.json(), { title: "Service Unavailable", status: 503 });
+  await eventually(() => /HOOKLAUNCH_SECRET_KEY/.exec(process.printed()) ?? undefined);
+  assertEquals(await process.tick("sweep"), true);
+});

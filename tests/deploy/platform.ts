@@ -1,0 +1,250 @@
+/**
+ * A platform for the hosted entry, played as Deno's own runtime offers it: the platform says where the server
+ * listens (`DENO_SERVE_ADDRESS`), learns the crons and runs them over a socket (`DENO_UNSTABLE_CRON_SOCK`), gives
+ * each timeline a database, starts processes when a request or a cron needs one, and stops them.
+ *
+ * @module
+ */
+import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
+import { eventually } from "../surroundings.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+/** The time between SIGINT and SIGKILL. */
+export const KILL_MS = 5_000;
+/** The operators' token. */
+export const TOKEN = "an-operators-token-for-tests";
+
+const ENV = {
+  DENO_DEPLOY: "true",
+  NO_COLOR: "1",
+  HOOKLAUNCH_ADMIN_TOKEN: TOKEN,
+  HOOKLAUNCH_SECRET_KEY: "00".repeat(32),
+};
+
+/** A cron as a process registers it. */
+export interface RegisteredCron {
+  name: string;
+  schedule: string;
+}
+
+/** Options of a process. */
+export interface ProcessOptions {
+  env?: Record<string, string>;
+  /** Variables that are not set, though the platform sets them otherwise. */
+  unset?: readonly string[];
+  kvUrl: string;
+}
+
+/** A process of the service on the platform. */
+export interface HostedProcess extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  /** The crons that it has registered. */
+  readonly crons: RegisteredCron[];
+  /** Everything that it has printed. */
+  printed(): string;
+  /** Sends a request as the platform does: it serves HTTPS, and says so. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
+  /** Calls the operators' API. */
+  // The tests look into answers by the API's contract.
+  // deno-lint-ignore no-explicit-any
+  api(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }>;
+  /** Runs a cron; resolves to whether it succeeded. */
+  tick(name: string): Promise<boolean>;
+  /** Sends SIGINT, and SIGKILL 5 s later; resolves to how it has ended. */
+  stop(): Promise<Deno.CommandStatus>;
+  kill(signal: Deno.Signal): void;
+  readonly ended: Promise<Deno.CommandStatus>;
+}
+
+/** Starts a process. */
+export async function startProcess(
+  { env, unset = [], kvUrl }: ProcessOptions,
+): Promise<HostedProcess> {
+  const socket = new CronSocket();
+  const all: Record<string, string> = {
+    ...ENV,
+    DENO_SERVE_ADDRESS: "tcp:127.0.0.1:0",
+    DENO_UNSTABLE_CRON_SOCK: socket.address,
+    DENO_KV_DEFAULT_PATH: kvUrl,
+    [KV_TOKEN.name]: KV_TOKEN.value,
+    ...env,
+  };
+  for (const name of unset) delete all[name];
+  const child = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--lock=deno.lock",
+      "--frozen",
+      "--no-prompt",
+      ...["net", "env", "read", "sys"].map((each) => `--allow-${each}`),
+      ...["run", "write", "ffi"].map((each) => `--deny-${each}`),
+      "src/deploy.ts",
+    ],
+    cwd: ROOT,
+    env: all,
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  let printed = "";
+  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) printed += text;
+  };
+  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
+  const ended = child.status;
+  const kill = (signal: Deno.Signal) => {
+    try {
+      child.kill(signal);
+    } catch {
+      // It has ended.
+    }
+  };
+  const dispose = async () => {
+    kill("SIGKILL");
+    await Promise.all([ended, reading]);
+    socket.close();
+  };
+  let url: string;
+  try {
+    url = await eventually(() => /Listening on (http:\/\/[\d.:]+)/.exec(printed)?.[1], {
+      what: "a process that listens",
+    });
+    await socket.registered;
+  } catch (error) {
+    await dispose();
+    throw new Error(`The process did not begin:\n${printed}`, { cause: error });
+  }
+  const send = (path: string, init: RequestInit = {}) => {
+    const headers = new Headers(init.headers);
+    if (!headers.has("x-forwarded-proto")) headers.set("x-forwarded-proto", "https");
+    return fetch(`${url}${path}`, { redirect: "manual", ...init, headers });
+  };
+  return {
+    url,
+    pid: child.pid,
+    crons: socket.crons,
+    printed: () => printed,
+    fetch: send,
+    async api(method, path, body) {
+      const answer = await send(`/api/v0/${path}`, {
+        method,
+        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
+    },
+    tick: (name) => socket.invoke(name),
+    async stop() {
+      kill("SIGINT");
+      const timer = setTimeout(() => kill("SIGKILL"), KILL_MS);
+      const status = await ended;
+      clearTimeout(timer);
+      return status;
+    },
+    kill,
+    ended,
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/** The platform's side of the socket for crons: it takes their registration, and runs them. */
+class CronSocket {
+  readonly crons: RegisteredCron[] = [];
+  /** Resolves when the process has registered its crons. */
+  readonly registered: Promise<void>;
+  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  readonly #results: ((success: boolean) => void)[] = [];
+  readonly #registered = Promise.withResolvers<void>();
+  #connection: Deno.TcpConn | undefined;
+
+  constructor() {
+    this.registered = this.#registered.promise;
+    void this.#serve();
+  }
+
+  /** The address of the socket, as the variable names it. */
+  get address(): string {
+    return `tcp:127.0.0.1:${this.#listener.addr.port}`;
+  }
+
+  /** Runs a cron; resolves to whether it succeeded, which it did not when the process ended before. */
+  async invoke(name: string): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#results.push(resolve);
+    await this.#send({ kind: "invoke", name });
+    return await promise;
+  }
+
+  /** Lets the process register no cron any more. */
+  async rejectNew(reason: string): Promise<void> {
+    await this.#send({ kind: "reject-new-crons", reason });
+  }
+
+  close(): void {
+    this.#listener.close();
+    try {
+      this.#connection?.close();
+    } catch {
+      // The process has ended.
+    }
+  }
+
+  async #send(message: object): Promise<void> {
+    await this.#connection?.write(new TextEncoder().encode(`${JSON.stringify(message)}\n`));
+  }
+
+  async #serve(): Promise<void> {
+    try {
+      const connection = this.#connection = await this.#listener.accept();
+      let text = "";
+      for await (const part of connection.readable.pipeThrough(new TextDecoderStream())) {
+        text += part;
+        const lines = text.split("\n");
+        text = lines.pop() ?? "";
+        for (const line of lines) if (line !== "") this.#take(JSON.parse(line));
+      }
+    } catch {
+      // The process has ended, or the listener was closed.
+    }
+    for (const resolve of this.#results.splice(0)) resolve(false);
+  }
+
+  #take(message: { kind: string; crons?: RegisteredCron[]; success?: boolean }): void {
+    if (message.kind === "register") {
+      this.crons.push(...message.crons ?? []);
+      this.#registered.resolve();
+    } else if (message.kind === "result") this.#results.shift()?.(message.success === true);
+  }
+}
+
+/** A timeline of the platform: a database, and the processes on it. */
+export class Timeline implements AsyncDisposable {
+  readonly kv = new RemoteKv();
+  readonly #way = this.kv.way();
+  readonly #env: Record<string, string>;
+  readonly processes: HostedProcess[] = [];
+
+  constructor(env: Record<string, string> = {}) {
+    this.#env = env;
+  }
+
+  /** Starts another process. */
+  async start(
+    { env = {}, unset = [] }: Partial<Omit<ProcessOptions, "kvUrl">> = {},
+  ): Promise<HostedProcess> {
+    const started = await startProcess({
+      env: { ...this.#env, ...env },
+      unset,
+      kvUrl: this.#way.url,
+    });
+    this.processes.push(started);
+    return started;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.processes.map((each) => each[Symbol.asyncDispose]()));
+    await this.kv[Symbol.asyncDispose]();
+  }
+}
