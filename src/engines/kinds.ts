@@ -8,9 +8,7 @@ import { HooklaunchError } from "../platform/errors.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
 import type { EngineKind, StepNeeds } from "./engine.ts";
 import { refusedMounts } from "./local/mounts.ts";
-import { KubernetesBackend } from "./kubernetes/mod.ts";
 import { RemoteEngine } from "./remote/mod.ts";
-import { SlurmBackend } from "./slurm/mod.ts";
 
 /** An execution, or a project, names an engine that this version does not have. */
 export class UnknownEngineError extends HooklaunchError {
@@ -44,7 +42,10 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
         new RemoteEngine({
           ...parts,
           type: "slurm",
-          backendOf: (settings) => new SlurmBackend(settings),
+          loadBackend: async () => {
+            const { SlurmBackend } = await import("./slurm/mod.ts");
+            return (settings) => new SlurmBackend(settings);
+          },
           wrapOf: ({ engine }) => engine.wrap === undefined ? undefined : String(engine.wrap),
         })
       ),
@@ -62,7 +63,10 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
         new RemoteEngine({
           ...parts,
           type: "kubernetes",
-          backendOf: (settings) => new KubernetesBackend(settings),
+          loadBackend: async () => {
+            const { KubernetesBackend } = await import("./kubernetes/mod.ts");
+            return (settings) => new KubernetesBackend(settings);
+          },
         })
       ),
     refuses: (_settings, { mounts = [] }) => mounts.length > 0 ? [KUBERNETES_MOUNTS] : [],

@@ -1,5 +1,6 @@
 /** What is not needed is not loaded: each library costs memory as long as the service runs, and time at each start. */
 import { assert, assertEquals } from "@std/assert";
+import config from "../../deno.json" with { type: "json" };
 
 const ROOT = new URL("../../", import.meta.url);
 
@@ -9,6 +10,12 @@ interface Info {
     specifier: string;
     dependencies?: { specifier: string; isDynamic?: boolean; code?: { specifier: string } }[];
   }[];
+}
+
+/** The arguments of Deno in the task that runs the command line. */
+function startArguments(): string[] {
+  const [, , ...args] = config.tasks.hooklaunch.command.split(" && ").at(-1)?.split(" ") ?? [];
+  return args;
 }
 
 /** What some files import of libraries, they themselves or what they import; not what they may load later. */
@@ -53,4 +60,25 @@ Deno.test("a trigger without filters and JWTs loads no library for them", async 
   const signed = await librariesOf("src/triggers/prepare.ts", "src/conditions/hmac.ts");
   assert(signed.has("node:crypto"));
   for (const name of ["yaml", "@bufbuild/cel", "@panva/jose"]) assert(!signed.has(name), name);
+});
+
+Deno.test("a start reads no file that is loaded later, or never", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "hooklaunch-test-" });
+  try {
+    // Whoever reads from a pipe into which nobody writes waits for ever.
+    const script = 'cp -r src deno.json deno.lock "$1" && cd "$1" && rm "$2" && mkfifo "$2"';
+    const copied = await new Deno.Command("sh", {
+      args: ["-ec", script, "sh", folder, "src/commands/demo.ts"],
+      cwd: ROOT,
+    }).output();
+    assert(copied.success, new TextDecoder().decode(copied.stderr));
+    const { code, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [...startArguments(), "--version"],
+      cwd: folder,
+      signal: AbortSignal.timeout(60_000),
+    }).output();
+    assertEquals(code, 0, new TextDecoder().decode(stderr));
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });

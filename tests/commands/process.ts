@@ -8,11 +8,11 @@ import denoConfig from "../../deno.json" with { type: "json" };
 
 const MAIN = new URL("../../src/main.ts", import.meta.url).href;
 /**
- * The permissions that `deno task start` gives the command line, and what it tells V8: Deno keeps compiled code
+ * The permissions that `deno task start` gives the command line, and what it tells Deno and V8: Deno keeps compiled code
  * for one set of V8's flags alone, so others would have it compiled anew each time.
  */
 export const FLAGS: readonly string[] = denoConfig.tasks.start.command.split(" ")
-  .filter((word) => /^--(?:allow|v8)/.test(word));
+  .filter((word) => /^--(?:allow|unstable|v8)/.test(word));
 
 /** The limit of time for the end of a command. */
 const END_MS_MAX = 60_000;

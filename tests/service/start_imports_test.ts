@@ -12,12 +12,18 @@ const LAZY = [
   "aws4fetch",
   "jose",
   "marked",
+  "node:http",
   "re2js",
   "yaml",
   "zod",
 ];
 /** Folders of `src` that only some requests need. */
-const LAZY_FOLDERS = ["/src/http/console/", "/src/artifacts/s3/"];
+const LAZY_FOLDERS = [
+  "/src/http/console/",
+  "/src/artifacts/s3/",
+  "/src/engines/kubernetes/",
+  "/src/engines/slurm/",
+];
 const ENTRIES = ["commands/serve.ts", "service/service.ts"];
 
 interface Module {
@@ -29,7 +35,9 @@ Deno.test("a start loads nothing that only some requests need", async () => {
   const found = new Set<string>();
   for (const entry of ENTRIES) {
     for (const specifier of await loadedBy(new URL(`../../src/${entry}`, import.meta.url).href)) {
-      const name = LAZY.find((name) => specifier.replace(/^npm:\/?/, "").startsWith(`${name}@`)) ??
+      const name = LAZY.find((name) =>
+        `${specifier.replace(/^npm:\/?/, "")}@`.startsWith(`${name}@`)
+      ) ??
         LAZY_FOLDERS.find((folder) => specifier.includes(folder));
       if (name !== undefined) found.add(name);
     }

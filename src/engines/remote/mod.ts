@@ -11,16 +11,22 @@ import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { JobDesk } from "./desk.ts";
 import type { RemoteEngineOptions, RemoteWork } from "./remote_work.ts";
 
+/** The options of a remote engine, before its back end is loaded. */
+interface UnloadedOptions extends Omit<RemoteEngineOptions, "backendOf"> {
+  /** Loads what makes the back end of a project's settings. */
+  loadBackend(): Promise<RemoteEngineOptions["backendOf"]>;
+}
+
 /** Runs executions as jobs of clusters. What does so is loaded when there is one. */
 export class RemoteEngine implements Engine {
-  readonly #options: RemoteEngineOptions;
+  readonly #options: UnloadedOptions;
   readonly #watchers = new LogWatchers();
   #work: Promise<RemoteWork> | undefined;
   #load: () => EngineLoad = () => ({ running: 0, waiting: 0 });
   #outages: () => readonly Outage[] = () => [];
   #isClosed = false;
 
-  constructor(options: RemoteEngineOptions) {
+  constructor(options: UnloadedOptions) {
     this.#options = options;
   }
 
@@ -79,8 +85,11 @@ export class RemoteEngine implements Engine {
   }
 
   async #start(): Promise<RemoteWork> {
-    const { RemoteWork } = await import("./remote_work.ts");
-    const work = new RemoteWork(this.#options, this.#watchers);
+    const [{ RemoteWork }, backendOf] = await Promise.all([
+      import("./remote_work.ts"),
+      this.#options.loadBackend(),
+    ]);
+    const work = new RemoteWork({ ...this.#options, backendOf }, this.#watchers);
     this.#load = () => work.load;
     this.#outages = () => work.outages;
     // A service that stops begins nothing.

@@ -7,7 +7,6 @@
 import { isIP } from "node:net";
 import { FetchError } from "../../platform/network/fetch_errors.ts";
 import type { Network } from "../../platform/network/connection.ts";
-import { request } from "../../platform/network/http_exchange.ts";
 import { redactedUrl } from "../../platform/network/urls.ts";
 import type { Remote } from "./remote.ts";
 
@@ -41,6 +40,8 @@ export async function redirectedAddress(
   const start = URL.parse(url);
   if (start === null || start.search !== "") return undefined;
   if (!start.pathname.endsWith("/")) start.pathname += "/";
+  // Node's client is loaded for repositories that have an address.
+  const { request } = await import("../../platform/network/http_exchange.ts");
   let at = start;
   for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
     const addresses = await allowedAddresses(at, start, network);

@@ -90,11 +90,13 @@ export class RemoteHost implements AsyncDisposable {
     settings: Partial<RemoteSettings> = {},
     clock: Clock = systemClock,
   ): RemoteEngine {
+    const { backendOf, ...kind } = this.#kind;
     return this.#engine = new RemoteEngine({
       openOutput: async (...output: [id: string, path: string]) =>
         await this.#engine?.output(...output),
       ...parts,
-      ...this.#kind,
+      ...kind,
+      loadBackend: () => Promise.resolve(backendOf),
       clock,
       projects: { checkout: (...args) => this.checkout(...args) },
       artifacts: this.artifacts ?? new FolderStore(join(parts.dataFolder, "artifacts")),
