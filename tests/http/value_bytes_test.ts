@@ -4,35 +4,21 @@
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import fc from "fast-check";
+import {
+  HOSTILE_TEXTS,
+  hostileText,
+  INTERPRETERS,
+  writingScript,
+  writtenValues,
+} from "../hostile_texts.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
 
-/** Interpreters, and how a script of each writes a variable and the value of a parameter into files. */
-const SCRIPTS: Record<string, string> = {
-  sh:
-    `printf '%s' "$SAID" > "$VH_OUTPUTS_DIR/said"; printf '%s' {parameter-value:text} > "$VH_OUTPUTS_DIR/text"`,
-  "#!/bin/sh":
-    `printf '%s' "$SAID" > "$VH_OUTPUTS_DIR/said"; printf '%s' {parameter-value:text} > "$VH_OUTPUTS_DIR/text"`,
-  "#!/usr/bin/env bash":
-    `printf '%s' "$SAID" > "$VH_OUTPUTS_DIR/said"; printf '%s' {parameter-value:text} > "$VH_OUTPUTS_DIR/text"`,
-  "#!/usr/bin/env perl": `
-use JSON::PP; binmode STDOUT;
-sub put { open(my $f, '>:raw', "$ENV{VH_OUTPUTS_DIR}/$_[0]") or die; print $f $_[1]; close $f }
-open(my $f, '<:raw', "$ENV{VH_CONFIG_DIR}/parameters.json") or die; local $/; my $all = decode_json(<$f>);
-my $text = $all->{text}; utf8::encode($text); put('text', $text); put('said', $ENV{SAID});`,
-  "#!/usr/bin/env python3": `
-import json, os
-out = os.environ["VH_OUTPUTS_DIR"] + "/"
-open(out + "said", "wb").write(os.environb[b"SAID"])
-text = json.load(open(os.environ["VH_CONFIG_DIR"] + "/parameters.json", encoding="utf-8"))["text"]
-open(out + "text", "wb").write(text.encode("utf-8"))`,
-};
+/** The texts of one request beside the hostile ones. */
+const DRAWN = 12;
+const NAMES = Array.from({ length: HOSTILE_TEXTS.length + DRAWN }, (_, place) => `t${place}`);
 
-/** The texts of one request. A trigger has at most 16 actions. */
-const TEXTS = 3;
-
-const interpreters = Object.keys(SCRIPTS).filter((first) => {
-  const program = first.split(/[ /]/).at(-1) ?? "sh";
-  const { success } = new Deno.Command("sh", { args: ["-c", `command -v ${program}`] })
+const interpreters = Object.keys(INTERPRETERS).filter((first) => {
+  const { success } = new Deno.Command("sh", { args: ["-c", `command -v ${INTERPRETERS[first]}`] })
     .outputSync();
   return success;
 });
@@ -41,40 +27,10 @@ const stepOf = (first: string, index: number) => ({
   step: {
     name: `write-${index}`,
     image: "debian",
-    command: first.startsWith("#!") ? `${first}\n${SCRIPTS[first]}` : SCRIPTS[first],
-    parameters: [{ name: "text", type: "string", optional: true }],
-    "environment-variables": [{ name: "SAID", optional: true }],
+    command: writingScript(first, NAMES),
+    parameters: NAMES.map((name) => ({ name, type: "string", optional: true })),
   },
 });
-
-/** Texts that end a quote, name a command, break a line, or look like options and templates. */
-const HOSTILE = [
-  "",
-  "-n",
-  " \r\n\t\n",
-  "'; touch pwned; '\"; touch pwned; \"'\\''",
-  "$(touch pwned)`touch pwned`${HOME}$HOME",
-  "\\",
-  "!! * ? [a] ~root %s %n #",
-  "--{body.x} {{ }} {parameter:text}",
-  "a\u0001\u001b[2J\u007f\u00e9\u{1F600}\u2028\ufeff",
-  "#!/bin/sh\nexit 1",
-  "EOF\n$(id)\nEOF\n",
-  "'+__import__('os').system('touch pwned')+'",
-];
-
-const text = fc.oneof(
-  fc.constantFrom(...HOSTILE),
-  fc.string({ unit: "binary", maxLength: 40 }).filter((each) =>
-    each.isWellFormed() && !each.includes("\0")
-  ),
-  fc.array(
-    fc.constantFrom("'", '"', "\\", "$", "`", "\n", "(", ")", ";", "&", "|", "<", "{", "}", "x"),
-    {
-      maxLength: 12,
-    },
-  ).map((signs) => signs.join("")),
-);
 
 async function outputOf(service: TestService, id: string, name: string): Promise<Uint8Array> {
   const answer = await fetch(`${service.url}/api/v0/executions/${id}/outputs/${name}`, {
@@ -89,6 +45,13 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   const directory = `${service.folder}/bytes`;
   await Deno.mkdir(directory);
   const steps = interpreters.map(stepOf);
+  const say = {
+    step: {
+      name: "say",
+      image: "debian",
+      command: `printf '%s' "$SAID" > "$VH_OUTPUTS_DIR/said"`,
+    },
+  };
   const unquoted = {
     step: {
       name: "unquoted",
@@ -97,18 +60,17 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
       parameters: [{ name: "text", type: "string" }],
     },
   };
-  await Deno.writeTextFile(`${directory}/valohai.yaml`, JSON.stringify([...steps, unquoted]));
+  await Deno.writeTextFile(`${directory}/valohai.yaml`, JSON.stringify([...steps, say, unquoted]));
   await service.api("PUT", "projects/bytes/", { name: "bytes", directory });
-  // Each body has one text for each action: so few runs try many.
-  const actions = interpreters.flatMap((_, step) =>
-    Array.from({ length: TEXTS }, (_, place) => ({
-      type: "run_execution",
-      step: `write-${step}`,
-      parameters: { text: `{body[${place}]}` },
-      environment: { SAID: `{body[${place}]}` },
-      metadata: { all: `{body[${place}]}` },
-    }))
-  );
+  const bodyValues = (prefix: string) =>
+    Object.fromEntries(NAMES.map((name, place) => [`${prefix}${name}`, `{body[${place}]}`]));
+  const actions = interpreters.map((_, step) => ({
+    type: "run_execution",
+    step: `write-${step}`,
+    parameters: bodyValues(""),
+    environment: bodyValues("SAID_"),
+    metadata: { all: "{body}" },
+  }));
   const { url } = await service.trigger({ name: "bytes", project: "bytes", actions });
 
   const launch = async (to: string, body: string) => {
@@ -129,26 +91,19 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
     const run = await launch(url, JSON.stringify(texts));
     assertEquals(run.status, "completed", JSON.stringify(run.actions));
     for (const [place, { created }] of run.actions.entries()) {
-      const wanted = texts[place % TEXTS] ?? "";
       const execution = await endOfExecution(service, created.execution_id);
-      const where = `${interpreters[Math.floor(place / TEXTS)]}: ${JSON.stringify(wanted)}`;
+      const where = interpreters[place];
       assertEquals(execution.status, "complete", `${where}: ${execution.reason}`);
-      assertEquals(execution.metadata.all, wanted, where);
-      for (const name of ["said", "text"]) {
-        const found = await outputOf(service, created.execution_id, name);
-        assertEquals(found, encoder.encode(wanted), `${name}, ${where}`);
-      }
+      assertEquals(execution.metadata.all, texts, where);
+      const found = await outputOf(service, created.execution_id, "values");
+      assertEquals(found, writtenValues(texts), where);
     }
   };
 
-  await t.step("texts that are code elsewhere", async () => {
-    for (let start = 0; start < HOSTILE.length; start += TEXTS) {
-      await check(HOSTILE.slice(start, start + TEXTS));
-    }
-  });
-  await t.step("any text", async () => {
+  await t.step("texts that are code elsewhere, and any text", async () => {
+    const drawn = fc.array(hostileText, { minLength: DRAWN, maxLength: DRAWN });
     await fc.assert(
-      fc.asyncProperty(fc.array(text, { minLength: TEXTS, maxLength: TEXTS }), check),
+      fc.asyncProperty(drawn, (texts) => check([...HOSTILE_TEXTS, ...texts])),
       { numRuns: 1 },
     );
   });
@@ -157,8 +112,8 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
     name: "others",
     project: "bytes",
     actions: [
-      { type: "run_execution", step: "write-0", environment: { SAID: "{body.v}" } },
-      { type: "run_execution", step: "write-0", metadata: { v: "{body.v}" } },
+      { type: "run_execution", step: "say", environment: { SAID: "{body.v}" } },
+      { type: "run_execution", step: "say", metadata: { v: "{body.v}" } },
       {
         type: "run_execution",
         step: "unquoted",
