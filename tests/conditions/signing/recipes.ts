@@ -93,11 +93,13 @@ const machineLearning: Record<string, Recipe> = {
       },
     }),
   },
+  datachain: ofBody("sha256", "hex", "X-Datachain-Signature-256", "sha256="),
   segment: ofBody("sha1", "hex", "X-Signature"),
 };
 
 const monitoring: Record<string, Recipe> = {
   rootly: withTime("X-Rootly-Signature", { between: "" }),
+  fastly: ofBody("sha256", "hex", "X-SigSci-Signature"),
   firehydrant: ofBody("sha256", "hex", "fh-signature"),
   checkly: ofBody("sha256", "hex", "x-checkly-signature"),
   mongodb_atlas: ofBody("sha1", "base64", "X-MMS-Signature"),

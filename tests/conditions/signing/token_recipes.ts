@@ -33,6 +33,7 @@ export const tokenRecipes: Record<string, (secret: string) => RequestParts> = {
   assemblyai: inHeader("Authorization"),
   opsgenie: bearer,
   datadog: bearer,
+  fastly_logs: bearer,
   new_relic: bearer,
   honeycomb: inHeader("X-Honeycomb-Webhook-Token"),
   cloudflare: inHeader("cf-webhook-auth"),

@@ -41,6 +41,17 @@ export const machineLearning = {
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha256", header: "X-Fivetran-Signature-256" },
     },
+    datachain: {
+      title: "DataChain Studio, DVC Studio",
+      source: "https://docs.datachain.ai/studio/webhooks",
+      setup:
+        "Open the team's settings > Webhooks > Add Webhook. Choose the events, application/json, and enter a secret.",
+      note:
+        "The model registry of DVC makes tags of Git: for these use the webhook of the repository's host",
+      vector: "none published",
+      event: { in: "header", name: "http-x-datachain-event" },
+      scheme: { algorithm: "sha256", header: "X-Datachain-Signature-256", prefix: "sha256=" },
+    },
     segment: {
       title: "Segment",
       source: "https://segment.com/docs/connections/destinations/catalog/webhooks/",

@@ -56,6 +56,16 @@ export const monitoring = {
         header: "X-MMS-Signature",
       },
     },
+    fastly: {
+      title: "Fastly, Next-Gen WAF",
+      source:
+        "https://www.fastly.com/documentation/guides/next-gen-waf/monitoring/alerts/generic-webhooks/",
+      setup:
+        "Open Security > Next-Gen WAF > Workspaces, and the settings of a workspace. Choose Alerts > Add alert > Webhook, and copy the signing key.",
+      vector: "none published",
+      event: { in: "body", name: "type" },
+      scheme: { algorithm: "sha256", header: "X-SigSci-Signature" },
+    },
     incident_io: svixPreset({
       title: "incident.io",
       source: "https://docs.incident.io/integrations/webhooks",
@@ -104,6 +114,16 @@ export const monitoring = {
         "Open Notifications > Destinations > Webhooks > Create. Enter a secret. Cloudflare sends a test message first.",
       event: { in: "body", name: "alert_type" },
       token: { in: "header", name: "cf-webhook-auth" },
+    },
+    fastly_logs: {
+      title: "Fastly, log streaming",
+      source:
+        "https://www.fastly.com/documentation/guides/integrations/logging-endpoints/log-streaming-https",
+      setup:
+        "Add a logging endpoint of type HTTPS to the service, with JSON as its format. Enter the custom header Authorization with the value `Bearer SECRET`.",
+      note:
+        "Asks `/.well-known/fastly/logging/challenge` of the domain for the SHA-256 of the service's id, or `*`: let the proxy answer it",
+      token: { in: "header", name: "Authorization", prefix: "Bearer " },
     },
     kibana: {
       title: "Elastic Kibana, alerts",
