@@ -7,6 +7,7 @@ import type { Schema } from "./keywords.ts";
 import { hasFormat } from "./formats.ts";
 import { plainValue } from "./validator.ts";
 import { isObject } from "./keywords.ts";
+import { unwrap, type Wrapping } from "./wrapped.ts";
 
 /** Limits of a shape: what is beyond them is left open. */
 const DEPTH_MAX = 8;
@@ -34,6 +35,8 @@ export interface Shape {
   choices?: string[];
   /** The formats that all texts have. */
   formats: string[];
+  /** The JSON within texts. */
+  wrapped?: Partial<Record<Wrapping, Shape>>;
 }
 
 /** Returns the shape of one value. */
@@ -47,6 +50,8 @@ function shapeAt(value: unknown, depth: number): Shape {
     shape.formats = FORMATS.filter((name) => hasFormat(value, name));
     if (value.length > CHOICE_CHARACTERS_MAX) delete shape.choices;
     else shape.choices = [value];
+    const inner = depth < DEPTH_MAX ? unwrap(value) : undefined;
+    if (inner) shape.wrapped = { [inner.by]: shapeAt(plainValue(inner.value), depth + 1) };
   } else if (depth < DEPTH_MAX && Array.isArray(value)) {
     const items = value.slice(0, ITEMS_MAX).map((each) => shapeAt(each, depth + 1));
     const [first, ...others] = items;
@@ -68,6 +73,7 @@ export function mergeShapes(one: Shape, other: Shape): Shape {
   for (const [type, count] of Object.entries(other.types)) types[type] = (types[type] ?? 0) + count;
   const choices = one.choices && other.choices && [...new Set([...one.choices, ...other.choices])];
   const properties = mergeProperties(one, other);
+  const wrapped = mergeWrapped(one.wrapped, other.wrapped);
   const items = one.items && other.items
     ? mergeShapes(one.items, other.items)
     : one.items ?? other.items;
@@ -78,7 +84,17 @@ export function mergeShapes(one: Shape, other: Shape): Shape {
     ...(choices && choices.length <= CHOICES_MAX && { choices }),
     ...(properties && { properties }),
     ...(items && { items }),
+    ...(wrapped && { wrapped }),
   };
+}
+
+function mergeWrapped(one: Shape["wrapped"], other: Shape["wrapped"]): Shape["wrapped"] {
+  if (one === undefined || other === undefined) return one ?? other;
+  const json = one.json && other.json ? mergeShapes(one.json, other.json) : one.json ?? other.json;
+  const base64 = one.base64 && other.base64
+    ? mergeShapes(one.base64, other.base64)
+    : one.base64 ?? other.base64;
+  return { ...(json && { json }), ...(base64 && { base64 }) };
 }
 
 function mergeProperties(one: Shape, other: Shape): Shape["properties"] {

@@ -9,7 +9,7 @@ import type { Problem } from "../../platform/errors.ts";
 import type { TriedDelivery, TriedFilter } from "../api/try_filter.ts";
 import { ApiCallError } from "./client.ts";
 import type { View } from "./route.ts";
-import { type Sample, sampleOf } from "./samples.ts";
+import { bodyTextOf, type Sample, sampleOf } from "./samples.ts";
 import type { Settings } from "./triggers.ts";
 
 /** The form's name of the button that tries a filter: its value is the name of the filter's field. */
@@ -79,7 +79,7 @@ async function tryOnSample(
 ): Promise<Tries> {
   const sample = sampleOf(preset);
   const headers = { "content-type": "application/json", ...sample.headers };
-  const requests = [{ headers, body: JSON.stringify(sample.body) }];
+  const requests = [{ headers, body: bodyTextOf(sample) }];
   const { results } = await view.api.send<TriedFilter>("POST", path, { filter, requests });
   return { results, sample };
 }

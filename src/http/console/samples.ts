@@ -9,8 +9,11 @@ export interface Sample {
   /** The sender's title; undefined for a plain request. */
   title?: string;
   headers: Readonly<Record<string, string>>;
+  /** A value of JSON, or the fields of a form where the content type says so. */
   body: unknown;
 }
+
+const FORM = "application/x-www-form-urlencoded";
 
 const REPOSITORY = {
   id: 35129377,
@@ -60,6 +63,28 @@ const SAMPLES: Readonly<Record<string, (id: string) => Sample>> = {
     headers: { "x-shopify-topic": "orders/create" },
     body: { id: 820982911946154500, email: "jon@example.com", total_price: "403.00" },
   }),
+  sns: (id) => ({
+    title: "Amazon SNS",
+    headers: { "x-amz-sns-message-type": "Notification" },
+    body: {
+      Type: "Notification",
+      MessageId: id,
+      TopicArn: "arn:aws:sns:eu-north-1:123456789012:uploads",
+      Message: JSON.stringify({
+        Records: [{
+          eventName: "ObjectCreated:Put",
+          s3: { bucket: { name: "scans" }, object: { key: "2026/scan.png", size: 1024 } },
+        }],
+      }),
+    },
+  }),
+  mandrill: (id) => ({
+    title: "Mandrill",
+    headers: { "content-type": FORM },
+    body: {
+      mandrill_events: JSON.stringify([{ event: "open", _id: id, msg: { subject: "Hello" } }]),
+    },
+  }),
   slack: (id) => ({
     title: "Slack",
     headers: {},
@@ -72,6 +97,13 @@ const SAMPLES: Readonly<Record<string, (id: string) => Sample>> = {
 };
 
 const OTHER: Sample = { headers: {}, body: { event: "test", data: { id: 1 } } };
+
+/** Writes the body of a sample as it is sent. */
+export function bodyTextOf({ headers, body }: Sample, space?: number): string {
+  return headers["content-type"] === FORM
+    ? new URLSearchParams(Object.entries(Object(body))).toString()
+    : JSON.stringify(body, null, space);
+}
 
 /** Returns what a provider sends; something plain for a provider whose requests are not known here. */
 export function sampleOf(preset: unknown): Sample {

@@ -1,7 +1,7 @@
 /** A schema of stored payloads, and the newest ones that differ from it, on one service. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { mergeShapes, schemaOfShape, shapeOf } from "../../../src/conditions/json_schema/shape.ts";
-import { bodyFields, mapField } from "../../../src/conditions/json_schema/fields.ts";
+import { bodyFields, mapField, wrappedParts } from "../../../src/conditions/json_schema/fields.ts";
 import { compileValue } from "../../../src/conditions/values/compile.ts";
 import { schemaProblems } from "../../../src/conditions/json_schema/problems.ts";
 import { run } from "../../commands/process.ts";
@@ -76,6 +76,44 @@ Deno.test("fields are the expressions that read them", () => {
     Array.from({ length: 150 }, (_, n) => [`k${n}`, { a: 1, b: 2, c: 3 }]),
   );
   assertEquals(bodyFields(shapeOf(many)).length, 499);
+});
+
+Deno.test("fields of wrapped JSON have the expressions that unwrap it", () => {
+  const encoded = btoa('{"kind":"object","sizes":[1]}');
+  const body = {
+    Message: '{"Records": [{"key": "a"}], "more": "{\\"deep\\": true}"}',
+    data: encoded,
+    text: "{no JSON}",
+    word: "abcdabcdabcdabcd",
+    number: "12",
+  };
+  const other = { ...body, Message: "plain", data: encoded.replace(/=+$/, "") };
+  const fields = bodyFields(mergeShapes(shapeOf(body), shapeOf(other)));
+  const expressions = fields.map(({ expression }) => expression);
+  assertEquals(expressions, [
+    "body.Message",
+    "body.Message.parseJSON()",
+    "body.Message.parseJSON().Records",
+    "body.Message.parseJSON().Records[0]",
+    "body.Message.parseJSON().Records[0].key",
+    "body.Message.parseJSON().more",
+    "body.Message.parseJSON().more.parseJSON()",
+    "body.Message.parseJSON().more.parseJSON().deep",
+    "body.data",
+    "string(base64.decode(body.data)).parseJSON()",
+    "string(base64.decode(body.data)).parseJSON().kind",
+    "string(base64.decode(body.data)).parseJSON().sizes",
+    "string(base64.decode(body.data)).parseJSON().sizes[0]",
+    "body.text",
+    "body.word",
+    "body.number",
+  ]);
+  for (const each of expressions) compileValue(each);
+  assertEquals(wrappedParts(body).map(({ expression }) => expression), [
+    "body.Message.parseJSON()",
+    "body.Message.parseJSON().more.parseJSON()",
+    "string(base64.decode(body.data)).parseJSON()",
+  ]);
 });
 
 for (const [what, values, schema] of shapes) {

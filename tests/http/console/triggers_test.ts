@@ -282,6 +282,24 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
     const failed = await post("triggers/new", { ...tried, filter: 'body.ref == "x"' });
     assertStringIncludes(failed.seen, "A sample of GitHub does not pass");
     assertStringIncludes(failed.seen, 'body.ref is "refs/heads/main"');
+    for (
+      const [provider, filter, unwrapped] of [
+        [
+          "signature/sns",
+          "body.Message.parseJSON().Records[0].eventName.startsWith('ObjectCreated')",
+          "Unwrapped by body.Message.parseJSON()",
+        ],
+        [
+          "hmac/mandrill",
+          "body.mandrill_events.parseJSON()[0].event == 'open'",
+          "Unwrapped by body.mandrill_events.parseJSON()",
+        ],
+      ] as const
+    ) {
+      const wrapped = await post("triggers/new", { ...tried, provider, filter });
+      assertStringIncludes(wrapped.seen, " passes");
+      assertStringIncludes(wrapped.seen, unwrapped);
+    }
     const wrong = await post("triggers/new", { ...tried, filter: "body.ref == " });
     assertStringIncludes(wrong.seen, "Syntax error at line 1, column 10");
   });

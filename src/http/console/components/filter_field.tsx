@@ -1,4 +1,5 @@
 /** The editor of a filter: its field, and its verdicts on requests, which follow what is typed. */
+import { wrappedParts } from "../../../conditions/json_schema/fields.ts";
 import type { Problem } from "../../../platform/errors.ts";
 import type { TriedDelivery } from "../../api/try_filter.ts";
 import type { Tries } from "../filter_tries.ts";
@@ -106,6 +107,14 @@ function Verdicts({ view, results, sample }: VerdictsProps): Html {
         <details>
           <summary>Its body</summary>
           <pre tabindex={0} aria-label="Body">{JSON.stringify(sample.body, null, 2)}</pre>
+          {wrappedParts(sample.body).map(({ expression, value }) => (
+            <>
+              <p>
+                Unwrapped by <code>{expression}</code>:
+              </p>
+              <pre tabindex={0} aria-label={expression}>{JSON.stringify(value, null, 2)}</pre>
+            </>
+          ))}
         </details>
       )}
     </>

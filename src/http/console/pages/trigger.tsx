@@ -23,7 +23,7 @@ import {
   type Submitted,
   type View,
 } from "../route.ts";
-import { sampleOf } from "../samples.ts";
+import { bodyTextOf, sampleOf } from "../samples.ts";
 import {
   pageOf,
   presetNameOf,
@@ -227,7 +227,7 @@ function TestForm(
           hint="It is signed as the sender would, and launches the actions"
         >
           <textarea id="body" name="body" rows={10} aria-describedby={describedBy("body")}>
-            {form?.get("body") ?? JSON.stringify(sample.body, null, 2)}
+            {form?.get("body") ?? bodyTextOf(sample, 2)}
           </textarea>
         </Field>
         <Field label="Headers" id="headers" hint="One a line">

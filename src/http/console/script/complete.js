@@ -1,7 +1,8 @@
 // Names of fields in expressions: those of the trigger's newest deliveries, below the editor while one types.
 // Arrow down chooses, Enter or Tab takes, Escape closes.
 const OFFERED_MAX = 8;
-const BEGUN = /\b(?:body|headers|query)(?:\.\w*|\[\d*\]?|\[(?:'[^']*'?|"[^"]*"?)\]?)*$/;
+const BEGUN =
+  /\b(?:body|headers|query)(?:\.parseJSON\(\)|\.\w*|\[\d*\]?|\[(?:'[^']*'?|"[^"]*"?)\]?)*$/;
 
 function startCompletion(editor) {
   const list = document.createElement("ul");
@@ -54,7 +55,8 @@ function startCompletion(editor) {
     const word = begun()?.replaceAll('"', "'").toLowerCase();
     const found = word === undefined ? [] : all.filter((each) => {
       const name = each.toLowerCase();
-      return name.startsWith(word) && name !== word;
+      return name !== word &&
+        (name.startsWith(word) || name.startsWith(`string(base64.decode(${word}`));
     });
     const options = found.slice(0, OFFERED_MAX).map((name, index) => {
       const option = document.createElement("li");
