@@ -82,7 +82,8 @@ export interface OrderParts {
   conditions: PreparedConditions;
   /** The longest body of a launch, in bytes. */
   bodyBytesMax: number;
-  decode: DecodeRequest;
+  /** Makes the decoder of bodies, whose results have at most so many bytes. */
+  decoder(limit_bytes: number): DecodeRequest;
 }
 
 /** The result of all checks: a refusal, an answer to a handshake, or a pass. */
@@ -93,7 +94,7 @@ export type Inspection =
 
 /** Makes the order of a launch. */
 export function launchOrder(parts: OrderParts): Order {
-  const { conditions, bodyBytesMax, decode } = parts;
+  const { conditions, bodyBytesMax } = parts;
   const { checks, quotas } = conditions;
   const handshakes = conditions.handshakes.filter(({ row }) => row.method === "POST");
   const unverified = handshakes.filter(({ row }) => !row.verified);
@@ -109,8 +110,7 @@ export function launchOrder(parts: OrderParts): Order {
       ...ofStage(checks, "address"),
       ...handshakeStep(unverified),
       ...ofStage(checks, "authentication"),
-      // What follows reads the body as its sender meant it. Only a known sender may make the service decode.
-      { condition: "content_encoding", index: NO_CONDITION, look: decode },
+      decoding(parts, bodyBytesMax),
       ...ofStage(checks, "timestamp"),
       ...handshakeStep(handshakes.filter(({ row }) => row.verified)),
       ...ofStage(checks, "filter"),
@@ -160,8 +160,8 @@ function limitsOf(quotas: readonly PreparedQuota[]): Limit[] {
 }
 
 /** Makes the order of run info: it proves the sender, and neither filters nor counts. */
-export function runInfoOrder({ conditions, locked }: OrderParts): Order {
-  const { checks, signedBy } = conditions;
+export function runInfoOrder(parts: OrderParts): Order {
+  const { conditions: { checks, signedBy }, locked } = parts;
   const bodyBytesMax = RUN_INFO_BYTES_MAX;
   return {
     bodyBytesMax,
@@ -170,10 +170,16 @@ export function runInfoOrder({ conditions, locked }: OrderParts): Order {
       ...signedBy ? [unsignedGet(signedBy)] : [],
       ...ofStage(checks, "address"),
       ...ofStage(checks, "authentication"),
+      decoding(parts, bodyBytesMax),
       ...ofStage(checks, "timestamp"),
     ],
     limits: [],
   };
+}
+
+/** What follows reads the body as its sender meant it. Only a known sender may make the service decode. */
+function decoding({ decoder }: OrderParts, limit_bytes: number): BodyCheck {
+  return { condition: "content_encoding", index: NO_CONDITION, look: decoder(limit_bytes) };
 }
 
 /** Checks a request before its body is read. The first check that refuses ends it. */

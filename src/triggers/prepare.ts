@@ -76,7 +76,7 @@ export async function prepareTrigger(
     locked: lockOf(lockedSecrets),
     conditions,
     bodyBytesMax,
-    decode: requestDecoder({ heavyWork, owner: trigger.id, limit_bytes: bodyBytesMax }),
+    decoder: (limit_bytes) => requestDecoder({ heavyWork, owner: trigger.id, limit_bytes }),
   };
   return {
     trigger,
@@ -93,7 +93,7 @@ export async function prepareTrigger(
       triggerId: trigger.id,
       credentials: conditions.credentials,
     }),
-    decode: parts.decode,
+    decode: parts.decoder(bodyBytesMax),
     launch: launchOrder(parts),
     runInfo: runInfoOrder(parts),
     handshake: handshakeOrder(parts),

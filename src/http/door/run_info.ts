@@ -47,8 +47,9 @@ export function runInfoHandler(
     order: ({ runInfo }) => runInfo,
     async answer(prepared, request) {
       const inspection = await inspectLogged(door, prepared, prepared.runInfo, request);
+      const asked = "passed" in inspection ? inspection.decoded ?? request : request;
       return refusalOf(door, prepared, request, inspection) ??
-        await answer({ door, longPolls }, prepared, request);
+        await answer({ door, longPolls }, prepared, { request, asked });
     },
   });
 }
@@ -77,10 +78,10 @@ async function refusalAnew(
 async function answer(
   { door, longPolls }: { door: Door; longPolls: FairBudget },
   prepared: PreparedTrigger,
-  request: IncomingRequest,
+  { request, asked }: { request: IncomingRequest; asked: LaunchRequest },
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
-  const question = await whenPartsRead(() => questionOf(request, answersGet));
+  const question = await whenPartsRead(() => questionOf(asked, answersGet));
   if ("reason" in question) {
     return refuse(door, prepared, request, {
       condition: "run_info",

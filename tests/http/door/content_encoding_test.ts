@@ -306,6 +306,45 @@ Deno.test("Content-Encoding: repeats, answers and fields of the body", async (t)
   });
 });
 
+Deno.test("Content-Encoding: questions about runs", async (t) => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    name: "asked",
+    conditions: [
+      { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: [SECRET] },
+      { type: "timestamp", in: "body", name: "/at", format: "rfc3339" },
+    ],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const at = new Date().toISOString();
+  const ask = (to: string, encoding: string, body: Uint8Array<ArrayBuffer>, signed = body) =>
+    send(to, { encoding, body }, { "x-signature": signature(signed) });
+  const { text: run_id } = await ask(url, "gzip", gz(JSON.stringify({ at })));
+  const question = (fill = 0) => JSON.stringify({ at, run_id, wait: 10, fill: "x".repeat(fill) });
+  for (
+    const [name, encoding, body, status] of [
+      ["gzip", "gzip", gz(question()), 200],
+      ["br after deflate", "deflate, br", br(df(question())), 200],
+      ["identity", "identity", bytes(question()), 200],
+      ["a bomb", "gzip", gz(BOMB.subarray(0, 15 << 20)), 413],
+      ["more than a question may have", "br", br(question(64 * 1024)), 413],
+      ["an unknown coding", "zstd", gz(question()), 415],
+      ["a coding that is not there", "gzip", bytes(question()), 415],
+    ] as const
+  ) {
+    await t.step(name, async () => {
+      const answer = await ask(`${url}run/`, encoding, body);
+      assertEquals(answer.status, status, answer.text);
+      if (status === 200) assertEquals(JSON.parse(answer.text).status, "completed");
+      else assertEquals(Object.keys(JSON.parse(answer.text)), ["title", "status"]);
+    });
+  }
+  await t.step("an unknown sender makes the service decode nothing", async () => {
+    const answer = await ask(`${url}run/`, "gzip", gz(question()), bytes("other"));
+    assertEquals(answer.text, REJECTED);
+  });
+});
+
 /** Decodes in this thread. */
 const atOnce: DecodeWork = {
   // The job of this kind takes this input, and its output is what the caller waits for.
