@@ -118,6 +118,41 @@ const cases: Case[] = [
     },
     body: { xa: "ab", other: "abcd" },
   },
+  ...[[{}, true], [[{}, 7], false], [[[[]]], true], [[[["x"]]], false]].map((
+    [body, passes],
+  ): Case => ({
+    name: `a dynamic reference: ${JSON.stringify(body)}`,
+    schema: {
+      $id: "https://schemas.example/tree",
+      $dynamicAnchor: "node",
+      type: ["array", "object"],
+      items: { $dynamicRef: "#node" },
+    },
+    body,
+    ...(passes ? {} : {
+      refused: Array.isArray(body) && body.length === 2
+        ? ["/1", "type", "array or object", "7"]
+        : ["/0/0/0", "type", "array or object", '"x"'],
+    }),
+  })),
+  {
+    name: "a reference beside a dynamic one",
+    schema: {
+      $defs: { a: { $anchor: "n", $dynamicAnchor: "n", minimum: 3 }, b: { maximum: 9 } },
+      items: { $ref: "#/$defs/b", $dynamicRef: "#n" },
+    },
+    body: [3, 9, 2],
+    refused: ["/2", "minimum", "at least 3", "2"],
+  },
+  {
+    name: "a dynamic reference beside one",
+    schema: {
+      $defs: { a: { $dynamicAnchor: "n", minimum: 3 }, b: { maximum: 9 } },
+      items: { $ref: "#/$defs/b", $dynamicRef: "#/$defs/a" },
+    },
+    body: [3, 9, 10],
+    refused: ["/2", "maximum", "at most 9", "10"],
+  },
   {
     name: "references and anchors",
     schema: {
@@ -232,7 +267,19 @@ const mistakes: [name: string, schema: unknown, problem: RegExp][] = [
   ],
   ["a list of items", { items: [true] }, /prefixItems takes a list/],
   ["a keyword of another draft", { dependencies: {} }, /dependentRequired/],
-  ["a dynamic reference", { $dynamicRef: "#a" }, /\$ref in place of/],
+  ["a dynamic reference to nothing", { $dynamicRef: "#a" }, /no schema at "#a"/],
+  ["a dynamic reference elsewhere", { $dynamicRef: "https://x.example/#a" }, /within this schema/],
+  [
+    "a dynamic reference to itself",
+    { $dynamicAnchor: "a", allOf: [{ $dynamicRef: "#a" }] },
+    /it has no end/,
+  ],
+  [
+    "two dynamic anchors of one name",
+    { $defs: { a: { $dynamicAnchor: "n" }, b: { $dynamicAnchor: "n" } } },
+    /each anchor once/,
+  ],
+  ["a recursive reference", { $recursiveRef: "#" }, /\$dynamicRef in place of/],
   ["a negative length", { minLength: -1 }, /^\/schema\/minLength: Expected a whole number/],
   ["a multiple of 0", { multipleOf: 0 }, /^\/schema\/multipleOf: Expected a number above 0/],
   [

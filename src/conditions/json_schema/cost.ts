@@ -6,7 +6,7 @@
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { parsePattern } from "../cel/pattern.ts";
 import type { LaunchRequest } from "../request.ts";
-import { isObject, type Schema, schemasIn } from "./keywords.ts";
+import { isObject, referencesOf, type Schema, schemasIn } from "./keywords.ts";
 
 /** Within these limits a check takes a few milliseconds at most. */
 const STEPS_MAX = 20_000;
@@ -44,8 +44,8 @@ export function isShortCheck(cost: SchemaCost, request: LaunchRequest): boolean 
 function add(schema: unknown, cost: SchemaCost): void {
   cost.schemas += 1;
   if (!isObject(schema)) return;
-  const { $ref, uniqueItems, pattern, patternProperties, enum: choices, required } = schema;
-  cost.isUnbounded ||= $ref !== undefined || uniqueItems === true ||
+  const { uniqueItems, pattern, patternProperties, enum: choices, required } = schema;
+  cost.isUnbounded ||= referencesOf(schema).length > 0 || uniqueItems === true ||
     patternProperties !== undefined || isObject(schema.const) || Array.isArray(schema.const);
   if (typeof pattern === "string") cost.patternParts += parsePattern(pattern).programSize();
   if (Array.isArray(choices)) cost.constants += JSON.stringify(choices).length;

@@ -29,6 +29,8 @@ const KEYWORDS: Readonly<Record<string, Form>> = {
   $id: "text",
   $anchor: "text",
   $ref: "text",
+  $dynamicAnchor: "text",
+  $dynamicRef: "text",
   $comment: "text",
   $defs: "schemas by name",
   definitions: "schemas by name",
@@ -125,6 +127,25 @@ export function schemasIn(schema: Readonly<Record<string, unknown>>): SchemaPlac
       })
       : [];
   });
+}
+
+/**
+ * Lists the references of a schema, by their keywords. A schema is one resource, in which a name of `$dynamicAnchor`
+ * stands for one place: `$dynamicRef` leads there, as `$ref` does.
+ */
+export function referencesOf(
+  { $ref, $dynamicRef }: Readonly<Record<string, unknown>>,
+): [keyword: string, reference: string][] {
+  return Object.entries({ $ref, $dynamicRef }).flatMap(([keyword, reference]) =>
+    typeof reference === "string" ? [[keyword, reference]] : []
+  );
+}
+
+/** Lists the names that references give to a schema. */
+export function anchorsOf(
+  { $anchor, $dynamicAnchor }: Readonly<Record<string, unknown>>,
+): string[] {
+  return [$anchor, $dynamicAnchor].filter((name) => typeof name === "string");
 }
 
 /** Returns the pointer that a reference within the schema names, or the anchor; undefined for another document. */

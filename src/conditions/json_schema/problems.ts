@@ -8,7 +8,15 @@ import { pointer } from "../../platform/schema/pointer.ts";
 import { truncate } from "../../platform/text/display.ts";
 import { parsePattern } from "../cel/pattern.ts";
 import { FORMATS } from "./formats.ts";
-import { formOf, IN_PLACE, isObject, localReference, schemasIn } from "./keywords.ts";
+import {
+  anchorsOf,
+  formOf,
+  IN_PLACE,
+  isObject,
+  localReference,
+  referencesOf,
+  schemasIn,
+} from "./keywords.ts";
 
 const BYTES_MAX = 64 * 1024;
 const SCHEMAS_MAX = 2_000;
@@ -21,10 +29,8 @@ const TYPES = ["array", "boolean", "integer", "null", "number", "object", "strin
 const NOT_REFERRED = /\/(?:patternProperties|contentSchema)(?:\/|$)/;
 /** Keywords of other drafts, and what takes their place. */
 const OTHERS: Readonly<Record<string, string>> = {
-  $dynamicAnchor: "$anchor",
-  $dynamicRef: "$ref",
-  $recursiveAnchor: "$anchor",
-  $recursiveRef: "$ref",
+  $recursiveAnchor: "$dynamicAnchor",
+  $recursiveRef: "$dynamicRef",
   additionalItems: "items beside prefixItems",
   dependencies: "dependentRequired or dependentSchemas",
 };
@@ -91,31 +97,46 @@ class SchemaCheck {
     }
     this.#schemas.set(at, schema);
     for (const [keyword, value] of Object.entries(schema)) this.#check(keyword, value, at);
-    if (typeof schema.$anchor === "string") this.#anchors.set(schema.$anchor, at);
+    for (const name of anchorsOf(schema)) {
+      if ((this.#anchors.get(name) ?? at) !== at) {
+        this.#refuse(at, `Expected each anchor once, found another ${show(name)}`);
+      }
+      this.#anchors.set(name, at);
+    }
     for (const place of schemasIn(schema)) this.visit(place.schema, at + place.at, depth + 1);
   }
 
   /** Refuses references to what is not there, and those that come back without going into the value. */
   checkReferences(): void {
-    const targets = new Map<string, string>();
+    const targets = new Map<string, string[]>();
     for (const [at, schema] of this.#schemas) {
-      if (typeof schema !== "object" || typeof schema.$ref !== "string") continue;
-      const found = localReference(schema.$ref, this.#rootId);
-      const place = `${at}/$ref`;
-      if (found === undefined) {
-        this.#refuse(place, `Expected a reference within this schema, such as #/$defs/name`);
-        continue;
-      }
-      const target = "anchor" in found ? this.#anchors.get(found.anchor) : found.pointer;
-      if (target !== undefined && NOT_REFERRED.test(target)) {
-        this.#refuse(place, "Expected a reference to a schema in $defs");
-      } else if (target !== undefined && this.#schemas.has(target)) targets.set(at, target);
-      else this.#refuse(place, `There is no schema at ${show(schema.$ref)}`);
+      if (typeof schema !== "object") continue;
+      const found = referencesOf(schema).flatMap(([keyword, reference]) =>
+        this.#targetOf(reference, `${at}/${keyword}`) ?? []
+      );
+      if (found.length > 0) targets.set(at, found);
     }
     if (this.problems.length === 0) this.#checkCycles(targets);
   }
 
-  #checkCycles(targets: ReadonlyMap<string, string>): void {
+  /** Returns the place that a reference names; undefined where there is none. */
+  #targetOf(reference: string, place: string): string | undefined {
+    const found = localReference(reference, this.#rootId);
+    if (found === undefined) {
+      this.#refuse(place, `Expected a reference within this schema, such as #/$defs/name`);
+      return undefined;
+    }
+    const target = "anchor" in found ? this.#anchors.get(found.anchor) : found.pointer;
+    if (target !== undefined && NOT_REFERRED.test(target)) {
+      this.#refuse(place, "Expected a reference to a schema in $defs");
+      return undefined;
+    }
+    if (target !== undefined && this.#schemas.has(target)) return target;
+    this.#refuse(place, `There is no schema at ${show(reference)}`);
+    return undefined;
+  }
+
+  #checkCycles(targets: ReadonlyMap<string, readonly string[]>): void {
     const done = new Set<string>();
     const open = new Set<string>();
     const visit = (at: string): void => {
@@ -130,8 +151,7 @@ class SchemaCheck {
           if (IN_PLACE.has(place.keyword)) visit(at + place.at);
         }
       }
-      const target = targets.get(at);
-      if (target !== undefined) visit(target);
+      targets.get(at)?.forEach(visit);
       open.delete(at);
       done.add(at);
     };

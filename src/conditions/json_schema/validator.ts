@@ -9,12 +9,14 @@ import { childOf, pointer, pointerParts } from "../../platform/schema/pointer.ts
 import { isInt64 } from "../../platform/text/exact_json.ts";
 import { matches } from "../cel/pattern.ts";
 import { formatOfPattern, FORMATS } from "./formats.ts";
-import { formOf, isObject, localReference, type Schema, schemasIn } from "./keywords.ts";
+import { anchorsOf, formOf, isObject, localReference, type Schema, schemasIn } from "./keywords.ts";
 
 /** Keywords that assert nothing, and those that are put in another form. */
 const LEFT_OUT = new Set([
   "$anchor",
   "$comment",
+  "$dynamicAnchor",
+  "$dynamicRef",
   "$id",
   "$schema",
   "contentEncoding",
@@ -125,6 +127,12 @@ function prepare(schema: Schema, root: Schema, names: ReadonlySet<string>): Sche
     ...Object.fromEntries(entries),
     ...(properties && { properties }),
   };
+  const { $ref, $dynamicRef } = schema;
+  if ($dynamicRef !== undefined) {
+    const reference = { $ref: ownReference(String($dynamicRef), root) };
+    if ($ref === undefined) Object.assign(prepared, reference);
+    else prepared.allOf = [...listOf(prepared.allOf), reference];
+  }
   return { ...prepared, ...textChecks(schema, prepared.allOf) };
 }
 
@@ -152,8 +160,11 @@ function textChecks({ pattern, format }: Readonly<Record<string, unknown>>, allO
   if (typeof pattern !== "string") return known === undefined ? {} : { format: known };
   const own = { format: formatOfPattern(pattern) };
   if (known === undefined) return own;
-  const others = Array.isArray(allOf) ? allOf : [];
-  return { ...own, allOf: [...others, { format: known }] };
+  return { ...own, allOf: [...listOf(allOf), { format: known }] };
+}
+
+function listOf(schemas: unknown): unknown[] {
+  return Array.isArray(schemas) ? schemas : [];
 }
 
 /** Returns a reference without the name of the schema, which the package does not get. */
@@ -167,7 +178,7 @@ function ownReference(reference: string, root: Schema): string {
 
 function placeOfAnchor(anchor: string, schema: unknown, at = ""): string | undefined {
   if (!isObject(schema)) return undefined;
-  if (schema.$anchor === anchor) return at;
+  if (anchorsOf(schema).includes(anchor)) return at;
   for (const place of schemasIn(schema)) {
     const found = placeOfAnchor(anchor, place.schema, at + place.at);
     if (found !== undefined) return found;
