@@ -177,7 +177,10 @@ export function runInfoOrder(parts: OrderParts): Order {
   };
 }
 
-/** What follows reads the body as its sender meant it. Only a known sender may make the service decode. */
+/**
+ * Makes the step that undoes the encoding of a body. It comes once the sender is known: no other makes the service
+ * decode. Later checks read the result.
+ */
 function decoding({ decoder }: OrderParts, limit_bytes: number): BodyCheck {
   return { condition: "content_encoding", index: NO_CONDITION, look: decoder(limit_bytes) };
 }

@@ -143,7 +143,7 @@ Deno.test("before the body: no credential where a provider first asks without an
     locked: undefined,
     conditions: await prepareConditions([token, graph], context(), "t"),
     bodyBytesMax: 1_000,
-    decode: () => undefined,
+    decoder: () => () => undefined,
   });
   assertEquals(inspectHead(order, request({ query: "validationToken=a" })), undefined);
 });

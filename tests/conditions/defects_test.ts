@@ -71,7 +71,7 @@ Deno.test("defect 4: Zoom's validation is no oracle that signs what a stranger a
     locked: undefined,
     conditions: await prepareConditions(conditions, context(), "t"),
     bodyBytesMax: 1_000,
-    decode: () => undefined,
+    decoder: () => () => undefined,
   });
   assert("refused" in await inspect(order, request(harmless)));
 });
@@ -85,7 +85,7 @@ Deno.test("defect 5: a handshake is no answer to what was not verified", async (
     locked: undefined,
     conditions: prepared,
     bodyBytesMax: 1_000,
-    decode: () => undefined,
+    decoder: () => () => undefined,
   });
   assert("refused" in await inspect(order, question));
 });
