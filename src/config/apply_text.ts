@@ -19,6 +19,7 @@ import {
 import type { Trigger } from "../triggers/trigger.ts";
 import { type Applied, applyConfig, type ApplyTarget, type SavedTrigger } from "./apply.ts";
 import { parseConfig } from "./document.ts";
+import { namesEngine } from "./project.ts";
 
 /** The parts of a service that applying a file needs. */
 interface LocalService extends WarningParts {
@@ -73,7 +74,7 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
   return {
     projects: () => listProjects(store),
     async putProject(project) {
-      engines.expectUsable(project.engine);
+      engines.expectUsable(project.engine, namesEngine(project));
       const before = await getProject(store, project.name);
       const stored = await putProject(store, project);
       const path = `/projects/${project.name}/`;

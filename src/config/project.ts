@@ -74,13 +74,23 @@ export const projectSchema = z.strictObject({
     `Expected at most ${RECORD_BYTES_MAX} bytes in all, found ${recordBytes(Object(input))}`,
 });
 
+/** The projects that were read and named no engine. */
+const withoutEngine = new WeakSet<Project>();
+
 /**
  * Reads a project.
  *
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseProject(value: unknown): Project {
-  return parseInput(projectSchema, withoutReadOnly(value), "the project");
+  const project = parseInput(projectSchema, withoutReadOnly(value), "the project");
+  if ((Object(value).engine ?? undefined) === undefined) withoutEngine.add(project);
+  return project;
+}
+
+/** Returns true for a project that {@linkcode parseProject} has read, and that names its engine. */
+export function namesEngine(project: Project): boolean {
+  return !withoutEngine.has(project);
 }
 
 /** Leaves out the fields that the service fills in: what was read can be written back. */

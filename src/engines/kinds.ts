@@ -74,6 +74,19 @@ const ENGINE_KINDS: Readonly<Record<string, EngineKind>> = {
   },
 };
 
+/** The reasons why this process cannot run engines, by type, each as the rest of a sentence. */
+const unusable = new Map<string, string>();
+
+/** Notes that this process cannot run an engine. */
+export function noteUnusable(type: string, reason: string): void {
+  unusable.set(type, reason);
+}
+
+/** Returns the reason why this process cannot run an engine; undefined when it can. */
+export function unusableReason(type: string): string | undefined {
+  return unusable.get(type);
+}
+
 /** The types of all engines. */
 export const ENGINE_TYPES: readonly string[] = Object.keys(ENGINE_KINDS);
 
@@ -102,6 +115,8 @@ export function engineKind(type: string): EngineKind {
  * @throws {UnknownEngineError} when there is no such engine
  */
 export function engineRefusals(engine: EngineSettings, step: StepNeeds): string[] {
+  const reason = unusable.get(engine.type);
+  if (reason !== undefined) return [reason];
   return engineKind(engine.type).refuses?.(engine, step) ?? [];
 }
 

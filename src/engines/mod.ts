@@ -22,13 +22,14 @@ import type {
 import type { EngineSettings } from "../store/records/projects.ts";
 import { checkAgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
-import { ENGINE_TYPES, engineKind, UnknownEngineError } from "./kinds.ts";
+import { ENGINE_TYPES, engineKind, UnknownEngineError, unusableReason } from "./kinds.ts";
 
 export {
   ENGINE_TYPES,
   engineKind,
   engineLeavesOut,
   engineRefusals,
+  noteUnusable,
   UnknownEngineError,
 } from "./kinds.ts";
 
@@ -91,9 +92,15 @@ export class Engines {
   /**
    * Checks that projects can use an engine.
    *
+   * @param isNamed false for the engine of a project that names none: it may run no steps at all
    * @throws {InvalidInputError} when its jobs run elsewhere and could not reach the service
    */
-  expectUsable({ type }: EngineSettings): void {
+  expectUsable({ type }: EngineSettings, isNamed = true): void {
+    const reason = unusableReason(type);
+    if (reason !== undefined && isNamed) {
+      const detail = `Expected another engine than "${type}": ${reason}`;
+      throw new InvalidInputError("the project", [{ pointer: "/engine/type", detail }]);
+    }
     if (engineKind(type).keepsFiles) return;
     if (this.#agent === undefined) {
       const detail =

@@ -23,15 +23,17 @@ interface OpenOptions {
   env(name: string): string | undefined;
   configuration: Configuration | undefined;
   peerOf(request: Request, address: Deno.NetAddr): Peer;
+  /** Counts a request of another instance as under way until the result is disposed of. */
+  begin(): Disposable;
 }
 
 /** Opens the service. */
 export async function openHosted(
   settings: ServiceSettings,
-  { origin, env, configuration, peerOf }: OpenOptions,
+  { origin, env, configuration, peerOf, begin }: OpenOptions,
 ): Promise<OpenService> {
   let handler: Handler | undefined;
-  const runtime = hostedRuntime((each) => handler = each, peerOf);
+  const runtime = hostedRuntime({ onHandler: (each) => handler = each, peerOf, begin });
   const publicUrl = settings.publicUrl ?? (origin === "" ? undefined : origin);
   const service = await Service.start(
     { ...settings, ...(publicUrl === undefined ? {} : { publicUrl }) },

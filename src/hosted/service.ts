@@ -164,6 +164,7 @@ export class HostedService {
       env: environment,
       configuration: this.#configuration,
       peerOf: (request, address) => hostedPeerOf(request, address, this.#exposure),
+      begin: () => this.#begin(),
     });
     this.#open = opening;
     opening.then(({ service: { parts: { store } } }) => {

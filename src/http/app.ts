@@ -18,7 +18,7 @@ import type { ConsoleParts } from "./console/parts.ts";
 import { WrongTokens } from "./api/wrong_tokens.ts";
 import type { Door } from "./door/door.ts";
 import { launchHandler } from "./door/launch.ts";
-import { forwardToLeader, type Leading } from "./forward.ts";
+import { forwardToLeader, type Leading, type SendToInstance } from "./forward.ts";
 import type { Hops } from "./hops.ts";
 import { isHttp2 } from "./http2.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
@@ -35,7 +35,7 @@ interface AppParts {
   callbacks: CallbackParts;
   artifacts: Pick<ArtifactStore, "failure">;
   /** Set where several instances share the database. */
-  forwarding?: { leading: Leading; hops: Hops };
+  forwarding?: { leading: Leading; hops: Hops; send?: SendToInstance };
   /** Returns whether a launch could be accepted now. */
   isReady(): Promise<boolean>;
   /** Gets what ends when the answer to an operator or an agent has been sent. */
@@ -108,8 +108,8 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     }
   });
   if (parts.forwarding) {
-    const { leading, hops } = parts.forwarding;
-    app.use(forwardToLeader(leading, hops, (context) => door.peerOf(context)));
+    const { leading, hops, ...way } = parts.forwarding;
+    app.use(forwardToLeader(leading, hops, { peerOf: (each) => door.peerOf(each), ...way }));
   }
   let ofJobs: Promise<Hono> | undefined;
   app.all("/api/v0/jobs/*", async (context) => {

@@ -36,11 +36,14 @@ export interface Leading extends Place {
   placeOf(executionId: string): Promise<Place | undefined>;
 }
 
+/** Sends a request to another instance. */
+export type SendToInstance = (url: string, init: RequestInit) => Promise<Response>;
+
 /** Makes the middleware that forwards a request to the leader, or to the instance that has the files. */
 export function forwardToLeader(
   leading: Leading,
   hops: Hops,
-  peerOf: (context: Context) => Peer,
+  { peerOf, send = fetch }: { peerOf(context: Context): Peer; send?: SendToInstance },
 ): MiddlewareHandler {
   return async function forward(context, next) {
     const request = context.req.raw;
@@ -53,21 +56,21 @@ export function forwardToLeader(
     if (hops.senderOf(request) !== undefined) return unreachable();
     return url === undefined
       ? unreachable()
-      : await forwarded(request, url, { hops, ip: peerOf(context).ip });
+      : await forwarded(request, url, { hops, send, ip: peerOf(context).ip });
   };
 }
 
 async function forwarded(
   request: Request,
   leader: string,
-  { hops, ip }: { hops: Hops; ip: string },
+  { hops, send, ip }: { hops: Hops; send: SendToInstance; ip: string },
 ): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const headers = new Headers(request.headers);
   for (const name of DROPPED) headers.delete(name);
   const body = hops.sign(request, ip, headers);
   try {
-    const { status, body: sent, headers: answered } = await fetch(`${leader}${pathname}${search}`, {
+    const { status, body: sent, headers: answered } = await send(`${leader}${pathname}${search}`, {
       method: request.method,
       headers,
       body,

@@ -38,7 +38,7 @@ export const machine: Runtime = {
   openSecrets: ({ data, secretKey }) => openSecretBox(data, secretKey),
   newSpace: ({ data }) => new Space(data),
   newProjects: (options) => new Projects(options),
-  newHeavyWork,
+  newHeavyWork: () => newHeavyWork(),
   databaseBytes: ({ data }) => databaseBytes(data),
   listen(settings, handler) {
     const { host, data } = settings;

@@ -8,6 +8,7 @@ import type { ArtifactStore } from "../artifacts/store.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import type { EngineMakers } from "../engines/mod.ts";
 import type { HandlerInfo } from "../http/door/request_queue.ts";
+import type { SendToInstance } from "../http/forward.ts";
 import type { Listener } from "../http/listener.ts";
 import type { Peer } from "../http/peer.ts";
 import type { SocketServer } from "../http/socket_server.ts";
@@ -27,6 +28,8 @@ export interface Ports {
   listener: Pick<Listener, "port" | "isEnding" | "renew" | "shutdown">;
   /** The socket in the data folder. */
   socket: Pick<SocketServer, "close"> | undefined;
+  /** The way to other instances, where they have no addresses. */
+  way?: { readonly address: string; send: SendToInstance };
 }
 
 /** The room for files. */
@@ -42,6 +45,12 @@ interface StoreSurroundings {
   clock: Surroundings["clock"];
   events: CommitterEvents;
   artifacts: ArtifactStore;
+}
+
+/** The parts that a way to other instances needs. */
+interface ListenParts {
+  store: Store;
+  clock: Surroundings["clock"];
 }
 
 /** The parts of a service that depend on the place where it runs. */
@@ -60,7 +69,7 @@ export interface Runtime {
   /** The size of the database's files; 0 where there are none. */
   databaseBytes(settings: ServiceSettings): Promise<number>;
   /** Begins to pass requests to a handler. */
-  listen(settings: ServiceSettings, handler: Handler): Ports;
+  listen(settings: ServiceSettings, handler: Handler, parts: ListenParts): Ports;
   /** Returns the sender of a request, where connections do not tell; otherwise absent. */
   readonly peerOf?: (request: Request, address: Deno.NetAddr) => Peer;
 }

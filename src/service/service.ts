@@ -122,7 +122,7 @@ export class Service {
       // A kept request is checked against the URL that it was sent to.
       if (shared === undefined) await parts.replays.start();
       else {
-        const instanceUrl = instanceUrlOf(settings, listener.port);
+        const instanceUrl = ports.way?.address ?? instanceUrlOf(settings, listener.port);
         if (instanceUrl !== undefined) shared.instances.announce(instanceUrl);
         await leadership.begin();
       }
@@ -281,7 +281,13 @@ function listen(
     callbacks: { httpRequests: parts.httpRequests, bodies: bodies.jobs },
     metrics,
     artifacts: parts.artifacts,
-    ...(hops && { forwarding: { leading: leadership, hops } }),
+    ...(hops && {
+      forwarding: {
+        leading: leadership,
+        hops,
+        send: (url, init) => ports.way?.send(url, init) ?? fetch(url, init),
+      },
+    }),
     isReady: () => isReady(parts),
     onAnswering: (sent) => requests.add(sent),
     isPlainHttp: (context: Context<{ Bindings: HandlerInfo }>) =>
@@ -301,7 +307,7 @@ function listen(
     parts.clock,
     () => parts.acceptor.isBusy,
   );
-  const ports = runtime.listen(settings, handler);
+  const ports: Ports = runtime.listen(settings, handler, parts);
   const { listener } = ports;
   return ports;
 }

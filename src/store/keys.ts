@@ -27,6 +27,16 @@ export const keys = {
   claimed: (instanceId: string): Deno.KvKey => ["claimed", instanceId],
   /** The SHA-256 of the configuration that a hosted service has applied last. */
   appliedConfiguration: (): Deno.KvKey => ["meta", "applied_configuration"],
+  /** The number of parts of a request to an instance, which another one passes on. */
+  relayRequest: (to: string, id: string): Deno.KvKey => ["relay_request", to, id],
+  /** The number of parts of the answer to it. */
+  relayAnswer: (id: string): Deno.KvKey => ["relay_answer", id],
+  /** Bytes: a part of either. */
+  relayPart: (
+    kind: string,
+    id: string,
+    index: number,
+  ): Deno.KvKey => ["relay_part", kind, id, index],
   /** `TriggerChanges`: each change of a trigger rewrites it. */
   registry: (): Deno.KvKey => ["meta", "registry"],
   /** True: rewritten with each acceptance of a trigger with quotas or deduplication. */

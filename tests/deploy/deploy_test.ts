@@ -39,6 +39,23 @@ export async function makeTrigger(
   return `/api/v0/launch/${made.body.id}/`;
 }
 
+/** Launches a trigger, and again while the platform has no instance that serves, as senders do. */
+export function launchUntilAccepted(
+  process: Pick<HostedProcess, "fetch">,
+  path: string,
+  name: string,
+): Promise<string> {
+  const body = JSON.stringify({ name });
+  const headers = { ...signature(body), "content-type": "application/json" };
+  return eventually(async () => {
+    const answer = await process.fetch(path, { method: "POST", body, headers });
+    const text = await answer.text();
+    if (answer.status === 503) return undefined;
+    assertEquals(answer.status, 200, text);
+    return JSON.parse(text).run;
+  }, { what: `the acceptance of ${name}` });
+}
+
 Deno.test("a launch signed by HMAC sends its HTTP request, and tells of its run", async () => {
   await using timeline = new Timeline();
   await using receiver = startReceiver();
@@ -105,4 +122,51 @@ Deno.test("without secrets and without a database it listens, and says what is m
   assertEquals(await launch.json(), { title: "Service Unavailable", status: 503 });
   await eventually(() => /HOOKLAUNCH_SECRET_KEY/.exec(process.printed()) ?? undefined);
   assertEquals(await process.tick("sweep"), true);
+});
+
+Deno.test("several instances accept launches, and any of them answers operators, until the next leads", async () => {
+  await using timeline = new Timeline();
+  await using receiver = startReceiver();
+  const first = await timeline.start();
+  const path = await makeTrigger(first, relay(receiver.port));
+  const second = await timeline.start();
+  const launch = (process: HostedProcess, name: string) => launchUntilAccepted(process, path, name);
+  const of = { first: await launch(first, "first"), second: await launch(second, "second") };
+  const found = await second.api("GET", `runs/${of.first}/`);
+  assertEquals([found.status, found.body.id], [200, of.first]);
+  await eventually(async () => {
+    // Either closes when nothing comes for a while.
+    await Promise.all([first, second].map(async (each) => (await each.fetch("/readyz")).text()));
+    const { body } = await second.api("GET", "instances/");
+    return body?.results?.length === 2 ? true : undefined;
+  }, { what: "two instances" });
+  // More than one value of the database holds.
+  const body = "x".repeat(27_000);
+  const actions = Array(2).fill({ type: "http_request", url: "https://example.com/", body });
+  const long = { name: "long", project: "relays", conditions: [HMAC_CONDITION], actions };
+  const made = await second.api("POST", "triggers/", long);
+  assertEquals(made.status, 201, JSON.stringify(made.body).slice(0, 500));
+  const read = await first.api("GET", `triggers/${made.body.id}/`);
+  assertEquals(read.body.actions[1].body, body);
+  const local = await second.api("PUT", "projects/here/", {
+    name: "here",
+    repository: "https://git.example.com/here.git",
+    engine: { type: "local" },
+  });
+  assertEquals(local.status, 422);
+  assertMatch(local.body.detail, /\/engine\/type: .*"slurm" or "kubernetes".*http_request/);
+  const wrong = await second.fetch("/api/v0/triggers/", {
+    headers: { authorization: "Bearer no" },
+  });
+  assertEquals(wrong.status, 401);
+  await wrong.body?.cancel();
+  await receiver.arrived("/hook", 2);
+  assertEquals((await first.stop()).code, 0);
+  const third = await launch(second, "third");
+  await receiver.arrived("/hook", 3);
+  const run = await eventually(async () => {
+    const { body } = await second.api("GET", `runs/${third}/`);
+    return body?.status === "completed" ? body : undefined;
+  });
+  assertEquals(run.id, third);
 });

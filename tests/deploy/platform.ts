@@ -9,6 +9,8 @@ import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { eventually } from "../surroundings.ts";
 
 const ROOT = new URL("../../", import.meta.url);
+/** The crons of the service, each of which it registers by a message of its own. */
+const CRONS = 2;
 /** The time between SIGINT and SIGKILL. */
 export const KILL_MS = 5_000;
 /** The operators' token. */
@@ -110,7 +112,9 @@ export async function startProcess(
     url = await eventually(() => /Listening on (http:\/\/[\d.:]+)/.exec(printed)?.[1], {
       what: "a process that listens",
     });
-    await socket.registered;
+    await eventually(() => socket.crons.length === CRONS ? true : undefined, {
+      what: "the registration of its crons",
+    });
   } catch (error) {
     await dispose();
     throw new Error(`The process did not begin:\n${printed}`, { cause: error });
@@ -152,15 +156,11 @@ export async function startProcess(
 /** The platform's side of the socket for crons: it takes their registration, and runs them. */
 class CronSocket {
   readonly crons: RegisteredCron[] = [];
-  /** Resolves when the process has registered its crons. */
-  readonly registered: Promise<void>;
   readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   readonly #results: ((success: boolean) => void)[] = [];
-  readonly #registered = Promise.withResolvers<void>();
   #connection: Deno.TcpConn | undefined;
 
   constructor() {
-    this.registered = this.#registered.promise;
     void this.#serve();
   }
 
@@ -214,7 +214,6 @@ class CronSocket {
   #take(message: { kind: string; crons?: RegisteredCron[]; success?: boolean }): void {
     if (message.kind === "register") {
       this.crons.push(...message.crons ?? []);
-      this.#registered.resolve();
     } else if (message.kind === "result") this.#results.shift()?.(message.success === true);
   }
 }

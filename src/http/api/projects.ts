@@ -5,7 +5,7 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
-import { parseProject, projectSchema } from "../../config/project.ts";
+import { namesEngine, parseProject, projectSchema } from "../../config/project.ts";
 import {
   ActionError,
   ChangedError,
@@ -121,7 +121,7 @@ export const projectOperations = [
     async perform({ api, context, query: { dry_run: isDryRun }, body }) {
       const { store, triggers, baseUrl } = api;
       const made = parseProject(body);
-      api.engines.expectUsable(made.engine);
+      api.engines.expectUsable(made.engine, namesEngine(made));
       const stored = await triggers.between(async () => {
         if (await getProject(store, made.name)) {
           throw new ConflictError(`Cannot create the project: another is named "${made.name}"`);
@@ -163,7 +163,7 @@ export const projectOperations = [
     async perform({ api, context, params: { name }, query: { dry_run: isDryRun }, body }) {
       const { store, triggers } = api;
       const made = parseNamed(name, body);
-      api.engines.expectUsable(made.engine);
+      api.engines.expectUsable(made.engine, namesEngine(made));
       const expected = expectedRevisions(context);
       // Also `*` expects that there is one.
       const mustExist = context.req.header("if-match") !== undefined;

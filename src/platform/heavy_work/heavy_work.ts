@@ -14,6 +14,7 @@ import {
   type JobOf,
   type JobOptions,
   type JobResult,
+  type JobRunner,
   JobTimeoutError,
   WorkerLostError,
 } from "./job.ts";
@@ -31,6 +32,14 @@ const SHORT_MS = 100;
 const REST_MS_MAX = 2_000;
 
 const log = getLogger(["hooklaunch"]);
+
+/** Options of {@linkcode HeavyWork}. */
+interface HeavyWorkOptions {
+  idle_ms?: number;
+  short_ms?: number;
+  /** Makes what runs the jobs where no Worker starts. Without it, there is no heavy work then. */
+  fallback?: () => Promise<JobRunner>;
+}
 
 /** A job that waits or runs. */
 interface Pending {
@@ -53,10 +62,11 @@ interface Pending {
  */
 export class HeavyWork<Kinds extends JobKinds> implements Disposable {
   readonly #createWorker: CreateWorker;
+  readonly #fallback: (() => Promise<JobRunner>) | undefined;
   readonly #idle_ms: number;
   readonly #short_ms: number;
   readonly #queue = new FairQueue<Pending>(WAITING_MAX);
-  #worker: WorkerHandle | undefined;
+  #worker: JobRunner | undefined;
   #running: Pending | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #restEnd: ReturnType<typeof setTimeout> | undefined;
@@ -64,9 +74,10 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
 
   constructor(
     createWorker: CreateWorker,
-    { idle_ms = IDLE_MS, short_ms = SHORT_MS }: { idle_ms?: number; short_ms?: number } = {},
+    { idle_ms = IDLE_MS, short_ms = SHORT_MS, fallback }: HeavyWorkOptions = {},
   ) {
     this.#createWorker = createWorker;
+    this.#fallback = fallback;
     this.#idle_ms = idle_ms;
     this.#short_ms = short_ms;
   }
@@ -175,10 +186,14 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
     }
   }
 
-  async #startWorker(): Promise<WorkerHandle> {
+  async #startWorker(): Promise<JobRunner> {
     try {
       return await WorkerHandle.start(this.#createWorker);
     } catch (error) {
+      if (this.#fallback) {
+        log.warn("Heavy work has smaller limits: no Worker starts: {error}", { error });
+        return await this.#fallback();
+      }
       log.error("Cannot start the Worker for heavy work: {error}", { error });
       throw new UnavailableError(`Cannot start a Worker: ${messageOf(error)}`, RETRY_AFTER_S);
     }

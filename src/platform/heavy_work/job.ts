@@ -51,6 +51,13 @@ export class WorkerLostError extends HooklaunchError {
   override readonly code = "worker_lost";
 }
 
+/** Runs one job after the other. */
+export interface JobRunner {
+  run(kind: string, input: JobInput, timeout_ms: number): Promise<JobResult>;
+  /** Takes no more jobs. */
+  terminate(): void;
+}
+
 /** A message to the Worker. */
 export interface JobMessage {
   kind: string;

@@ -13,6 +13,7 @@ import {
   type JobInput,
   type JobMessage,
   type JobResult,
+  type JobRunner,
   WorkerLostError,
   type WorkerMessage,
 } from "./job.ts";
@@ -34,7 +35,7 @@ const COPIED_BYTES = 1024 * 1024;
 export type CreateWorker = (options: WorkerOptions) => Promise<Worker>;
 
 /** A Worker that runs one job after the other. */
-export class WorkerHandle {
+export class WorkerHandle implements JobRunner {
   readonly #worker: Worker;
   readonly #messages: AsyncIterator<[WorkerMessage]>;
 
