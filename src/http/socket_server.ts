@@ -5,8 +5,8 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../platform/errors.ts";
-import type { Peer } from "./peer.ts";
 import { socketPath } from "../platform/network/own_socket.ts";
+import { SOCKET_ADDRESS } from "./socket_address.ts";
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -15,12 +15,6 @@ type Handler = (
   request: Request,
   info: Deno.ServeHandlerInfo<Deno.NetAddr>,
 ) => Response | Promise<Response>;
-
-/** The address of all requests that came by the socket: this object, and no other with the same fields. */
-export const SOCKET_ADDRESS: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 0 };
-
-/** The sender of these requests: the user of the service, whose bytes no network carries. */
-export const SOCKET_PEER: Peer = { ip: SOCKET_ADDRESS.hostname, secure: true };
 
 /** A socket that is served. */
 export class SocketServer {

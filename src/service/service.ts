@@ -17,7 +17,7 @@ import { Hops } from "../http/hops.ts";
 import { RequestsUnderWay } from "../http/requests_under_way.ts";
 import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { isPlainHttp, peerOf } from "../http/peer.ts";
-import { SOCKET_ADDRESS, SOCKET_PEER } from "../http/socket_server.ts";
+import { SOCKET_ADDRESS, SOCKET_PEER } from "../http/socket_address.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
 import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";

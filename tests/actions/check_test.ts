@@ -7,7 +7,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import type { Problem } from "../../src/platform/errors.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { parseWith } from "../../src/platform/schema/schema.ts";
-import { Projects } from "../../src/projects/mod.ts";
+import { Projects } from "../../src/projects/projects.ts";
 import type { Project } from "../../src/store/records/projects.ts";
 import { GitFixture, projectOf, TemporaryFolder } from "../projects/code/git_fixture.ts";
 import { openTestStore } from "../store/fixture.ts";

@@ -21,7 +21,10 @@ function instance() {
     requests++;
     return next();
   });
-  app.use("*", forwardToLeader(leading, hops, () => ({ ip: "127.0.0.1", secure: true })));
+  app.use(
+    "*",
+    forwardToLeader(leading, hops, { peerOf: () => ({ ip: "127.0.0.1", secure: true }) }),
+  );
   app.all("*", (context) => context.text("here"));
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
@@ -114,7 +117,10 @@ Deno.test("forward: the leader gets a body as it was sent, long or short, with i
   const url = `http://127.0.0.1:${leader.addr.port}`;
   const leading = { isHere: false, url, placeOf: () => Promise.resolve(undefined) };
   const app = new Hono();
-  app.use("*", forwardToLeader(leading, hops, () => ({ ip: "192.0.2.7", secure: true })));
+  app.use(
+    "*",
+    forwardToLeader(leading, hops, { peerOf: () => ({ ip: "192.0.2.7", secure: true }) }),
+  );
   await using follower = serve((request) => app.fetch(request));
   for (const body of ["", "short", "x".repeat(300_000)]) {
     const sent = { method: "POST", body };

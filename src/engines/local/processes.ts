@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { shell } from "../../platform/shell.ts";
+import { shell } from "../../platform/run_script.ts";
 import { IDENTITY_FUNCTION } from "./wrapper.ts";
 
 /** The facts about the machine that the engine needs. */

@@ -5,7 +5,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import { shell } from "../../platform/shell.ts";
+import { shell } from "../../platform/run_script.ts";
 
 /** The longest file that the service hashes itself: starting a process takes longer. */
 const INLINE_BYTES_MAX = 1024 * 1024;

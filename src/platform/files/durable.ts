@@ -5,7 +5,7 @@
  */
 import { dirname, join } from "node:path";
 import { HooklaunchError } from "../errors.ts";
-import { shell } from "../shell.ts";
+import { shell } from "../run_script.ts";
 
 /**
  * The errors of file systems that cannot write a folder to disk on demand, as some network disks.

@@ -4,7 +4,7 @@
  * @module
  */
 import { join } from "node:path";
-import { shell } from "../shell.ts";
+import { shell } from "../run_script.ts";
 
 /**
  * The depth to which Deno removes folders: each level takes a part of the stack and an open file.

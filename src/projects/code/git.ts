@@ -8,7 +8,7 @@ import { deadline } from "@std/async/deadline";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import { HooklaunchError } from "../../platform/errors.ts";
 import { readFirstBytes } from "../../platform/files/bytes.ts";
-import { shell } from "../../platform/shell.ts";
+import { shell } from "../../platform/run_script.ts";
 
 const STDERR_BYTES_MAX = 16 * 1024;
 const KILL_GRACE_MS = 2_000;

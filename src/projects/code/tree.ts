@@ -6,7 +6,7 @@
 import { isAbsolute, join } from "node:path";
 import { settleAll } from "../../platform/waiting/promises.ts";
 import { ActionError, HooklaunchError } from "../../platform/errors.ts";
-import { shell } from "../../platform/shell.ts";
+import { shell } from "../../platform/run_script.ts";
 
 const AT_ONCE = 16;
 /** The limit of path_resolution(7). */

@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
-import { Projects, type ProjectsOptions } from "../../../src/projects/mod.ts";
+import { Projects, type ProjectsOptions } from "../../../src/projects/projects.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
 
 const IDENTITY = {

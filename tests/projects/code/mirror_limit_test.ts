@@ -3,7 +3,7 @@ import { assertEquals, assertLess, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ActionError } from "../../../src/platform/errors.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
 import { configFile, GitFixture, projectOf, TemporaryFolder } from "./git_fixture.ts";
 import { GitServer } from "./http_server.ts";

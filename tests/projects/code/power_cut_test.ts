@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
 import { PowerDisk } from "../../faults/power_disk.ts";
 import { has } from "../../needs.ts";

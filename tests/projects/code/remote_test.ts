@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ActionError } from "../../../src/platform/errors.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 import { redactUrls } from "../../../src/platform/network/urls.ts";
 import { openRemote } from "../../../src/projects/code/remote.ts";
 import { assertTakesLess } from "../../surroundings.ts";

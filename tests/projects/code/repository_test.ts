@@ -8,7 +8,7 @@ import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ActionError, ConflictError, InvalidInputError } from "../../../src/platform/errors.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 import type { TreeLimits } from "../../../src/projects/code/tree.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
 import { configFile, GitFixture, projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";

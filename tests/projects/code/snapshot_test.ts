@@ -9,7 +9,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ActionError, InvalidInputError } from "../../../src/platform/errors.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
 import { configFile, TemporaryFolder, textsIn } from "./git_fixture.ts";
 

@@ -8,7 +8,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ActionError } from "../../../src/platform/errors.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
 import { has } from "../../needs.ts";
 import { configFile, setUp, TemporaryFolder, textsIn } from "./git_fixture.ts";
@@ -130,7 +130,7 @@ Deno.test({
     const options = `{ dataFolder: ${
       JSON.stringify(join(folder.path, "traced"))
     }, clock: systemClock }`;
-    const script = `import { Projects } from "./src/projects/mod.ts";
+    const script = `import { Projects } from "./src/projects/projects.ts";
       import { systemClock } from "./src/platform/clock.ts";
       const projects = new Projects(${options});
       await projects.resolve(${JSON.stringify({ ...plain.project, name: "plain" })}, "HEAD");

@@ -6,7 +6,7 @@
  * @module
  */
 import { systemClock } from "../../../src/platform/clock.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 
 const [home = "", dataFolder = "", project = "", copy] = Deno.args;
 Deno.env.set("HOME", home);

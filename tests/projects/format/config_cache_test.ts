@@ -4,7 +4,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { InvalidInputError } from "../../../src/platform/errors.ts";
-import { Projects } from "../../../src/projects/mod.ts";
+import { Projects } from "../../../src/projects/projects.ts";
 import type { Project } from "../../../src/store/records/projects.ts";
 import { configFile, TemporaryFolder } from "../code/git_fixture.ts";
 

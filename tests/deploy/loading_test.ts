@@ -1,0 +1,80 @@
+/** The hosted entry loads nothing that starts a process, locks or writes a file. */
+import { assert, assertEquals } from "@std/assert";
+
+const ROOT = new URL("../../", import.meta.url);
+/** The entry, what it loads at its start, and the doors of the rooms that it loads when it needs them. */
+const ENTRIES = [
+  "src/deploy.ts",
+  "src/hosted/service.ts",
+  "src/actions/mod.ts",
+  "src/artifacts/s3/open.ts",
+  "src/config/apply_text.ts",
+  "src/engines/slurm/settings.ts",
+  "src/engines/kubernetes/settings.ts",
+  "src/http/api/mod.ts",
+  "src/http/callbacks/routes.ts",
+  "src/http/console/mod.ts",
+  "src/http/docs/routes.ts",
+  "src/http/jobs/routes.ts",
+  "src/http_requests/runner.ts",
+  "src/service/job_kinds.ts",
+];
+/** The modules that it listens with before anything else is loaded. */
+const FIRST = [
+  "src/deploy.ts",
+  "src/hosted/crons.ts",
+  "src/hosted/entry.ts",
+  "src/hosted/missing.ts",
+];
+const FORBIDDEN =
+  /\bDeno\.(?:Command|openKv\(\w|mkdir|mkdirSync|makeTemp\w*|write\w*File|rename|renameSync|remove|removeSync|chmod|chmodSync|symlink|link|truncate|flock|dlopen|open\()|node:child_process|\.tryLock\(/;
+
+/** A part of what `deno info --json` tells. */
+interface Info {
+  modules: {
+    specifier: string;
+    dependencies?: { isDynamic?: boolean; code?: { specifier: string } }[];
+  }[];
+}
+
+/** The files that some entries load, each with the one that imports it. */
+async function loadedBy(entries: readonly string[]): Promise<Map<string, string>> {
+  const dependencies = new Map<string, Info["modules"][number]["dependencies"]>();
+  for (const entry of entries) {
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["info", "--json", entry],
+      cwd: ROOT,
+      stderr: "inherit",
+    }).output();
+    assertEquals(code, 0, entry);
+    const { modules }: Info = JSON.parse(new TextDecoder().decode(stdout));
+    for (const each of modules) dependencies.set(each.specifier, each.dependencies ?? []);
+  }
+  const files = new Map(entries.map((entry) => [new URL(entry, ROOT).href, "the test"]));
+  for (const file of files.keys()) {
+    for (const { isDynamic, code } of dependencies.get(file) ?? []) {
+      if (isDynamic || code === undefined || !code.specifier.startsWith("file:")) continue;
+      if (!files.has(code.specifier)) files.set(code.specifier, file);
+    }
+  }
+  return files;
+}
+
+const short = (url: string) => url.replace(ROOT.href, "");
+
+Deno.test("the hosted entry loads nothing that starts a process, or locks or writes a file", async () => {
+  const files = await loadedBy(ENTRIES);
+  assert(files.size > 200);
+  const found: string[] = [];
+  for (const [file, importer] of files) {
+    const text = await Deno.readTextFile(new URL(file));
+    const lines = text.split("\n").filter((line) => !/^\s*(?:\*|\/\/)/.test(line));
+    const line = lines.find((each) => FORBIDDEN.test(each));
+    if (line) found.push(`${short(file)} (imported by ${short(importer)}): ${line.trim()}`);
+  }
+  assertEquals(found, []);
+});
+
+Deno.test("the hosted entry registers its crons and listens before it loads the service", async () => {
+  assertEquals([...(await loadedBy(["src/deploy.ts"])).keys()].map(short), FIRST);
+});
