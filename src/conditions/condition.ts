@@ -57,6 +57,8 @@ export interface WarningFacts extends TriggerFacts {
   ignoresFiltered: boolean;
   /** The variables that the expression reads whose value is the delivery's id. */
   keyVariables: ReadonlySet<string>;
+  /** The delivery's id is where a provider puts it, by its preset: the owner has not chosen the place. */
+  hasPresetId: boolean;
 }
 
 /** The surroundings of a prepared condition. */

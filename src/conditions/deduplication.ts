@@ -142,14 +142,18 @@ function readDelivery(request: LaunchRequest, field: Field, window_s: number): D
   };
 }
 
-/** Without a signed time, only a signed id tells a request that is sent again. */
+/**
+ * Without a signed time, only a signed id tells a request that is sent again. Of a provider that signs neither the page
+ * of providers tells: its owner can change nothing.
+ */
 function warnings(settings: DeduplicationSettings, facts: WarningFacts): Problem[] {
   const field = deliveryField(settings, facts);
   if (field === undefined && !isComputed(settings)) {
     return [{ pointer: "", detail: `Refuses every request: ${UNUSABLE.reason}` }];
   }
-  const { schemes, times } = facts;
+  const { schemes, times, deliveryId, hasPresetId } = facts;
   if (schemes.length === 0) return [];
+  if (field && deliveryId && hasPresetId && isSameField(field, deliveryId)) return [];
   const hasSignedTime = schemes.some((scheme) => isOwnTimeSigned(scheme, schemes)) ||
     times.some((time) => isTimeSigned(time, schemes));
   const isSigned = schemes.some((scheme) =>

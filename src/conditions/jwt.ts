@@ -72,8 +72,8 @@ const fields = settingsObject({
   claims: z.record(z.string().min(1).max(256), z.json()).optional().describe(
     "Claims that the token must have, each with exactly this value, or with any value where it is null",
   ),
-  body_hash: z.string().min(1).max(256).optional().describe(
-    "The claim with the SHA-256 of the body, such as request_body_sha256 of Plaid",
+  body_hash: z.union([z.string().min(1).max(256), z.literal(false)]).optional().describe(
+    "The claim with the SHA-256 of the body, such as request_body_sha256 of Plaid; false says that the issuer has none",
   ),
   max_age: z.int().min(1).max(86_400).optional().describe(
     "The greatest age of the token by its 'iat', in seconds; then it need not have 'exp'",
@@ -109,9 +109,7 @@ export const jwt = {
   beforeBody,
   sign: (settings: JwtSettings, context: SigningContext): SigningStep[] => [
     {
-      order: settings.body_hash === undefined
-        ? STEP_ORDER.beforeSigning
-        : STEP_ORDER.signatureOverBody,
+      order: settings.body_hash ? STEP_ORDER.signatureOverBody : STEP_ORDER.beforeSigning,
       run: () => putJwt(settings, context),
     },
   ],
@@ -123,7 +121,7 @@ function checkExpiry(
   refuse: (path: PropertyKey[], message: string) => void,
 ): void {
   if (without_exp !== true) return;
-  if (body_hash === undefined) {
+  if (!body_hash) {
     refuse(["without_exp"], "Expected body_hash beside it, or a token with 'exp'");
   } else if (max_age !== undefined) {
     refuse(["without_exp"], "Expected one of max_age and without_exp, found both");
@@ -205,9 +203,7 @@ function checkVerified(
   { body_hash }: JwtSettings,
 ): Refusal | undefined {
   const claims = claimsIn(token);
-  const refusal = body_hash === undefined
-    ? undefined
-    : checkBodyClaim(claims, body_hash, request.body);
+  const refusal = body_hash ? checkBodyClaim(claims, body_hash, request.body) : undefined;
   if (refusal === undefined) keepClaims(request, claims);
   return refusal;
 }
@@ -217,7 +213,8 @@ function warnings({ body_hash }: JwtSettings, { schemes }: TriggerFacts): Proble
   if (body_hash !== undefined || schemes.some(signsBody)) return [];
   const detail =
     "The token does not sign the body: whoever has seen one can send another body with it until it expires. " +
-    "Where the issuer puts the hash of the body into a claim, name that in body_hash";
+    "Where the issuer puts the hash of the body into a claim, name that in body_hash; where it does not, " +
+    "body_hash: false says so";
   return [{ pointer: "", detail }];
 }
 

@@ -69,10 +69,18 @@ export function conditionWarnings(
     ...factsOf(known),
     ignoresFiltered,
     keyVariables: new Set(keys.flatMap((key) => [...compileKey(key).variables])),
+    hasPresetId: hasPresetId(known),
   };
   return known.flatMap(({ settings, kind }, index) =>
     prefixed(`/${index}`, kind.warnings?.(settings, facts) ?? [])
   );
+}
+
+/** Tells whether the first condition that knows the place of a delivery's id has it from its preset. */
+function hasPresetId(conditions: readonly KnownCondition[]): boolean {
+  const first = conditions.find(({ settings, kind }) => kind.deliveryId?.(settings) !== undefined);
+  const { preset, delivery_id } = Object(first?.settings);
+  return preset !== undefined && delivery_id === undefined;
 }
 
 /** Tells whether a condition proves who the sender is. */

@@ -99,7 +99,7 @@ Deno.test("providers.md: the conditions for JWTs take what their providers send"
         return await jwt.prepare(settings, context({ env: environment }))(asked);
       };
       assertEquals(await send(claims, BODY), undefined);
-      if (settings.body_hash !== undefined) {
+      if (settings.body_hash) {
         assertNotEquals(await send(claims, OTHER_BODY), undefined);
       }
       for (

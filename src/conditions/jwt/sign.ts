@@ -20,7 +20,7 @@ interface TokenSettings extends Field {
   audience?: string | string[] | undefined;
   claims?: Record<string, unknown> | undefined;
   secrets?: readonly SecretSetting[] | undefined;
-  body_hash?: string | undefined;
+  body_hash?: string | false | undefined;
 }
 
 /**
@@ -35,7 +35,7 @@ export async function putJwt(settings: TokenSettings, context: SigningContext): 
   const [algorithm = "HS256"] = algorithms;
   const key = await signingKey(settings, algorithm, context);
   const payload = Object.entries(claims).map(([name, value]) => [name, value ?? "hooklaunch"]);
-  if (body_hash !== undefined) payload.push([body_hash, hash("sha256", draft.body)]);
+  if (body_hash) payload.push([body_hash, hash("sha256", draft.body)]);
   const now_s = Math.floor(draft.now_ms / 1000);
   const token = new SignJWT(Object.fromEntries(payload))
     .setProtectedHeader({ alg: algorithm, typ: "JWT" })

@@ -116,7 +116,10 @@ export function reviewTimestamp(scheme: Scheme, times: readonly Field[]): Proble
   return [{ pointer: "/signed_content", detail }];
 }
 
-/** Warns of a time or a body that neither this scheme nor another of the trigger signs. */
+/**
+ * Warns of a time or a body that neither this scheme nor another of the trigger signs. Of a provider that signs no body
+ * the page of providers tells: its owner can change nothing.
+ */
 export function warnOfScheme(
   scheme: Scheme,
   settings: SigningSettings,
@@ -128,7 +131,8 @@ export function warnOfScheme(
       "No signature covers this timestamp: anyone who has seen a request can send it again with a new one";
     warnings.push({ pointer: "/timestamp", detail });
   }
-  if (!schemes.some(signsBody)) {
+  const isProviders = settings.preset !== undefined && settings.signed_content === undefined;
+  if (!isProviders && !schemes.some(signsBody)) {
     const detail =
       "No signature covers the body: anyone who has seen a request can send its signature with another body";
     warnings.push({ pointer: "", detail });

@@ -3,10 +3,14 @@
  *
  * @module
  */
+import { sendsTokenInBody } from "../../conditions/signing/presets/mod.ts";
 import type { Problem } from "../../platform/errors.ts";
 import type { ProjectContents } from "../api/project_contents.ts";
 import { filterOf } from "./filter_tries.ts";
 import type { Settings } from "./triggers.ts";
+
+/** Stores the body without its token. */
+const REDACT = { redact: true };
 
 /** The fields of the form, with problems or without. */
 const FIELDS = ["name", "provider", "secret", "work", "filter", "quota", "key"] as const;
@@ -68,7 +72,10 @@ export function problemsOfForm(form: URLSearchParams): Problem[] {
 function conditionsOf(form: URLSearchParams): Settings[] {
   const { type, preset } = providerOf(form);
   const conditions: Settings[] = [];
-  if (preset) conditions.push({ type, preset, secrets: [form.get("secret") ?? ""] });
+  if (preset) {
+    const secrets = [form.get("secret") ?? ""];
+    conditions.push({ type, preset, secrets, ...(sendsTokenInBody(type, preset) && REDACT) });
+  }
   const filter = form.get("filter")?.trim();
   if (filter) conditions.push(filterOf(filter));
   const key = form.get("key")?.trim();

@@ -5,7 +5,13 @@
  */
 import type { Field } from "../../../src/conditions/field.ts";
 import { describeSignature } from "../../../src/conditions/signing/candidates.ts";
-import type { Preset, SigningPreset, TokenPreset } from "../../../src/conditions/signing/preset.ts";
+import { isOwnTimeSigned, signsId } from "../../../src/conditions/signing/coverage.ts";
+import type {
+  HandshakePreset,
+  Preset,
+  SigningPreset,
+  TokenPreset,
+} from "../../../src/conditions/signing/preset.ts";
 import { presetGroups } from "../../../src/conditions/signing/presets/groups.ts";
 import {
   resolveScheme,
@@ -23,6 +29,8 @@ const HEADINGS = [
   "Event",
 ];
 const HEADERS_SHOWN_MAX = 2;
+
+type AnyPreset = HandshakePreset | SigningPreset | TokenPreset;
 
 const PAGE = new URL("../../../src/docs/providers.md", import.meta.url);
 /** The table stands between these two comments. */
@@ -47,7 +55,7 @@ function presetTables(): string {
       ...Object.entries(group.handshakes ?? {}).map(([name, preset]) => handshakeRow(name, preset)),
     ].sort(([a = ""], [b = ""]) => a < b ? -1 : 1);
     const facts = [group.hmac, group.signature, group.static_token, group.handshakes]
-      .flatMap((presets) => Object.entries<Preset>(presets ?? {}))
+      .flatMap((presets) => Object.entries<AnyPreset>(presets ?? {}))
       .sort(([a], [b]) => a < b ? -1 : 1).flatMap(([, preset]) => factsOf(preset));
     return [`### ${group.title}`, table([HEADINGS, ...rows]), facts.join("\n")]
       .filter((part) => part !== "").join("\n\n");
@@ -110,10 +118,12 @@ function providerText({ title, source }: Preset): string {
 }
 
 /** The steps at the provider and what else its owner must know, as an item of a list. */
-function factsOf({ title, setup, note, needs, handshakes, unconfirmed }: Preset): string[] {
+function factsOf(preset: AnyPreset): string[] {
+  const { title, setup, note, needs, handshakes, unconfirmed }: Preset = preset;
   const sentences = [
     setup,
     note,
+    ...unsignedText(preset),
     needs && `Needs ${needsText(needs)}`,
     handshakes && "Its handshake is answered",
     unconfirmed && `Not confirmed by the provider: ${unconfirmed}`,
@@ -121,6 +131,21 @@ function factsOf({ title, setup, note, needs, handshakes, unconfirmed }: Preset)
     // A line that begins with '>' would be a quotation.
     .map((text) => text.replace(/\.?$/, ".").replaceAll(" > ", " → "));
   return sentences.length === 0 ? [] : [`- **${title}**: ${sentences.join(" ")}`];
+}
+
+/** Tells what the provider leaves unsigned, or sends within the body. */
+function unsignedText(preset: AnyPreset): string[] {
+  if ("token" in preset && preset.token.in === "body") {
+    return ["Needs `redact: true`: its token is in the body, which is stored without it then"];
+  }
+  if (!("scheme" in preset)) return [];
+  const scheme = resolveScheme(preset.scheme, {});
+  const { delivery_id } = scheme;
+  const isOpen = delivery_id !== undefined && !signsId(scheme, delivery_id) &&
+    !isOwnTimeSigned(scheme, [scheme]);
+  return isOpen
+    ? ["Signs neither the delivery's id nor a time: a seen request can be repeated"]
+    : [];
 }
 
 function fieldText({ in: place, name }: Field): string {

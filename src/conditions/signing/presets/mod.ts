@@ -27,3 +27,8 @@ export const handshakePresets: Readonly<Record<string, HandshakePreset>> = hands
 
 /** A type of condition that takes presets. */
 export type PresetType = keyof typeof presetsByType;
+
+/** Tells whether a provider puts its token into the body, which `redact: true` stores without it. */
+export function sendsTokenInBody(type: string, name: string): boolean {
+  return type === "static_token" && tokenPresets[name]?.token.in === "body";
+}
