@@ -39,6 +39,8 @@ export interface ArtifactStore extends Disposable {
   readonly isShared: boolean;
   /** The reason why the store cannot be used now, as far as its last request tells; undefined when it can. */
   readonly failure: string | undefined;
+  /** The time of the first failure since it last worked, in milliseconds since the epoch. */
+  readonly failingSince_ms?: number | undefined;
   /**
    * Stores an artifact. When this resolves, a loss of power does not take it back. Storing the same bytes
    * again changes nothing.

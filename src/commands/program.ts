@@ -63,6 +63,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Launch deliveries again: one, or all that a filter finds",
     load: async () => (await import("./replay.ts")).defineReplay,
   },
+  attention: {
+    summary: "List what fails and warnings of set-ups, and dismiss warnings",
+    load: async () => (await import("./attention.ts")).defineAttention,
+  },
   audit: {
     summary: "List the changes that operators made",
     load: async () => (await import("./audit.ts")).defineAudit,

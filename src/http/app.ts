@@ -48,6 +48,7 @@ interface AppParts {
 const CONSOLE_PATHS = [
   "access",
   "assets",
+  "attention",
   "deliveries",
   "engines",
   "executions",

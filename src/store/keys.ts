@@ -71,6 +71,8 @@ export const keys = {
   triggerName: (name: string): Deno.KvKey => ["trigger_name", name],
   /** The trigger's id, by the likeness of its name; absent where an earlier version has stored it. */
   triggerLikeness: (likeness: string): Deno.KvKey => ["trigger_likeness", likeness],
+  /** `Dismissal`: a warning of the trigger that needs no attention, by the warning's id. */
+  dismissal: (triggerId: string, id: string): Deno.KvKey => ["dismissal", triggerId, id],
   /** `RateWindow` of one period, in seconds. */
   rate: (triggerId: string, period_s: number): Deno.KvKey => ["rate", triggerId, period_s],
   /** `KnownDelivery`, by the SHA-256 of the sender's id; cleanup removes it when its window is over. */

@@ -50,6 +50,7 @@ export class S3Store implements ArtifactStore {
   readonly #client: S3Client;
   readonly #prefix: string;
   #failure: string | undefined;
+  #failingSince_ms: number | undefined;
 
   constructor({ location, credentials, times = {} }: S3StoreOptions) {
     const { bucket, prefix, endpoint } = location;
@@ -65,6 +66,10 @@ export class S3Store implements ArtifactStore {
 
   get failure(): string | undefined {
     return this.#failure;
+  }
+
+  get failingSince_ms(): number | undefined {
+    return this.#failingSince_ms;
   }
 
   async put(
@@ -155,6 +160,7 @@ export class S3Store implements ArtifactStore {
     const isChange = (failure === undefined) !== (this.#failure === undefined);
     this.#failure = failure;
     if (!isChange) return;
+    this.#failingSince_ms = failure === undefined ? undefined : Date.now();
     const details = { store: this.name, error: failure };
     if (failure === undefined) log.info("The artifact store {store} works again", details);
     else log.error("The artifact store {store} fails, trying again: {error}", details);

@@ -7,6 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../platform/errors.ts";
 import { writeAudit } from "../../store/records/audit.ts";
 import { changesBetween } from "../../store/records/audit_changes.ts";
+import { dismissalsOf } from "../../store/records/dismissals.ts";
 import { getProject } from "../../store/records/projects.ts";
 import { getReplay } from "../../store/records/replays.ts";
 import { listTokens } from "../../store/records/tokens.ts";
@@ -18,7 +19,11 @@ const log = getLogger(["hooklaunch", "audit"]);
 /** Readers of the records that changes compare, as the API shows them, by the first part of the path. */
 const SNAPSHOTS: Readonly<Record<string, (operator: Operator, name: string) => Promise<unknown>>> =
   {
-    triggers: async ({ triggers }, id) => await triggers.get(id),
+    async triggers({ triggers, store }, id) {
+      const trigger = await triggers.get(id);
+      const dismissed = trigger && await dismissalsOf(store, id);
+      return dismissed?.size ? { ...trigger, dismissed: Object.fromEntries(dismissed) } : trigger;
+    },
     projects: ({ store }, name) => getProject(store, name),
     async replays({ store }, name) {
       const replay = await getReplay(store, name);

@@ -8,6 +8,7 @@ import { methodNotAllowed as refuseOtherMethods } from "@hono/hono/method-not-al
 import { NotFoundError } from "../../platform/errors.ts";
 import { methodNotAllowed } from "../problem.ts";
 import { activityOperations } from "./activity.ts";
+import { attentionOperations } from "./attention.ts";
 import { auditOperations } from "./audit.ts";
 import type { TokenCheck } from "./auth.ts";
 import { DeliveryChanges } from "./delivery_changes.ts";
@@ -68,6 +69,7 @@ export const operations: readonly Operation[] = [
   ...sessionOperations,
   ...auditOperations,
   ...serviceOperations,
+  ...attentionOperations,
   ...failureOperations,
   ...instanceOperations,
 ];

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { FilterWork } from "../../conditions/filter/job.ts";
 import type { SchemaWork } from "../../conditions/json_schema/job.ts";
@@ -45,7 +46,8 @@ export interface Operator {
   /** Evaluates payload filters in the Worker. */
   heavyWork: FilterWork & SchemaWork & ShapeWork & ValuesWork;
   settings: ServiceSettings;
-  space: Pick<Space, "isShort" | "isShortForFiles">;
+  space: Pick<Space, "isShort" | "isShortForFiles" | "shortSince_ms" | "filesShortSince_ms">;
+  artifacts: Pick<ArtifactStore, "failure" | "failingSince_ms">;
   bodies: BodyReader;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;

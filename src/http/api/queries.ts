@@ -5,6 +5,7 @@
  */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
+import { CAUSE_CODES, CAUSE_GROUPS } from "../../attention/cause.ts";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { ID_PATTERN, isId } from "../../platform/ids.ts";
 import { pointer } from "../../platform/schema/pointer.ts";
@@ -140,6 +141,22 @@ export const executionQuery = z.strictObject({
 
 /** The query of `GET /failures/`. */
 export const failureQuery = z.strictObject({ project });
+
+/** The place in the list of causes: a trigger, none before the first, and the number of its causes. */
+const CAUSE_CURSOR = /^(?:[0-9a-f-]{36})?\.\d{1,6}$/;
+
+/** The query of `GET /attention/`. */
+export const attentionQuery = z.strictObject({
+  limit,
+  cursor: cursor(
+    z.string().regex(CAUSE_CURSOR, { error: "Expected the cursor of a next page" }),
+  ),
+  group: z.enum(CAUSE_GROUPS).optional().describe("Only those of this group"),
+  code: z.enum(CAUSE_CODES).optional().describe("Only those with this code"),
+  trigger: nameOrIdSchema,
+  project: nameSchema.optional().describe("Only those of this project and its triggers"),
+  dismissed: flag.describe("Warnings that were dismissed, in place of what needs attention"),
+});
 
 /** The query of `GET /pipelines/`. */
 export const pipelineQuery = z.strictObject({

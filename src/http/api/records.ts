@@ -49,6 +49,8 @@ const READERS = {
   executions: ({ store }: RecordParts, id: string) => getExecution(store, id),
   pipelines: ({ store }: RecordParts, id: string) => getPipeline(store, id),
   "http-requests": ({ store }: RecordParts, id: string) => getHttpRequest(store, id),
+  // A list alone: what changes a warning has its trigger in the path.
+  attention: () => Promise.resolve(undefined),
 };
 
 /** A kind of what limited tokens can reach. */
@@ -251,6 +253,11 @@ export class Records {
   }
 
   async #seesShown(kind: RecordKind, record: object): Promise<boolean> {
+    if (kind === "attention") {
+      const { subject } = Object(record);
+      if (subject.kind === "trigger") return await this.#seesShown("triggers", subject);
+      return subject.kind === "project" && await this.#seesShown("projects", subject);
+    }
     const { id, name, project, trigger_id, run_id, time }: Record<string, unknown> = { ...record };
     if (kind === "projects") {
       const { triggers, projects } = this.#access;

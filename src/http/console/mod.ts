@@ -9,6 +9,7 @@ import { methodNotAllowed } from "../problem.ts";
 import { ASSET_HEADERS, ASSETS } from "./assets.ts";
 import { Console } from "./console.ts";
 import { accessRoutes } from "./pages/access.tsx";
+import { attentionRoutes } from "./pages/attention.tsx";
 import { deliveriesRoutes } from "./pages/deliveries.tsx";
 import { deliveryRoutes } from "./pages/delivery.tsx";
 import { enginesRoutes } from "./pages/engines.tsx";
@@ -33,6 +34,7 @@ import type { Route } from "./route.ts";
 /** Every page. */
 export const ROUTES: readonly Route[] = [
   ...overviewRoutes,
+  ...attentionRoutes,
   ...deliveriesRoutes,
   ...deliveryRoutes,
   ...replaysRoutes,

@@ -47,7 +47,8 @@ export class Space {
   readonly #folder: string;
   readonly #reserve: Required<Room>;
   readonly #measure: (folder: string) => Promise<Room>;
-  readonly #short = new Set<string>();
+  /** The parts with too little space, and when that was found, in milliseconds since the epoch. */
+  readonly #short = new Map<string, number>();
   /** The reasons why the disk of a folder cannot be checked, for the log. */
   readonly #unseen = new Map<string, string>();
   #room: PromiseWithResolvers<void> | undefined;
@@ -75,6 +76,17 @@ export class Space {
   /** True when the last check found too little space for the files of executions. */
   get isShortForFiles(): boolean {
     return this.#short.has(EXECUTIONS);
+  }
+
+  /** The time since which there is too little space for any launch; undefined while there is enough. */
+  get shortSince_ms(): number | undefined {
+    const since = PARTS.flatMap((part) => this.#short.get(part) ?? []);
+    return since.length === 0 ? undefined : Math.min(...since);
+  }
+
+  /** The time since which there is too little space for the files of executions. */
+  get filesShortSince_ms(): number | undefined {
+    return this.#short.get(EXECUTIONS);
   }
 
   /** Looks at the disk of the database: whether there is so much room that a message may be sent. */
@@ -123,7 +135,7 @@ export class Space {
   #note(part: string, short: Record<string, unknown> | undefined): void {
     if ((short !== undefined) === this.#short.has(part)) return;
     if (short) {
-      this.#short.add(part);
+      this.#short.set(part, Date.now());
       log.error(
         "The disk of {folder} is nearly full, {free_bytes} bytes are free and room for {free_files} " +
           "files: launches are turned away until there are {reserve_bytes}, and {reserve_files}",

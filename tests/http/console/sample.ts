@@ -126,6 +126,11 @@ export async function fillSample(service: TestService): Promise<Sample> {
     response,
   });
   const { actions: [{ created }] } = await endOfRun(service, await send(nightly.url, "{}", {}));
+  const warnings = await service.api("GET", `attention/?group=setup&trigger=${nightly.id}`);
+  for (const { id } of warnings.body.results) {
+    const reason = "Only the timer on our own network calls it";
+    await service.api("PUT", `triggers/${nightly.id}/warnings/${id}/dismissal/`, { reason });
+  }
   const executions = {
     completed: await ended(service, completed),
     failed: await ended(service, failed),
@@ -188,6 +193,7 @@ async function ended(service: TestService, runId: string): Promise<string> {
 export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<string, string> {
   return {
     overview: "",
+    attention: "attention",
     deliveries: "deliveries",
     filtered: "deliveries?trigger=retrain&outcome=refused",
     found: "deliveries?text=nothing",
@@ -196,6 +202,8 @@ export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<st
     refused: `deliveries/${deliveries.refused}`,
     triggers: "triggers",
     trigger: "triggers/retrain",
+    trigger_warned: "triggers/labels",
+    trigger_dismissed: "triggers/nightly",
     trigger_new: "triggers/new",
     trigger_edit: "triggers/retrain/edit",
     executions: "executions",

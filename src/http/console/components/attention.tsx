@@ -1,58 +1,130 @@
-/** The list of all that needs attention, in words, each with its link. */
-import type { Html } from "../route.ts";
-import { Lasting } from "./values.tsx";
+/** Failures in words, and warnings of set-ups with their dismissal. */
+import type { Cause, CauseCode } from "../../../attention/cause.ts";
+import { search } from "../client.ts";
+import type { Html, View } from "../route.ts";
+import { Action, CsrfField } from "./form.tsx";
+import { may } from "./page.tsx";
+import { Lasting, Time } from "./values.tsx";
 
-const SHOWN_MAX = 20;
-
-/** A reason to look at something. */
-export interface Concern {
-  /** The name of the trigger, project or engine that it is about. */
-  about?: string;
-  text: string;
-  /** The time since which it lasts. */
-  since?: string;
-  /** The place of its cause, or its cure. */
-  href: string;
+/** The refusal of a dismissal. */
+export interface RefusedDismissal {
+  /** The id of the warning. */
+  warning: string;
+  reason: string;
+  problem: string;
 }
 
-interface AttentionProps {
-  concerns: readonly Concern[];
-  /** The number of triggers that were checked, where there are others. */
-  checked: number | undefined;
-  now_ms: number;
-}
-
-export function Attention({ concerns, checked, now_ms }: AttentionProps): Html {
-  const limit = checked === undefined
-    ? null
-    : `Only the ${checked} triggers of this page were checked.`;
-  if (concerns.length === 0) {
-    return <p class="notice ok">Nothing needs attention. {limit}</p>;
-  }
+/** Lists failures. */
+export function Failures({ view, causes }: { view: View; causes: readonly Cause[] }): Html {
   return (
-    <section class="attention" aria-labelledby="attention">
-      <h2 id="attention">Needs attention</h2>
+    <section class="attention" aria-labelledby="failures">
+      <h2 id="failures">Needs attention</h2>
       <ul>
-        {concerns.slice(0, SHOWN_MAX).map(({ about, text, since, href }) => (
+        {causes.map((cause) => (
           <li>
-            {about === undefined ? null : (
-              <>
-                <strong>{about}</strong>:{" "}
-              </>
-            )}
-            <a href={href}>{text}</a>
-            {since === undefined ? null : (
-              <span class="dim">
-                , <Lasting since={since} now_ms={now_ms} />
-              </span>
-            )}
+            <strong>{nameOf(cause)}</strong>: <a href={hrefOf(cause)}>{cause.text}</a>
+            <span class="dim">
+              , <Lasting since={cause.since} now_ms={view.now_ms} />
+            </span>
+            <div class="dim">{cause.advice}.</div>
           </li>
         ))}
       </ul>
-      {concerns.length > SHOWN_MAX
-        ? <p class="dim">… and {concerns.length - SHOWN_MAX} more.</p>
-        : null}
-      {limit === null ? null : <p class="dim">{limit}</p>}
     </section>
+  );
+}
+
+/** Names what a cause is about. */
+function nameOf({ subject: { kind, name } }: Cause): string {
+  if (kind === "service") return "Service";
+  return kind === "engine" ? `Engine ${name}` : name;
+}
+
+/** The page of each cause, or of its cure. */
+const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
+  disk_full: () => "docs/operating",
+  files_disk_full: () => "docs/operating",
+  artifact_store_failed: () => "docs/operating",
+  engine_unreachable: () => "engines",
+  project_fetch_failed: ofProject,
+  project_file_invalid: ofProject,
+  run_error: ({ subject }) => deliveries({ trigger: subject.name, outcome: "accepted" }),
+  execution_error: ({ subject: { name } }) =>
+    `executions${search({ trigger: name, status: "error" })}`,
+  refused: ({ subject }) => deliveries({ trigger: subject.name, outcome: "refused" }),
+  trigger_setup: ({ subject }) => `triggers/${subject.id}`,
+};
+
+function hrefOf(cause: Cause): string {
+  return PAGES[cause.code](cause);
+}
+
+function ofProject({ subject }: Cause): string {
+  return `projects/${encodeURIComponent(subject.name)}`;
+}
+
+function deliveries(query: Record<string, string>): string {
+  return `deliveries${search(query)}`;
+}
+
+interface DismissProps {
+  view: View;
+  cause: Cause;
+  refused?: RefusedDismissal | undefined;
+  /** The page to come back to. */
+  from: "attention" | "trigger";
+}
+
+/** Asks for the reason for which a warning is dismissed. */
+export function Dismiss({ view, cause, refused, from }: DismissProps): Html | null {
+  if (!may(view, "admin")) return null;
+  const own = refused?.warning === cause.id ? refused : undefined;
+  const id = `reason-${cause.id}`;
+  return (
+    <details class="dismiss" open={own !== undefined}>
+      <summary class="button quiet" aria-label={`Dismiss: ${cause.text}`}>Dismiss</summary>
+      <form method="post" action={`attention/${cause.subject.id}/${cause.id}/dismiss`}>
+        <CsrfField view={view} />
+        <input type="hidden" name="from" value={from} />
+        <div class={own === undefined ? "field" : "field wrong"}>
+          <label for={id}>Why it needs no attention</label>
+          <input
+            id={id}
+            name="reason"
+            maxlength={1000}
+            required
+            value={own?.reason}
+            placeholder="Such as: reached from our own network alone"
+          />
+          {own === undefined ? null : <p class="problem">{own.problem}</p>}
+        </div>
+        <button>Dismiss</button>
+      </form>
+    </details>
+  );
+}
+
+/** Says who has dismissed a warning and why, and brings it back. */
+export function Dismissed({ view, cause, from }: Omit<DismissProps, "refused">): Html {
+  const { author, reason, time } = cause.dismissed ??
+    { author: { name: "" }, reason: "", time: "" };
+  return (
+    <>
+      <span class="dim">
+        {author.name}, <Time at={time} now_ms={view.now_ms} />:
+      </span>{" "}
+      {reason} {may(view, "admin")
+        ? (
+          <Action
+            view={view}
+            to={`attention/${cause.subject.id}/${cause.id}/restore`}
+            fields={{ from }}
+            class="quiet"
+          >
+            Bring back
+          </Action>
+        )
+        : null}
+    </>
   );
 }

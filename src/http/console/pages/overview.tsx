@@ -1,10 +1,10 @@
 /** `/`: what needs attention, and the triggers with their last 24 hours. */
+import type { Cause } from "../../../attention/cause.ts";
 import type { Activity } from "../../api/activity.ts";
-import type { ShownFailure } from "../../api/failures.ts";
 import type { ServiceState } from "../../api/service.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
-import { ApiCallError, search } from "../client.ts";
-import { Attention, type Concern } from "../components/attention.tsx";
+import { ApiCallError, type ListPage, search } from "../client.ts";
+import { Failures } from "../components/attention.tsx";
 import { Bars, type Totals, totalsOf } from "../components/bars.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
@@ -14,11 +14,9 @@ import { type Html, route, type View } from "../route.ts";
 
 const TRIGGERS = 50;
 const REFRESH_S = 10;
-/** The share of refused deliveries from which a trigger needs attention. */
-const REFUSED_SHARE = 0.1;
-
-/** The part of a failure that the list has. */
-const DETAIL_LENGTH = 200;
+/** The causes that are looked for, and the failures that are shown. */
+const CAUSES = 200;
+const FAILURES = 20;
 
 /** A trigger with its last 24 hours. */
 interface ActiveTrigger {
@@ -29,10 +27,10 @@ interface ActiveTrigger {
 
 async function OverviewPage({ view }: { view: View }): Promise<Html> {
   const cursor = view.query.get("cursor") ?? undefined;
-  const [page, service, failures] = await Promise.all([
+  const [page, service, causes] = await Promise.all([
     view.api.list<ShownTrigger>("triggers/", { limit: TRIGGERS, cursor, activity: "true" }),
     serviceState(view),
-    view.api.listIfAllowed<ShownFailure>("failures/"),
+    view.api.list<Cause>("attention/", { limit: CAUSES }),
   ]);
   const triggers = page.results.map(activeTrigger);
   const isWhole = cursor === undefined && page.cursor === undefined;
@@ -41,15 +39,7 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
     <Page view={view} title="Overview" nav="Overview">
       <h1>Overview</h1>
       <div id="overview" data-refresh={REFRESH_S}>
-        <Attention
-          now_ms={view.now_ms}
-          checked={isWhole ? undefined : triggers.length}
-          concerns={[
-            ...concernsOf(service),
-            ...failures.map(concernOfFailure),
-            ...triggers.flatMap(concernsOfTrigger),
-          ]}
-        />
+        <Attention view={view} causes={causes} />
         {service === undefined ? null : <UnderWay service={service} />}
         <h2>Triggers</h2>
         <Triggers view={view} triggers={triggers} />
@@ -103,67 +93,30 @@ function activeTrigger(trigger: ShownTrigger): ActiveTrigger {
   return { trigger, activity, totals: totalsOf(activity.hours) };
 }
 
-function concernsOf(service: ServiceState | undefined): Concern[] {
-  if (service === undefined) return [];
-  const concerns: Concern[] = [];
-  if (!service.has_room) {
-    const text = "The disk is nearly full: launches are turned away until there is room.";
-    concerns.push({ text, href: "docs/operating" });
-  } else if (!service.has_room_for_files) {
-    const text = "The disk of executions is nearly full: what needs it is turned away.";
-    concerns.push({ text, href: "docs/operating" });
-  }
-  return concerns;
-}
-
-function concernOfFailure({ project, engine, detail, since }: ShownFailure): Concern {
-  const text = shortened(detail);
-  return project === undefined
-    ? { about: `Engine ${engine}`, text: `Not reachable: ${text}`, since, href: "engines" }
-    : { about: project, text, since, href: `projects/${encodeURIComponent(project)}` };
-}
-
-/** The first line of a failure: its own page has all of it. */
-function shortened(detail: string): string {
-  const [line = ""] = detail.split("\n", 1);
-  return line.length > DETAIL_LENGTH ? `${line.slice(0, DETAIL_LENGTH)}…` : line;
-}
-
-function concernsOfTrigger({ trigger, totals }: ActiveTrigger): Concern[] {
-  const { id, name, warnings } = trigger;
-  const { accepted, filtered, refused, failedExecutions, failedRuns } = totals;
-  const all = accepted + filtered + refused;
-  const concerns: Concern[] = warnings.map(({ detail }) => ({
-    about: name,
-    text: detail,
-    href: `triggers/${id}`,
-  }));
-  if (refused > 0 && refused / all >= REFUSED_SHARE) {
-    const text = `${refused} of ${all} deliveries were refused in the last 24 hours`;
-    concerns.push({
-      about: name,
-      text,
-      href: `deliveries${search({ trigger: name, outcome: "refused" })}`,
-    });
-  }
-  if (failedRuns > 0) {
-    const runs = failedRuns === 1 ? "1 run" : `${failedRuns} runs`;
-    concerns.push({
-      about: name,
-      text: `${runs} failed in the last 24 hours`,
-      href: `deliveries${search({ trigger: name, outcome: "accepted" })}`,
-    });
-  }
-  if (failedExecutions > 0) {
-    const executions = failedExecutions === 1 ? "1 execution" : `${failedExecutions} executions`;
-    const text = `${executions} failed in the last 24 hours`;
-    concerns.push({
-      about: name,
-      text,
-      href: `executions${search({ trigger: name, status: "error" })}`,
-    });
-  }
-  return concerns;
+/** Shows the failures, and one line on the warnings of set-ups. */
+function Attention({ view, causes }: { view: View; causes: ListPage<Cause> }): Html {
+  const { results, cursor } = causes;
+  const failures = results.filter(({ group }) => group === "failure");
+  const hidden = failures.length - FAILURES;
+  const warnings = results.length - failures.length;
+  const count = warnings === 1 ? "1 warning" : `${warnings} warnings`;
+  return (
+    <>
+      {failures.length === 0
+        ? <p class="notice ok">Nothing needs attention.</p>
+        : <Failures view={view} causes={failures.slice(0, FAILURES)} />}
+      {hidden <= 0 && cursor === undefined ? null : (
+        <p>
+          <a href="attention">{hidden > 0 ? `${hidden} more` : "More triggers"}</a>
+        </p>
+      )}
+      {warnings === 0 ? null : (
+        <p class="dim">
+          <a href="attention#setups">{count}</a> about how triggers are set up
+        </p>
+      )}
+    </>
+  );
 }
 
 function UnderWay({ service: { executions, backlog } }: { service: ServiceState }): Html {

@@ -9,12 +9,12 @@ import { ApiCallError, search } from "../client.ts";
 import { Described, Secrets } from "../components/condition.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { Action, Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
-import { Needs } from "../components/needs.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Notice, Table } from "../components/table.tsx";
-import { placedText, Refusal } from "../components/trigger_problems.tsx";
+import { Refusal } from "../components/trigger_problems.tsx";
 import { Copied, Time } from "../components/values.tsx";
+import { Warnings, warningsOf } from "../components/warnings.tsx";
 import {
   type Html,
   type Message,
@@ -32,7 +32,7 @@ import {
   secretsOf,
   type ShownSecret,
 } from "../triggers.ts";
-import { Health } from "./triggers.tsx";
+import { Health, placesIn } from "./triggers.tsx";
 
 const DELIVERIES = 10;
 const QUOTA_REFRESH_S = 5;
@@ -60,7 +60,8 @@ interface PageProps {
 async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Html> {
   const trigger = await readTrigger(view, name);
   const { id, conditions, actions, url } = trigger;
-  const [recent, { quotas }] = await Promise.all([
+  const [warnings, recent, { quotas }] = await Promise.all([
+    warningsOf(view, trigger),
     view.api.get<DeliveryPage>("deliveries/", { trigger: id, limit: DELIVERIES }),
     view.api.get<TriggerQuotas>(`triggers/${id}/quotas/`),
   ]);
@@ -69,14 +70,9 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
       <p class="crumbs">
         <a href="triggers">Triggers</a>
       </p>
-      <Head view={view} trigger={trigger} />
+      <Head view={view} trigger={trigger} warnings={placesIn(warnings.open)} />
       {refused === undefined ? null : <Refusal trigger={trigger} refused={refused} />}
-      {trigger.warnings.length === 0 ? null : (
-        <Notice tone="waiting">
-          {trigger.warnings.map((warning) => <div>{placedText(trigger, warning)}</div>)}
-          {may(view, "admin") ? <Needs view={view} trigger={trigger} /> : null}
-        </Notice>
-      )}
+      <Warnings view={view} trigger={trigger} warnings={warnings} />
       {may(view, "operate")
         ? <div id="differences" data-load={`${pageOf(trigger)}/payloads`}></div>
         : null}
@@ -154,12 +150,12 @@ function QuotaLeft({ view, quota }: { view: View; quota: ShownQuota | undefined 
   );
 }
 
-function Head({ view, trigger }: TriggerProps): Html {
+function Head({ view, trigger, warnings }: TriggerProps & { warnings: number }): Html {
   const { id, name, enabled } = trigger;
   return (
     <div class="title">
       <h1>{name}</h1>
-      <Health trigger={trigger} />
+      <Health trigger={trigger} warnings={warnings} />
       {may(view, "admin")
         ? (
           <div class="end">

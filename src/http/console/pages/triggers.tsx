@@ -1,4 +1,5 @@
 /** `/triggers`: all triggers, by pages. */
+import type { Cause } from "../../../attention/cause.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, type ListPage, orRefused, search } from "../client.ts";
 import { describedBy } from "../components/form.tsx";
@@ -18,10 +19,16 @@ import {
 } from "../route.ts";
 import { pageOf, presetOf } from "../triggers.ts";
 
+/** The dismissed warnings that are left out of the counts. */
+const DISMISSED = 200;
+
 async function show({ view }: Visit): Promise<Shown> {
   const cursor = view.query.get("cursor") ?? undefined;
   const name = view.query.get("name") || undefined;
-  const found = await orRefused(view.api.list<ShownTrigger>("triggers/", { cursor, name }));
+  const [found, dismissed] = await Promise.all([
+    orRefused(view.api.list<ShownTrigger>("triggers/", { cursor, name })),
+    view.api.list<Cause>("attention/", { dismissed: "true", limit: DISMISSED }),
+  ]);
   const refused = found instanceof ApiCallError ? found : undefined;
   const page = (
     <Page view={view} title="Triggers" nav="Triggers">
@@ -50,7 +57,9 @@ async function show({ view }: Visit): Promise<Shown> {
         <button>Find</button>
         {name === undefined ? null : <a href="triggers">Clear</a>}
       </form>
-      {found instanceof ApiCallError ? null : <Found view={view} name={name} page={found} />}
+      {found instanceof ApiCallError
+        ? null
+        : <Found view={view} name={name} page={found} dismissed={dismissed.results} />}
     </Page>
   );
   return refused === undefined ? page : { page, status: refused.status };
@@ -60,9 +69,10 @@ interface FoundProps {
   view: View;
   name: string | undefined;
   page: ListPage<ShownTrigger>;
+  dismissed: readonly Cause[];
 }
 
-function Found({ view, name, page: { results, cursor: next } }: FoundProps): Html {
+function Found({ view, name, page: { results, cursor: next }, dismissed }: FoundProps): Html {
   return (
     <>
       {results.length === 0 ? <None view={view} name={name} /> : (
@@ -76,7 +86,7 @@ function Found({ view, name, page: { results, cursor: next } }: FoundProps): Htm
                 <a href={pageOf(trigger)}>{trigger.name}</a>
               </td>
               <td>
-                <Health trigger={trigger} />
+                <Health trigger={trigger} warnings={openWarnings(trigger, dismissed)} />
               </td>
               <td>{trigger.project}</td>
               <td>
@@ -97,11 +107,27 @@ function Found({ view, name, page: { results, cursor: next } }: FoundProps): Htm
   );
 }
 
-/** The state of a trigger in a word or two. */
-export function Health({ trigger: { enabled, warnings } }: { trigger: ShownTrigger }): Html {
+/** Counts the warnings of a trigger that were not dismissed. */
+function openWarnings({ id, warnings }: ShownTrigger, dismissed: readonly Cause[]): number {
+  return warnings.length - placesIn(dismissed.filter(({ subject }) => subject.id === id));
+}
+
+/** Counts the places that warnings are about. */
+export function placesIn(causes: readonly Cause[]): number {
+  return causes.reduce((sum, { pointers = [] }) => sum + pointers.length, 0);
+}
+
+/**
+ * The state of a trigger in a word or two.
+ *
+ * @param warnings the number of those that were not dismissed
+ */
+export function Health(
+  { trigger: { enabled }, warnings }: { trigger: ShownTrigger; warnings: number },
+): Html {
   if (!enabled) return <Badge tone="quiet" label="disabled" />;
-  if (warnings.length === 0) return <Badge tone="ok" label="enabled" />;
-  const label = warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`;
+  if (warnings === 0) return <Badge tone="ok" label="enabled" />;
+  const label = warnings === 1 ? "1 warning" : `${warnings} warnings`;
   return <Badge tone="waiting" label={label} />;
 }
 
