@@ -435,6 +435,21 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     });
   });
 
+  await t.step("what needs attention, and dismissed warnings", async () => {
+    const query = "?group=setup";
+    const { results: [{ id: warning, subject: { id } }] } = await ask("/attention/", { query });
+    assert((await ask("/attention/", { query: "?limit=1" })).next);
+    const settings = { name: "dismisses" };
+    const made = await ask("/tokens/", { method: "POST", body: settings, status: 201 });
+    const headers = { authorization: `Bearer ${made.token}` };
+    const path = "/triggers/{id}/warnings/{warning}/dismissal/";
+    const at = { id, warning };
+    await ask(path, { method: "PUT", at, headers, body: { reason: "Meant to be so" } });
+    const dismissed = await ask("/attention/", { query: `${query}&dismissed` });
+    assertEquals(dismissed.results.map(({ id }: Json) => id), [warning]);
+    await ask(path, { method: "DELETE", at, status: 204 });
+  });
+
   await t.step("what is no JSON, and errors", async () => {
     for (const path of ["/docs/", "/metrics", "/healthz", "/readyz", "/openapi.json"]) {
       assert(await ask(path));

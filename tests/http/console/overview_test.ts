@@ -77,20 +77,41 @@ Deno.test("each entry of the navigation opens, whatever the token may do", async
   }
 });
 
-Deno.test("of more than a page of triggers, the overview says which ones it has checked", async () => {
+Deno.test("the overview checks more triggers than a page has", async () => {
   await using service = await startService();
   const browser = await loggedIn(service);
-  const said = "Only the 50 triggers of this page were checked";
-  for (let made = 0; made < 50; made++) await service.trigger({ name: `t-${made}` });
-  assert(!textOf(await browser.get("")).includes(said));
-  await service.trigger({ name: "one-more" });
+  for (let made = 0; made < 51; made++) await service.trigger({ name: `t-${made}` });
   const { text } = await browser.get("");
-  assertStringIncludes(textOf({ text }), said);
+  assertStringIncludes(textOf({ text }), "51 warnings about how triggers are set up");
   const [, next = ""] = /href="([^"]+)" rel="next"/.exec(text) ?? [];
   const [, last = ""] = /href="triggers\/[^"]+">([^<]+)</.exec((await browser.get(next)).text) ??
     [];
+  assertEquals(last, "t-50");
   const settings = { name: "limited", scope: "read", triggers: [last] };
   const { body } = await service.api("POST", "tokens/", settings);
   const limited = textOf(await (await loggedIn(service, body.token)).get(""));
   assert(!limited.includes("There is no trigger yet"), limited);
+  assertStringIncludes(limited, "1 warning about how triggers are set up");
+});
+
+Deno.test("of more causes than fit, the overview shows some, and says so", async () => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  // 200 are looked for.
+  for (let made = 0; made < 100; made++) {
+    const header = { type: "static_token", in: "header", secrets: ["{env:NOT_SET}"] };
+    const conditions = [{ ...header, name: "x" }, {
+      type: "payload_filter",
+      expression: "headers['X'] == ''",
+    }];
+    await service.trigger({ name: `t-${made}`, conditions });
+  }
+  assert(!textOf(await browser.get("")).includes("More causes"));
+  await service.trigger({ name: "one-more" });
+  const { text } = await browser.get("");
+  assertStringIncludes(textOf({ text }), "200 warnings about how triggers are set up");
+  assertStringIncludes(text, '<a href="attention">More causes</a>');
+  const { text: all } = await browser.get("attention");
+  const [, next = ""] = /href="([^"]+)" rel="next"/.exec(all) ?? [];
+  assertStringIncludes(textOf(await browser.get(next.replaceAll("&amp;", "&"))), "one-more");
 });

@@ -146,7 +146,7 @@ Deno.test("a trigger's page counts as its lists do, and has units", async () => 
     conditions: [
       { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
       { type: "hmac", preset: "github", secrets: [SECRET, "{env:NOT_SET}"] },
-      { type: "deduplication", window: 5_400 },
+      { type: "deduplication", window: 5_400, in: "header", name: "x-own-id" },
       { type: "rate_limit", quota: 10, period: 3_600 },
     ],
   });

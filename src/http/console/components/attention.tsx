@@ -14,19 +14,30 @@ export interface RefusedDismissal {
   problem: string;
 }
 
+interface FailuresProps {
+  view: View;
+  title: string;
+  causes: readonly Cause[];
+}
+
+/** Counted over a day: since when it lasts says less than what it says. */
+const COUNTED: readonly CauseCode[] = ["run_error", "execution_error", "refused"];
+
 /** Lists failures. */
-export function Failures({ view, causes }: { view: View; causes: readonly Cause[] }): Html {
+export function Failures({ view, title, causes }: FailuresProps): Html {
   return (
     <section class="attention" aria-labelledby="failures">
-      <h2 id="failures">Needs attention</h2>
+      <h2 id="failures">{title}</h2>
       <ul>
         {causes.map((cause) => (
           <li>
             <strong>{nameOf(cause)}</strong>: <a href={hrefOf(cause)}>{cause.text}</a>
-            <span class="dim">
-              , <Lasting since={cause.since} now_ms={view.now_ms} />
-            </span>
-            <div class="dim">{cause.advice}.</div>
+            {COUNTED.includes(cause.code) ? null : (
+              <span class="dim">
+                , <Lasting since={cause.since} now_ms={view.now_ms} />
+              </span>
+            )}
+            <span class="dim">. {cause.advice}.</span>
           </li>
         ))}
       </ul>
@@ -94,7 +105,7 @@ export function Dismiss({ view, cause, refused, from }: DismissProps): Html | nu
             maxlength={1000}
             required
             value={own?.reason}
-            placeholder="Such as: reached from our own network alone"
+            placeholder="Such as: our own network alone"
           />
           {own === undefined ? null : <p class="problem">{own.problem}</p>}
         </div>

@@ -55,11 +55,11 @@ export function Warnings(
         <details class="dismissed">
           <summary>{countText(dismissed.length)}</summary>
           {dismissed.map((cause) => (
-            <p>
+            <div class="past">
               {causeText(trigger, cause)}
               <br />
               <Dismissed view={view} cause={cause} from="trigger" />
-            </p>
+            </div>
           ))}
         </details>
       )}
@@ -72,20 +72,26 @@ function countText(count: number): string {
 }
 
 function causeText(trigger: ShownTrigger, { pointers = [], text }: Cause): string {
-  const places = pointers.map((pointer) => placeText(trigger, pointer)).filter(Boolean);
+  const places = pointers.map((pointer) => placeText(pointer, trigger)).filter(Boolean);
   return places.length === 0 ? text : `${places.join("; ")}: ${text}`;
 }
 
 /** Writes a problem of a trigger with its place, as the page shows it: lists count from 1. */
 export function placedText(trigger: ShownTrigger, { pointer, detail }: Problem): string {
-  const place = placeText(trigger, pointer);
+  const place = placeText(pointer, trigger);
   return place === "" ? detail : `${place}: ${detail}`;
 }
 
-function placeText({ conditions }: ShownTrigger, pointer: string): string {
+/**
+ * Writes a place in a trigger.
+ *
+ * @param trigger names the types of conditions, where it is known
+ */
+export function placeText(pointer: string, trigger?: ShownTrigger): string {
   const [, part, index, ...rest] = pointer.split("/");
   if (part !== "conditions" || index === undefined) return pointer.slice(1);
-  const condition = `Condition ${Number(index) + 1} (${conditions[Number(index)]?.type})`;
+  const type = trigger === undefined ? "" : ` (${trigger.conditions[Number(index)]?.type})`;
+  const condition = `Condition ${Number(index) + 1}${type}`;
   const [list, place] = rest;
   const inside = list === "secrets" && place !== undefined
     ? [`secret ${Number(place) + 1}`]

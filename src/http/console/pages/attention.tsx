@@ -3,6 +3,7 @@ import type { Cause } from "../../../attention/cause.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
 import { Dismiss, Dismissed, Failures, type RefusedDismissal } from "../components/attention.tsx";
 import { Page } from "../components/page.tsx";
+import { placeText } from "../components/warnings.tsx";
 import { More, Row, Table } from "../components/table.tsx";
 import {
   type Html,
@@ -39,7 +40,7 @@ async function AttentionPage({ view, refused }: PageProps): Promise<Html> {
       <div id="failing" data-refresh={REFRESH_S}>
         {failures.length === 0
           ? <p class="notice ok">Nothing fails.</p>
-          : <Failures view={view} causes={failures} />}
+          : <Failures view={view} title="Failures" causes={failures} />}
       </div>
       <h2 id="setups">How triggers are set up</h2>
       {warnings.length === 0
@@ -122,7 +123,7 @@ function Saying({ cause: { text, pointers = [] } }: { cause: Cause }): Html {
     <>
       {text}
       <br />
-      <span class="dim">{pointers.join(", ")}</span>
+      <span class="dim">{pointers.map((pointer) => placeText(pointer)).join("; ")}</span>
     </>
   );
 }

@@ -104,10 +104,10 @@ function Attention({ view, causes }: { view: View; causes: ListPage<Cause> }): H
     <>
       {failures.length === 0
         ? <p class="notice ok">Nothing needs attention.</p>
-        : <Failures view={view} causes={failures.slice(0, FAILURES)} />}
+        : <Failures view={view} title="Needs attention" causes={failures.slice(0, FAILURES)} />}
       {hidden <= 0 && cursor === undefined ? null : (
         <p>
-          <a href="attention">{hidden > 0 ? `${hidden} more` : "More triggers"}</a>
+          <a href="attention">{hidden > 0 ? `${hidden} more` : "More causes"}</a>
         </p>
       )}
       {warnings === 0 ? null : (
