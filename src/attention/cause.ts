@@ -10,7 +10,7 @@ import type { Dismissal } from "../store/records/dismissals.ts";
 export const CAUSE_GROUPS = ["failure", "setup"] as const;
 
 /** The group of a cause. */
-export type CauseGroup = typeof CAUSE_GROUPS[number];
+type CauseGroup = typeof CAUSE_GROUPS[number];
 
 /** The kind of thing that a cause is about. */
 export const SUBJECT_KINDS = ["service", "engine", "project", "trigger"] as const;

@@ -10,7 +10,7 @@ import type { ProjectFailures } from "../store/records/project_failures.ts";
 import { type Cause, newCause, type Subject } from "./cause.ts";
 
 /** The parts of a service that are asked. */
-export interface ServiceCauseParts {
+interface ServiceCauseParts {
   space: Pick<Space, "shortSince_ms" | "filesShortSince_ms">;
   artifacts: Pick<ArtifactStore, "failure" | "failingSince_ms">;
   engines: Pick<Engines, "outages">;

@@ -12,7 +12,7 @@ import type { Trigger } from "../triggers/trigger.ts";
 import { type Cause, type CauseCode, newCause, type Subject } from "./cause.ts";
 
 /** The parts of a service that are asked. */
-export interface TriggerCauseParts {
+interface TriggerCauseParts {
   store: Store;
   deliveryCounts: Pick<DeliveryCounts, "read">;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */

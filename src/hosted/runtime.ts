@@ -26,6 +26,8 @@ const NO_PROCESSES =
 const SPACE: ServiceSpace = {
   isShort: false,
   isShortForFiles: false,
+  shortSince_ms: undefined,
+  filesShortSince_ms: undefined,
   hasRoomForMessage: () => true,
   untilRoom: () => Promise.resolve(),
   start: () => Promise.resolve(),

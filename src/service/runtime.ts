@@ -35,7 +35,14 @@ export interface Ports {
 /** The room for files. */
 export type ServiceSpace = Pick<
   Space,
-  "isShort" | "isShortForFiles" | "hasRoomForMessage" | "untilRoom" | "start" | "close"
+  | "isShort"
+  | "isShortForFiles"
+  | "shortSince_ms"
+  | "filesShortSince_ms"
+  | "hasRoomForMessage"
+  | "untilRoom"
+  | "start"
+  | "close"
 >;
 
 /** The parts with which a store is opened. */

@@ -84,6 +84,8 @@ Deno.test("the parts of a data folder that lie on disks of their own need room a
     full.add(folder);
     await space.look();
     assertEquals([space.isShort, space.isShortForFiles], isShort, folder);
+    const since = [space.shortSince_ms, space.filesShortSince_ms];
+    assertEquals(since.map((each) => (each ?? Infinity) <= Date.now()), isShort, folder);
     full.delete(folder);
     await space.look();
     assertEquals([space.isShort, space.isShortForFiles], [false, false]);

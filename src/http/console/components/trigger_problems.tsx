@@ -18,17 +18,26 @@ export function Refusal(
 }
 
 /** Writes a problem of a trigger with its place, as the page shows it: lists count from 1. */
-export function placedText({ conditions }: ShownTrigger, { pointer, detail }: Problem): string {
+function placedText(trigger: ShownTrigger, { pointer, detail }: Problem): string {
+  const place = placeText(pointer, trigger);
+  return place === "" ? detail : `${place}: ${detail}`;
+}
+
+/**
+ * Writes a place in a trigger.
+ *
+ * @param trigger names the types of conditions, where it is known
+ */
+export function placeText(pointer: string, trigger?: ShownTrigger): string {
   const [, part, index, ...rest] = pointer.split("/");
-  if (part !== "conditions" || index === undefined) {
-    return pointer === "" ? detail : `${pointer.slice(1)}: ${detail}`;
-  }
-  const condition = `Condition ${Number(index) + 1} (${conditions[Number(index)]?.type})`;
+  if (part !== "conditions" || index === undefined) return pointer.slice(1);
+  const type = trigger === undefined ? "" : ` (${trigger.conditions[Number(index)]?.type})`;
+  const condition = `Condition ${Number(index) + 1}${type}`;
   const [list, place] = rest;
   const inside = list === "secrets" && place !== undefined
     ? [`secret ${Number(place) + 1}`]
     : rest.length === 0
     ? []
     : [rest.join("/")];
-  return `${[condition, ...inside].join(", ")}: ${detail}`;
+  return [condition, ...inside].join(", ");
 }

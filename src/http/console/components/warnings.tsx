@@ -1,15 +1,15 @@
 /** The warnings of a trigger on its page, those that were dismissed below. */
 import type { Cause } from "../../../attention/cause.ts";
-import type { Problem } from "../../../platform/errors.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import type { Html, View } from "../route.ts";
 import { Dismiss, Dismissed } from "./attention.tsx";
 import { Needs } from "./needs.tsx";
 import { may } from "./page.tsx";
 import { Notice } from "./table.tsx";
+import { placeText } from "./trigger_problems.tsx";
 
 /** The warnings of a trigger. */
-export interface TriggerWarnings {
+interface TriggerWarnings {
   open: readonly Cause[];
   dismissed: readonly Cause[];
 }
@@ -74,29 +74,4 @@ function countText(count: number): string {
 function causeText(trigger: ShownTrigger, { pointers = [], text }: Cause): string {
   const places = pointers.map((pointer) => placeText(pointer, trigger)).filter(Boolean);
   return places.length === 0 ? text : `${places.join("; ")}: ${text}`;
-}
-
-/** Writes a problem of a trigger with its place, as the page shows it: lists count from 1. */
-export function placedText(trigger: ShownTrigger, { pointer, detail }: Problem): string {
-  const place = placeText(pointer, trigger);
-  return place === "" ? detail : `${place}: ${detail}`;
-}
-
-/**
- * Writes a place in a trigger.
- *
- * @param trigger names the types of conditions, where it is known
- */
-export function placeText(pointer: string, trigger?: ShownTrigger): string {
-  const [, part, index, ...rest] = pointer.split("/");
-  if (part !== "conditions" || index === undefined) return pointer.slice(1);
-  const type = trigger === undefined ? "" : ` (${trigger.conditions[Number(index)]?.type})`;
-  const condition = `Condition ${Number(index) + 1}${type}`;
-  const [list, place] = rest;
-  const inside = list === "secrets" && place !== undefined
-    ? [`secret ${Number(place) + 1}`]
-    : rest.length === 0
-    ? []
-    : [rest.join("/")];
-  return [condition, ...inside].join(", ");
 }

@@ -3,7 +3,7 @@ import type { Cause } from "../../../attention/cause.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
 import { Dismiss, Dismissed, Failures, type RefusedDismissal } from "../components/attention.tsx";
 import { Page } from "../components/page.tsx";
-import { placeText } from "../components/warnings.tsx";
+import { placeText } from "../components/trigger_problems.tsx";
 import { More, Row, Table } from "../components/table.tsx";
 import {
   type Html,

@@ -11,7 +11,7 @@ import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { Action, Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
-import { Notice, Table } from "../components/table.tsx";
+import { Table } from "../components/table.tsx";
 import { Refusal } from "../components/trigger_problems.tsx";
 import { Copied, Time } from "../components/values.tsx";
 import { Warnings, warningsOf } from "../components/warnings.tsx";
