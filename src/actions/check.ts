@@ -6,6 +6,8 @@
  */
 import { ActionError, InvalidInputError, type Problem } from "../platform/errors.ts";
 import type { Projects, ResolvedCommit } from "../projects/mod.ts";
+import { missingOf } from "../projects/missing_secrets.ts";
+import type { Execution } from "../store/records/executions.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 
@@ -35,6 +37,15 @@ export async function checkAtCommit(
     return problemOf("/commit", error);
   }
   return at === undefined ? [] : await check(at);
+}
+
+/** Returns the secrets of launches that their project does not have, in words. Without a service, a project may have any. */
+export function missingSecretsOf(
+  launches: readonly Pick<Execution, "secrets">[],
+  { project, store }: Pick<CheckContext, "project" | "store">,
+): string[] {
+  if (store === undefined && project.secrets === undefined) return [];
+  return [...new Set(launches.flatMap((launch) => missingOf(launch, project)))];
 }
 
 /**

@@ -28,7 +28,7 @@ import {
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
 import { keptCommit, previewOf } from "./preview_parts.ts";
-import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
+import { checkAtCommit, type CheckContext, missingSecretsOf, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
 import { commonFields, withPendingValues } from "./values.ts";
@@ -87,7 +87,7 @@ export const runExecution = {
       context,
       async ({ config }) => {
         const parameters = await withPendingValues(settings.parameters);
-        return checkStep({ ...settings, parameters }, config, context.project);
+        return checkStep({ ...settings, parameters }, config, context);
       },
     );
   },
@@ -113,11 +113,8 @@ export const runExecution = {
   },
 } satisfies ActionKind<Settings>;
 
-function checkStep(
-  settings: Written,
-  config: ProjectConfig,
-  { engine }: Project,
-): Problem[] {
+function checkStep(settings: Written, config: ProjectConfig, context: CheckContext): Problem[] {
+  const { engine } = context.project;
   let step: Step;
   try {
     step = findStep(config, settings.step);
@@ -135,7 +132,11 @@ function checkStep(
     const isSet = field === "parameters" || Object.hasOwn(settings.inputs ?? {}, name);
     return { pointer: isSet ? at : "/step", detail };
   });
-  return [...problems, ...refused];
+  if (problems.length > 0) return [...problems, ...refused];
+  const missing = missingSecretsOf([launchStep(step, launched)], context).map((detail) => {
+    return { pointer: "/step", detail: `Cannot run step "${step.name}": ${detail}` };
+  });
+  return [...refused, ...missing];
 }
 
 /** The values and files that an action brings. The payload comes behind other files of its input. */

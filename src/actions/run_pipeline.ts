@@ -6,14 +6,20 @@
 import { z } from "zod";
 import { derivedId } from "../platform/ids.ts";
 import type { Problem } from "../platform/errors.ts";
-import { newPipeline, planPipeline, planProblems, type PlanRequest } from "../pipelines/mod.ts";
+import {
+  dryLaunch,
+  newPipeline,
+  planPipeline,
+  planProblems,
+  type PlanRequest,
+} from "../pipelines/mod.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import { createPipelineWrites, getPipeline } from "../store/records/pipelines.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { Write } from "../store/commit/change.ts";
 import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
 import { keptCommit, previewOfPlan } from "./preview_parts.ts";
-import { checkAtCommit, type CheckContext, problemOf } from "./check.ts";
+import { checkAtCommit, type CheckContext, missingSecretsOf, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
@@ -47,13 +53,20 @@ export const runPipeline = {
       const resolve = (reference: string) => projects.resolve(project, reference, signal);
       const payload = target === undefined ? {} : { payload: { target, file: ANY_PAYLOAD } };
       try {
-        return await planProblems({
+        const request: PlanRequest = {
           name,
           at,
           engine: project.engine,
           parameters: await withPendingValues(parameters),
           ...payload,
           resolve,
+        };
+        const problems = await planProblems(request);
+        if (problems.length > 0) return problems;
+        const plan = await planPipeline(request);
+        const launches = plan.nodes.map((node) => dryLaunch(plan, node));
+        return missingSecretsOf(launches, context).map((detail) => {
+          return { pointer: "/pipeline", detail: `Cannot run pipeline "${name}": ${detail}` };
         });
       } catch (error) {
         return problemOf("/pipeline", error);

@@ -35,6 +35,11 @@ import { isInsideTree } from "./paths.ts";
 
 /** The parts of a work folder that are kept. The control files come before the outputs, see above. */
 const WORK_FOLDERS = ["control", "config", "outputs"];
+/**
+ * The files of an execution with secrets that may hold these in the clear while it runs: the service makes the first
+ * two again, and has most of the others in its log.
+ */
+const WITH_SECRETS = /^control\/(?:container\/)?(?:environment|secrets\/.*|stdout|stderr)$/;
 /** The files that are kept beside a project's mirror. */
 const PROJECT_FILES = ["origin.json", "known_hosts"];
 /** Prefix of a snapshot's folder. Other trees are commits of a repository. */
@@ -72,7 +77,8 @@ export async function addExecutions(store: Store, options: ContentsOptions): Pro
       if (hasArtifacts) await addArtifacts(id, execution, options);
       continue;
     }
-    const seen = await isFolder(join(root, id)) ? await addWork(path, options) : new Map();
+    const leftOut = execution.secrets === undefined ? undefined : WITH_SECRETS;
+    const seen = await isFolder(join(root, id)) ? await addWork(path, options, leftOut) : new Map();
     if (hasEnded(execution.status)) reportOutputs(path, execution.outputs, { seen, onFlaw });
   }
 }
@@ -125,6 +131,7 @@ export async function addProjects(options: ContentsOptions): Promise<void> {
 async function addWork(
   path: string,
   options: ContentsOptions,
+  leftOut: RegExp | undefined,
 ): Promise<Map<string, WrittenFile>> {
   const seen = new Map<string, WrittenFile>();
   await options.archive.addFolder(path, 0o700);
@@ -133,7 +140,8 @@ async function addWork(
     const onFile = (file: string, written: WrittenFile) => {
       if (name === "outputs") seen.set(file.slice(folder.length + 1), written);
     };
-    await addTree(folder, { ...options, onFile });
+    const isLeftOut = (file: string) => leftOut?.test(file.slice(path.length + 1)) ?? false;
+    await addTree(folder, { ...options, onFile, isLeftOut });
   }
   return seen;
 }
@@ -169,13 +177,15 @@ async function addSnapshot(path: string, options: ContentsOptions): Promise<void
 interface TreeOptions extends ContentsOptions {
   /** Set for a snapshot. Only snapshots have links, and no file of one may be missing. */
   isSnapshot?: true;
+  /** Returns true for a file that is not added. */
+  isLeftOut?(path: string): boolean;
   /** Told of each file that was added. */
   onFile?(path: string, written: WrittenFile): void;
 }
 
 /** Adds a folder with all that it holds. */
 async function addTree(path: string, options: TreeOptions): Promise<void> {
-  const { data, archive, onFlaw, isSnapshot, onFile } = options;
+  const { data, archive, onFlaw, isSnapshot, onFile, isLeftOut } = options;
   const folders = [path];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     const found = await listed(join(data, folder));
@@ -187,6 +197,7 @@ async function addTree(path: string, options: TreeOptions): Promise<void> {
     for (const { name, isDirectory, isFile, isSymlink } of found.entries) {
       const inner = `${folder}/${name}`;
       if (isDirectory) folders.push(inner);
+      else if (isFile && isLeftOut?.(inner)) continue;
       else if (isFile) {
         const written = await addFile(inner, options);
         if (written) onFile?.(inner, written);

@@ -6,10 +6,12 @@
  * @module
  */
 import { InvalidInputError } from "../platform/errors.ts";
+import { ownerOf } from "../project_secrets/settings.ts";
 import { storedRecords } from "../store/read/lists.ts";
+import { listProjects } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import { KEY_FILE, parseKeyFile } from "../triggers/secret_key.ts";
-import { mapLiterals, secretBox, tryOpen } from "../triggers/secrets.ts";
+import { isReference, mapLiterals, secretBox, tryOpen } from "../triggers/secrets.ts";
 
 /** Numbers of stored secrets that a key opens and does not open. */
 export interface KeyUse {
@@ -27,6 +29,14 @@ export async function tryKey(store: Store, text: string): Promise<KeyUse> {
       use[isOpened ? "opened" : "locked"]++;
       return secret;
     });
+  }
+  const ofProjects = Array.from(await listProjects(store), ({ name, secrets = [] }) => {
+    return secrets.map(({ value }) => ({ value, owner: ownerOf(name) }));
+  });
+  for (const { value, owner } of ofProjects.flat()) {
+    if (isReference(value)) continue;
+    const isOpened = box && tryOpen(value, box, owner) !== undefined;
+    use[isOpened ? "opened" : "locked"]++;
   }
   return use;
 }

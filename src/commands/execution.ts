@@ -107,8 +107,16 @@ async function list(options: ListOptions): Promise<void> {
 async function show(id: string, { url, json = false }: ApiOptions): Promise<void> {
   const execution = await read(clientOf(url), id);
   if (json) return printJson(execution);
-  const { command, inputs, parameters, environment_variables, metadata, outputs, ...fields } =
-    execution;
+  const {
+    command,
+    inputs,
+    parameters,
+    environment_variables,
+    secrets,
+    metadata,
+    outputs,
+    ...fields
+  } = execution;
   const { engine, resources, mounts, pipeline_id, node, duration, time_limit, ...rest } = fields;
   const seconds = (value: number | undefined) => value === undefined ? undefined : `${value} s`;
   printFields({
@@ -121,6 +129,7 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     pipeline: pipeline_id,
     node,
     environment: Object.keys(environment_variables).join(" ") || undefined,
+    secrets: secrets && Object.keys(secrets).join(" "),
     ...fieldsOf("parameter", parameters, (value) => JSON.stringify(value)),
     ...fieldsOf("input", inputs, (files) => files.map((file) => file.name).join(" ")),
     ...fieldsOf("metadata", metadata, (value) => JSON.stringify(value)),

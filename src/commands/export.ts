@@ -34,7 +34,7 @@ async function exportAll({ url, json = false }: ApiOptions): Promise<void> {
   const shown = await api.list<ShownTrigger>("triggers/");
   const triggers = shown.map(withoutReadOnly);
   if (json) return printJson({ projects, triggers });
-  const isMasked = JSON.stringify(triggers).includes('"********"');
+  const isMasked = JSON.stringify([projects, triggers]).includes('"********"');
   const text = stringify({ projects, triggers }, { lineWidth: 100, aliasDuplicateObjects: false });
   const head = schemaLine(shown[0]?.url) + (isMasked ? LITERALS : "");
   await writeLines(Deno.stdout, (head + text).trimEnd().split("\n"));

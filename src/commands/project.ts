@@ -12,6 +12,7 @@ import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { isStandardInput, quietly, readInput } from "./input/options.ts";
 import { counted, type Finding, findingOf, printFindings } from "./console/findings.ts";
 import { confirm } from "./console/confirm.ts";
+import { defineProjectSecret } from "./project_secret.ts";
 import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
@@ -57,6 +58,9 @@ export function defineProject(command: Command): void {
     .option("--yes", "do not ask")
     .option("--json", "print JSON")
     .action(remove);
+  defineProjectSecret(
+    command.command("secret").description("Set, list and remove the secrets that steps may name"),
+  );
   command.command("check")
     .description("Check a project configuration file; needs no service")
     .argument("[file]", "the file; - reads standard input", CONFIG_FILE)
@@ -83,12 +87,17 @@ async function list({ url, json = false, quiet = false }: ApiOptions): Promise<v
 async function show(name: string, { url, json = false }: ApiOptions): Promise<void> {
   const project = await clientOf(url).request<Project>("GET", pathOf(name));
   if (json) return printJson(project);
-  const { engine: { type, ...settings }, ...fields } = project;
+  const { engine: { type, ...settings }, secrets, ...fields } = project;
   const ofEngine = Object.entries(settings).map(([setting, value]) => [
     `engine.${setting}`,
     typeof value === "string" ? value : JSON.stringify(value),
   ]);
-  printFields({ ...fields, engine: type, ...Object.fromEntries(ofEngine) });
+  printFields({
+    ...fields,
+    engine: type,
+    ...Object.fromEntries(ofEngine),
+    secrets: secrets?.map(({ name }) => name).join(" "),
+  });
 }
 
 async function fetchRepository(name: string, { url, json = false }: ApiOptions): Promise<void> {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { checkRemote } from "../config/settings.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
+import { sealProjectsAgain } from "../project_secrets/seal_again.ts";
 import { sealAgain } from "../triggers/seal_again.ts";
 import {
   addSecretKey,
@@ -54,12 +55,15 @@ async function rotate(
       "Expected the new key and the old key, separated by a comma, found one key",
     );
   }
-  const count = await sealAgain(store, await openSecretBox(data, variable));
+  const box = await openSecretBox(data, variable);
+  const count = await sealAgain(store, box);
+  const projects = await sealProjectsAgain(store, box);
   if (variable === undefined) await keepCurrentSecretKey(data);
   // An old key file would be taken for the current key, such as by a backup.
   const hasRemoved = variable !== undefined && await removeSecretKeyFile(data, variable);
-  if (json) return printJson({ triggers: count, has_removed_key_file: hasRemoved });
-  console.log(`Encrypted the secrets of ${count} triggers with the new key`);
+  if (json) return printJson({ triggers: count, projects, has_removed_key_file: hasRemoved });
+  const more = projects === 0 ? "" : ` and ${projects} projects`;
+  console.log(`Encrypted the secrets of ${count} triggers${more} with the new key`);
   if (hasRemoved) console.log("Removed secret.key: it encrypts nothing any more");
   if (variable !== undefined) {
     console.log("Set HOOKLAUNCH_SECRET_KEY to the new key alone before the next start");

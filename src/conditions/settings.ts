@@ -51,13 +51,18 @@ export function checkField(field: Field, context: z.RefinementCtx): void {
 const PLACEHOLDER =
   /^(\$\{.*\}|\$[A-Z_]+[A-Z0-9_]*|%[A-Z_]+[A-Z0-9_]*%|\{\w+:.*\}|\{\{.*\}\}|env:\w+)$/;
 
-const secretSchema = z.string().min(1, { error: "Must not be empty" }).max(SECRET_CHARACTERS_MAX)
-  .refine((text) => standsForSecret(text) || !/\{(?:env|file):/.test(text), {
-    error: "Must be a literal, or {env:NAME} or {file:/absolute/path} and nothing else",
-  })
-  .refine((text) => standsForSecret(text) || !PLACEHOLDER.test(text), {
-    error: "Expected {env:NAME} in place of another program's placeholder",
-  });
+/** Returns the schema of the text of a secret: a literal, `{env:NAME}` or `{file:PATH}`. */
+export function secretTextSchema(charactersMax: number): z.ZodString {
+  return z.string().min(1, { error: "Must not be empty" }).max(charactersMax)
+    .refine((text) => standsForSecret(text) || !/\{(?:env|file):/.test(text), {
+      error: "Must be a literal, or {env:NAME} or {file:/absolute/path} and nothing else",
+    })
+    .refine((text) => standsForSecret(text) || !PLACEHOLDER.test(text), {
+      error: "Expected {env:NAME} in place of another program's placeholder",
+    });
+}
+
+const secretSchema = secretTextSchema(SECRET_CHARACTERS_MAX);
 
 /** The schema of a single secret: a literal, `{env:NAME}` or `{file:PATH}`, or a literal as the API shows it. */
 export const oneSecretSchema = z.union([
@@ -94,8 +99,8 @@ export const secretsSchema = z.array(z.union([
   "Secrets of which any one may match: each a literal, {env:NAME} or {file:PATH}, or an object with one and a name or an end date",
 );
 
-/** YAML reads `{env:NAME}` without quotes as an object. */
-function unquoted({ code, input }: z.core.$ZodRawIssue): string | undefined {
+/** The error of a secret's schema for an object: YAML reads `{env:NAME}` without quotes as one. */
+export function unquoted({ code, input }: z.core.$ZodRawIssue): string | undefined {
   const [key = ""] = Object.keys(Object(input));
   if (code !== "unrecognized_keys" || !/^(env|file):/.test(key)) return undefined;
   return `Must be in quotes: "{${key}}"`;

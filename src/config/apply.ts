@@ -6,7 +6,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { ConflictError, InvalidInputError, type Problem } from "../platform/errors.ts";
-import { type Project, projectSettings } from "../store/records/projects.ts";
+import { type Project, projectSettings, revisionOf } from "../store/records/projects.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 
@@ -51,11 +51,7 @@ export async function* applyConfig(
 ): AsyncGenerator<Applied> {
   const projects = new Map((await target.projects()).map((project) => [project.name, project]));
   for (const project of document.projects) {
-    const before = projects.get(project.name);
-    const isSame = before !== undefined && isDeepStrictEqual(projectSettings(before), project);
-    const warnings = isSame ? [] : (await target.putProject(project)).warnings;
-    const outcome = isSame ? "unchanged" : before ? "updated" : "created";
-    yield { kind: "project", name: project.name, outcome, warnings };
+    yield await applyProject(project, projects.get(project.name), target);
   }
   const triggers = await target.triggers();
   for (const [index, settings] of document.triggers.entries()) {
@@ -72,6 +68,27 @@ export async function* applyConfig(
       throw wrong instanceof InvalidInputError ? document.locate(index, wrong) : wrong;
     });
   }
+}
+
+async function applyProject(
+  project: Project,
+  before: Project | undefined,
+  target: ApplyTarget,
+): Promise<Applied> {
+  const of = { kind: "project", name: project.name } as const;
+  if (before !== undefined && isSameProject(project, before)) {
+    return { ...of, outcome: "unchanged", warnings: [] };
+  }
+  const after = await target.putProject(project);
+  const isUnchanged = before !== undefined && revisionOf(after) === revisionOf(before);
+  const outcome = isUnchanged ? "unchanged" : before ? "updated" : "created";
+  return { ...of, outcome, warnings: after.warnings };
+}
+
+/** Returns true where a project is known to be stored as it is written. Only the service can compare secrets. */
+function isSameProject(written: Project, stored: Project): boolean {
+  const { secrets: _, ...others } = projectSettings(stored);
+  return written.secrets === undefined && isDeepStrictEqual(others, written);
 }
 
 function nameTaken({ name }: TriggerSettings): InvalidInputError {

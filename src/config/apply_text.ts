@@ -9,6 +9,7 @@ import { writeAudit } from "../store/records/audit.ts";
 import { changesBetween } from "../store/records/audit_changes.ts";
 import type { Engines } from "../engines/mod.ts";
 import { getProject, listProjects, putProject } from "../store/records/projects.ts";
+import type { ProjectSecrets } from "../project_secrets/settings.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 import { triggerWarnings } from "../triggers/review.ts";
 import {
@@ -23,6 +24,7 @@ import { namesEngine } from "./project.ts";
 
 /** The parts of a service that applying a file needs. */
 interface LocalService extends WarningParts {
+  projectSecrets: ProjectSecrets;
   triggers: TriggerRegistry;
   engines: Pick<Engines, "expectUsable">;
   clock: Clock;
@@ -65,7 +67,7 @@ function auditOf({ store, clock }: LocalService, file: string) {
 
 /** The database as a target of {@linkcode applyConfig}. */
 function targetOf(service: LocalService, file: string): ApplyTarget {
-  const { store, triggers, engines } = service;
+  const { store, triggers, engines, projectSecrets } = service;
   const audit = auditOf(service, file);
   const saved = async (trigger: Trigger, ofSecrets: Problem[]): Promise<SavedTrigger> => ({
     ...trigger,
@@ -76,10 +78,14 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
     async putProject(project) {
       engines.expectUsable(project.engine, namesEngine(project));
       const before = await getProject(store, project.name);
-      const stored = await putProject(store, project);
-      const path = `/projects/${project.name}/`;
-      await audit({ operation: "putProject", path, before, after: stored });
-      return { ...stored, warnings: await savedProjectWarnings(stored, service) };
+      const stored = await putProject(store, projectSecrets.sealed(project, before));
+      const after = projectSecrets.shown(stored);
+      if (after.revision !== before?.revision) {
+        const path = `/projects/${project.name}/`;
+        const shown = before && projectSecrets.shown(before);
+        await audit({ operation: "putProject", path, before: shown, after });
+      }
+      return { ...after, warnings: await savedProjectWarnings(stored, service) };
     },
     triggers: () => Array.fromAsync(triggers.all()),
     async createTrigger(settings) {

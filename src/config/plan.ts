@@ -8,13 +8,15 @@ import { differencesOf } from "../platform/schema/differences.ts";
 import { type Project, projectSettings } from "../store/records/projects.ts";
 import { withoutReadOnly } from "../triggers/read_only.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
-import { findTrigger } from "./apply.ts";
+import { findTrigger, type SavedProject } from "./apply.ts";
 import type { ConfigDocument } from "./document.ts";
 
 /** A source of plans: the API of a running service. */
 export interface PlanSource {
   projects(): Promise<Project[]>;
   triggers(): Promise<Trigger[]>;
+  /** Returns the project that saving would make, without saving it. Its secrets are masked. */
+  previewProject(project: Project): Promise<SavedProject>;
   /**
    * Returns the trigger that saving would make, without saving it.
    *
@@ -49,7 +51,10 @@ export async function planConfig(
   { prunes }: { prunes: boolean },
 ): Promise<PlannedChange[]> {
   const [projects, triggers] = await Promise.all([source.projects(), source.triggers()]);
-  const changes = document.projects.flatMap((project) => projectChange(project, projects));
+  const changes: PlannedChange[] = [];
+  for (const project of document.projects) {
+    changes.push(...await projectChange(project, projects, source));
+  }
   const kept = new Set<string>();
   for (const [index, settings] of document.triggers.entries()) {
     const before = findTrigger(triggers, settings);
@@ -76,12 +81,26 @@ function deletion(
   return { sign: "-", kind, ...record, differences: [] };
 }
 
-function projectChange(project: Project, all: readonly Project[]): PlannedChange[] {
+async function projectChange(
+  project: Project,
+  all: readonly Project[],
+  source: PlanSource,
+): Promise<PlannedChange[]> {
   const { name } = project;
   const before = all.find((each) => each.name === name);
   if (before === undefined) return [{ sign: "+", kind: "project", name, differences: [] }];
-  const differences = differencesOf(projectSettings(before), projectSettings(project));
+  const { secrets, ...others } = projectSettings(before);
+  // Only the service can compare secrets. A file without a list of them leaves them as they are.
+  const differences = project.secrets === undefined
+    ? differencesOf(others, projectSettings(project))
+    : differencesOf({ ...others, ...(secrets && { secrets }) }, await previewed(project, source));
   return differences.length === 0 ? [] : [{ sign: "~", kind: "project", name, differences }];
+}
+
+/** Returns the settings that a project would have. */
+async function previewed(project: Project, source: PlanSource): Promise<Project> {
+  const { warnings: _, ...made } = await source.previewProject(project);
+  return projectSettings(made);
 }
 
 async function triggerChange(

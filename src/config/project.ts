@@ -11,6 +11,7 @@ import { parseInput } from "../platform/schema/nulls.ts";
 import { hideUserInfo } from "../platform/network/urls.ts";
 import type { Project } from "../store/records/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/records/record_size.ts";
+import { projectSecretsSchema } from "../project_secrets/schema.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { addressProblem, isRelativePath, isSshAddress } from "../projects/code/remote.ts";
 
@@ -48,6 +49,7 @@ export const projectSchema = z.strictObject({
   config_file: z.string().min(1).max(512).default("valohai.yaml")
     .describe("The project configuration file, relative to the repository or the folder"),
   engine: engineSettingsSchema.default({ type: "local", runner: "process" }),
+  secrets: projectSecretsSchema.exactOptional(),
 }).refine(
   ({ repository, directory }) => (repository === undefined) !== (directory === undefined),
   {

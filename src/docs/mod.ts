@@ -129,6 +129,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./steps.md", { with: { type: "text" } }),
       },
       {
+        name: "secrets",
+        title: "Secrets for steps",
+        about: "tokens and keys that steps name: which branches get them, and what masks them",
+        read: () => import("./secrets.md", { with: { type: "text" } }),
+      },
+      {
         name: "pipelines",
         title: "Pipelines",
         about: "nodes, edges, approval, reuse",

@@ -33,6 +33,18 @@ export interface StepNeeds {
   mounts?: Execution["mounts"] | undefined;
 }
 
+/** The secrets of projects that steps name. */
+export interface SecretsOfSteps {
+  /**
+   * Reads the secrets of an execution that is prepared, by name, and keeps them for {@linkcode given}.
+   *
+   * @throws {ActionError} with every reason for which it does not get one
+   */
+  give(execution: Execution): Promise<ReadonlyMap<string, string>>;
+  /** Returns what an execution that has not ended was given last. */
+  given(execution: Execution): Promise<readonly string[]>;
+}
+
 /** The parts of the service that engines use. */
 export interface EnginesOptions {
   store: Store;
@@ -48,6 +60,8 @@ export interface EnginesOptions {
     isKept?(project: Project): Promise<boolean>;
     fetch?(project: Project): Promise<unknown>;
   };
+  /** Absent where no step has secrets. */
+  secrets?: SecretsOfSteps;
   clock: Clock;
   /** Keeps outputs and logs of engines that do not keep them themselves. */
   artifacts: ArtifactStore;

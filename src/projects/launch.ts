@@ -8,7 +8,7 @@ import { basename } from "node:path";
 import { ActionError, type Problem } from "../platform/errors.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { percentDecode } from "../platform/network/urls.ts";
-import type { Execution, InputFile } from "../store/records/executions.ts";
+import type { Execution, ExecutionSecret, InputFile } from "../store/records/executions.ts";
 import { buildScript } from "./format/command/command.ts";
 import {
   checkValue,
@@ -45,6 +45,7 @@ export type Launch = Pick<
   | "inputs"
   | "parameters"
   | "environment_variables"
+  | "secrets"
   | "resources"
   | "mounts"
   | "rerun"
@@ -91,6 +92,7 @@ function resolveLaunch(
   const budget = new PlaceholderBudget();
   const inputs = inputFiles(step, options, values, budget, problems);
   const environment_variables = environmentOf(step, options, problems);
+  const secrets = secretsOf(step, options);
   if (problems.length > 0) return undefined;
   const { parameters, sourcePath, timeLimit_s, noOutputTimeout_s, stopCondition, resources } = step;
   const { mounts } = step;
@@ -101,6 +103,7 @@ function resolveLaunch(
     inputs,
     parameters: Object.fromEntries(values),
     environment_variables,
+    ...(secrets.length === 0 ? {} : { secrets: Object.fromEntries(secrets) }),
     ...(resources === undefined ? {} : { resources }),
     ...(mounts.length === 0 ? {} : { mounts }),
     ...(step.autorestart ? { rerun: true } : {}),
@@ -226,7 +229,7 @@ function environmentOf(
   for (const variable of step.environmentVariables.values()) {
     const value = Object.hasOwn(given, variable.name) ? given[variable.name] : variable.default;
     if (value !== undefined) values.set(variable.name, value);
-    else if (!variable.optional) {
+    else if (!variable.optional && variable.secret === undefined) {
       const detail = `its environment variable "${variable.name}" has no value`;
       problems.push({ pointer: pointer("environment_variables", variable.name), detail });
     }
@@ -240,4 +243,14 @@ function environmentOf(
     values.set(name, value);
   }
   return Object.fromEntries(values);
+}
+
+/** Returns the secrets of a step, by variable. A value that a launch brings is text, and replaces the secret. */
+function secretsOf(
+  { environmentVariables }: Step,
+  { environment_variables: given = {} }: LaunchOptions,
+): [variable: string, secret: ExecutionSecret][] {
+  return [...environmentVariables.values()].flatMap(({ name, secret }) =>
+    secret === undefined || Object.hasOwn(given, name) ? [] : [[name, secret]]
+  );
 }

@@ -18,4 +18,5 @@ export type ProjectCode = Pick<
   | "kept"
   | "forget"
   | "isKept"
+  | "branchesWith"
 >;

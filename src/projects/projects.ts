@@ -4,7 +4,6 @@
  * @module
  */
 import { abortable } from "@std/async/abortable";
-import { delay } from "@std/async/delay";
 import { isAbsolute, join, normalize, resolve } from "node:path";
 import type { Clock } from "../platform/clock.ts";
 import { ActionError, InvalidInputError, type Problem } from "../platform/errors.ts";
@@ -18,7 +17,8 @@ import { readConfig, type RunConfigJob } from "./format/config_reader.ts";
 import type { ProjectConfig } from "./format/config_file.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 import { type Origin, originProblems } from "./code/remote.ts";
-import { Repository } from "./code/repository.ts";
+import { removeFolder } from "./code/remove_folder.ts";
+import { type CommitBranches, Repository } from "./code/repository.ts";
 import { folderProblems, isSnapshot, Snapshots } from "./code/snapshot.ts";
 import { TREE_LIMITS, type TreeLimits } from "./code/tree.ts";
 import { readTreeFile } from "./code/tree_file.ts";
@@ -27,10 +27,10 @@ import { TreeCache, type TreeSource } from "./code/tree_cache.ts";
 const FETCH_TIMEOUT_MS = 10 * 60_000;
 /** The longest project configuration file. */
 const CONFIG_BYTES_MAX = 1024 * 1024;
-const REMOVE_ATTEMPTS = 10;
-const REMOVE_PAUSE_MS = 100;
 /** The age at which unfinished folders are removed. */
 const TEMPORARY_AGE_MIN_MS = 60 * 60_000;
+
+export type { CommitBranches } from "./code/repository.ts";
 
 /** Options of {@linkcode Projects}. */
 export interface ProjectsOptions {
@@ -299,6 +299,13 @@ export class Projects {
     return origin === undefined || await this.#repositoryOf(project.name).isFetched(origin);
   }
 
+  /** Finds the branches of the last fetch that a commit of a repository is on. */
+  async branchesWith(project: Project, commit: string): Promise<CommitBranches> {
+    const origin = originOf(project);
+    if (origin === undefined) return { branches: [], isOnDefault: false };
+    return await this.#limitedRepositoryOf(project).branchesWith(origin, commit);
+  }
+
   async #readConfig(project: Project, commit: string): Promise<Uint8Array> {
     const path = normalize(project.config_file);
     if (isAbsolute(path) || /^\.\.(\/|$)|[\r\n\0]/.test(path)) {
@@ -383,17 +390,4 @@ function isOwnFailure(error: unknown): error is ActionError | InvalidInputError 
 function originOf({ repository, deploy_key: deployKey }: Project): Origin | undefined {
   if (repository === undefined) return undefined;
   return { repository, ...(deployKey === undefined ? {} : { deploy_key: deployKey }) };
-}
-
-/** Removes a folder. A fetch may write to it for another moment. */
-async function removeFolder(path: string): Promise<void> {
-  for (let attempt = 1;; attempt++) {
-    try {
-      return await Deno.remove(path, { recursive: true });
-    } catch (error) {
-      if (error instanceof Deno.errors.NotFound) return;
-      if (attempt === REMOVE_ATTEMPTS) throw error;
-      await delay(REMOVE_PAUSE_MS);
-    }
-  }
 }

@@ -219,7 +219,7 @@ async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> 
     // The folder first: a record without a folder can be removed again, a folder without a record not.
     const removed = await removeTraces(parts, unneeded, taken);
     return {
-      writes: removed.flatMap(({ id }) => removeExecutionWrites(id)),
+      writes: removed.flatMap(removeExecutionWrites),
       count: removed.length,
       next: page.next,
     };

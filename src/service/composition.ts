@@ -14,6 +14,7 @@ import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { resolveSecret } from "../conditions/secret.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
+import type { SecretsOfSteps } from "../engines/engine.ts";
 import { ENGINE_TYPES, engineKind, type EngineMakers, Engines } from "../engines/mod.ts";
 import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
@@ -42,6 +43,8 @@ import { TriggerRegistry } from "../triggers/registry.ts";
 import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
 import { isReference, type SecretBox, tryOpen } from "../triggers/secrets.ts";
+import { ProjectSecrets } from "../project_secrets/settings.ts";
+import type { StepSecretParts } from "../project_secrets/step_secrets.ts";
 
 const ACTION_TIMEOUT_MS = 15 * 60_000;
 
@@ -57,6 +60,7 @@ export interface Parts {
   deliveryCounts: DeliveryCounts;
   keptRequests: KeptRequests;
   projects: ProjectCode;
+  projectSecrets: ProjectSecrets;
   projectFailures: ProjectFailures;
   artifacts: ArtifactStore;
   engines: Engines;
@@ -161,6 +165,8 @@ function partsOn(
     artifacts,
     triggers,
     triggerLog,
+    box: secrets,
+    env,
   });
   const deadlines = new Deadlines(ACTION_TIMEOUT_MS);
   const baseUrl = () => parts.baseUrl;
@@ -215,6 +221,7 @@ function partsOn(
     deliveryCounts,
     keptRequests,
     projects,
+    projectSecrets: new ProjectSecrets({ box: secrets, env }),
     projectFailures,
     artifacts,
     engines,
@@ -248,23 +255,26 @@ function partsOn(
 function newEngines(
   { data: dataFolder, executionsMax, agent }: ServiceSettings,
   makers: EngineMakers,
-  { metrics, deliveryCounts, triggers, triggerLog, runWork, ...parts }: Pick<
-    Parts,
-    | "store"
-    | "clock"
-    | "projects"
-    | "artifacts"
-    | "metrics"
-    | "deliveryCounts"
-    | "triggers"
-    | "triggerLog"
-    | "runWork"
-  >,
+  { metrics, deliveryCounts, triggers, triggerLog, runWork, box, env, ...parts }:
+    & Pick<StepSecretParts, "box" | "env">
+    & Pick<
+      Parts,
+      | "store"
+      | "clock"
+      | "projects"
+      | "artifacts"
+      | "metrics"
+      | "deliveryCounts"
+      | "triggers"
+      | "triggerLog"
+      | "runWork"
+    >,
 ): Pick<Parts, "engines" | "pipelines"> {
   const engines = new Engines(makers, {
     ...parts,
     dataFolder,
     executionsMax,
+    secrets: secretsOfSteps({ ...parts, box, env }),
     ...(agent && { agent }),
     onChange(execution) {
       noteExecutionEnd(execution, { metrics, triggers, triggerLog, deliveryCounts });
@@ -282,6 +292,20 @@ function newEngines(
     },
   });
   return { engines, pipelines };
+}
+
+/** Returns the secrets of steps. What reads them is loaded with the first step that names one. */
+function secretsOfSteps(parts: StepSecretParts): SecretsOfSteps {
+  let loaded: Promise<SecretsOfSteps> | undefined;
+  const load = async () => {
+    const { StepSecrets } = await import("../project_secrets/step_secrets.ts");
+    return new StepSecrets(parts);
+  };
+  const source = () => loaded ??= load();
+  return {
+    give: async (execution) => await (await source()).give(execution),
+    given: async (execution) => await (await source()).given(execution),
+  };
 }
 
 /** Returns true when the executions of a project keep their files on this machine, or nobody knows. */

@@ -114,6 +114,12 @@ export const keys = {
   execution: (id: string): Deno.KvKey => ["execution", id],
   /** The status, for each execution that has not ended. */
   executionOpen: (id: string): Deno.KvKey => ["execution_open", id],
+  /** Text: a part of the encrypted secrets that an execution was given, until it has ended. */
+  givenSecrets: (executionId: string, index: number): Deno.KvKey => [
+    "given_secrets",
+    executionId,
+    index,
+  ],
   /** `Job` of an execution on a remote engine. */
   job: (executionId: string): Deno.KvKey => ["job", executionId],
   /** Bytes: a record of a job's log, by its offset in the log. */

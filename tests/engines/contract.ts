@@ -9,13 +9,15 @@ import { type ContractOptions, ContractService } from "./contract_case.ts";
 import { ends } from "./contract_ends.ts";
 import { runs } from "./contract_runs.ts";
 import { values } from "./contract_values.ts";
+import { ofSecrets } from "./contract_secrets.ts";
 
 export { checkoutOfContract, CONTRACT_SETTINGS, type ContractOptions } from "./contract_case.ts";
 
 /** Registers the tests of the contract for an engine, or for a slow one in the suite its short form. */
 export function engineContract(name: string, options: ContractOptions): void {
   const isWhole = isLong || !options.isSlow;
-  const cases = [...runs, ...values, ...ends].filter(({ isShort }) => isWhole || isShort);
+  const cases = [...runs, ...values, ...ends, ...ofSecrets]
+    .filter(({ isShort }) => isWhole || isShort);
   for (const { name: what, executionsMax = 2, test } of cases) {
     Deno.test({
       name: `contract of ${name}: ${what}`,

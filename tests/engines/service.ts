@@ -7,7 +7,8 @@
 import { join } from "node:path";
 import { backUp } from "../../src/backup/backup.ts";
 import { restore, type RestoreReport } from "../../src/backup/restore.ts";
-import type { Engine } from "../../src/engines/engine.ts";
+import type { Engine, SecretsOfSteps } from "../../src/engines/engine.ts";
+import { StepSecrets } from "../../src/project_secrets/step_secrets.ts";
 import { derivedId, newId } from "../../src/platform/ids.ts";
 import {
   type Execution,
@@ -18,6 +19,7 @@ import {
 import { openStore } from "../../src/store/open_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
+import { secretBox } from "../../src/triggers/secrets.ts";
 import { eventually } from "../surroundings.ts";
 
 /** How long anything may take. */
@@ -25,6 +27,9 @@ export const PATIENCE_MS = 60_000;
 
 /** The options of backups and restores. */
 const BACKUP = { withoutKey: false, signal: new AbortController().signal, onProgress() {} };
+
+/** The key of secrets, and an empty environment. */
+export const SECRET_PARTS = { box: secretBox([new Uint8Array(32)]), env: () => undefined };
 
 /** Waits until something holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
@@ -37,6 +42,7 @@ export interface EngineParts {
   store: Store;
   /** The service's data folder. */
   dataFolder: string;
+  secrets?: SecretsOfSteps;
   onChange(execution: Execution): void;
 }
 
@@ -83,7 +89,13 @@ export abstract class EngineService<E extends Engine> implements AsyncDisposable
   async open(): Promise<void> {
     const dataFolder = this.#data;
     this.#store = await openStore(dataFolder);
+    const secrets = new StepSecrets({
+      ...SECRET_PARTS,
+      store: this.#store,
+      projects: { branchesWith: () => Promise.resolve({ branches: [], isOnDefault: false }) },
+    });
     this.#engine = this.makeEngine({
+      secrets,
       store: this.#store,
       dataFolder,
       onChange: ({ id, status }) => this.states.push(`${id} ${status}`),

@@ -29,6 +29,7 @@ export function apiPlanSource(api: ApiClient): PlanSource {
   return {
     projects: () => api.list<Project>("projects/"),
     triggers: () => api.list<Trigger>("triggers/"),
+    previewProject: (project) => api.request("PUT", `projects/${project.name}/?dry_run`, project),
     preview: (id, settings) =>
       id === undefined
         ? api.request("POST", "triggers/?dry_run", settings)

@@ -8,10 +8,11 @@
  */
 import { statSync } from "node:fs";
 import type { Clock } from "../../platform/clock.ts";
-import { CHUNK_BYTES_MAX, type LogRecord } from "../shared/log_format.ts";
+import { CHUNK_BYTES_MAX, isCutLine, type LogRecord } from "../shared/log_format.ts";
 import { LogWriter } from "../shared/log_writer.ts";
 import { Metadata } from "../shared/metadata.ts";
 import { type OnEvents, takeMetadata } from "../shared/metadata_search.ts";
+import type { SecretMasker } from "../shared/secret_masker.ts";
 import { openWritten } from "./control_files.ts";
 import { StreamReader } from "./stream_reader.ts";
 import type { WorkFolder } from "./work_folder.ts";
@@ -40,6 +41,8 @@ interface CaptureOptions {
   logBytesMax: number;
   /** The metadata that the execution has at its start. */
   metadata?: Readonly<Record<string, unknown>> | undefined;
+  /** Masks the secrets of the execution in all that is kept. */
+  masker?: SecretMasker | undefined;
   /** Called when the log has grown. */
   onLog(): void;
 }
@@ -50,6 +53,7 @@ export class Capture implements AsyncDisposable {
   readonly #folder: WorkFolder;
   readonly #clock: Clock;
   readonly #onLog: () => void;
+  readonly #masker: SecretMasker | undefined;
   readonly #buffer = new Uint8Array(CHUNK_BYTES_MAX);
   readonly #readers: Record<Stream, StreamReader>;
   readonly #log: LogWriter;
@@ -63,12 +67,13 @@ export class Capture implements AsyncDisposable {
 
   private constructor(
     folder: WorkFolder,
-    { clock, logBytesMax, onLog, log }: CaptureOptions & { log: LogWriter },
+    { clock, logBytesMax, onLog, masker, log }: CaptureOptions & { log: LogWriter },
     { metadata, ends }: Earlier,
   ) {
     this.#folder = folder;
     this.#clock = clock;
     this.#onLog = onLog;
+    this.#masker = masker;
     this.#log = log;
     this.metadata = metadata;
     // A command can lengthen the files beyond what the wrapper writes, by holes even beyond the disk.
@@ -155,8 +160,9 @@ export class Capture implements AsyncDisposable {
     await this.#log.close();
   }
 
-  async #take(stream: Stream, content: Uint8Array, end: number): Promise<void> {
+  async #take(stream: Stream, printed: Uint8Array, end: number): Promise<void> {
     const time = this.#now();
+    const content = this.#masker?.mask(printed, { isCut: isCutLine(printed) }) ?? printed;
     await this.#log.addChunk({ time, stream, end, content });
     this.#onLog();
     if (stream !== "stdout") return;

@@ -15,6 +15,7 @@ import { type End, type Ending, endingByExitCode, failure } from "../shared/exec
 import { Limits, startedBefore_ms, withTimeLimit } from "../shared/limits.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
+import { maskerOf } from "../shared/step_secrets.ts";
 import { retryOnShortage } from "./retry_on_shortage.ts";
 import { Preparation } from "./preparation.ts";
 import { writeResults } from "./results.ts";
@@ -186,7 +187,7 @@ export class ExecutionRun {
     if (this.#ending) return await this.#launch();
     this.#beginTime();
     if (!await this.#context.save(this.#execution)) return;
-    if (!this.#folder.exists()) {
+    if (!this.#folder.isReady) {
       await this.#withTimeLimit(() => this.#preparation.setUpFolder({ isAgain: true }));
     }
     await this.#launch();
@@ -278,11 +279,13 @@ export class ExecutionRun {
     command: CommandHandle,
     { isFound, disk }: { isFound: boolean; disk: DiskUse },
   ): Promise<string | undefined> {
-    const { clock, settings } = this.#context;
+    const { clock, settings, secrets } = this.#context;
+    const masker = await maskerOf(this.#execution, secrets);
     await using capture = await Capture.open(this.#folder, {
       clock,
       logBytesMax: settings.logBytesMax,
       metadata: this.#execution.given_metadata,
+      masker,
       onLog: () => this.#context.onLog(this.#execution.id),
     });
     const { note } = this.#execution;

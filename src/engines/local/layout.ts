@@ -22,7 +22,7 @@ export interface Layout {
 
 /** The folders that a command works in, apart from its outputs and the files that describe it. */
 const FOR_THE_COMMAND = ["repository", "inputs", "tmp", "home"];
-const FOR_THE_WRAPPER = ["environment", "stdout", "stderr", "stdout.cut", "stderr.cut"];
+const FOR_THE_WRAPPER = ["environment", "secrets", "stdout", "stderr", "stdout.cut", "stderr.cut"];
 
 /** The layout for processes of the machine, which see what the service sees. */
 export const PROCESS_LAYOUT: Layout = {

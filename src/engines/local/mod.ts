@@ -361,16 +361,13 @@ export class LocalEngine implements Engine {
 
   async #loadFactory(): Promise<RunFactory> {
     const { RunFactory } = await import("./run_factory.ts");
-    const { store, clock, projects, dataFolder, settings } = this.#options;
+    const { store, clock, projects, dataFolder, settings, secrets } = this.#options;
     const { openOutput = this.output.bind(this) } = this.#options;
     return new RunFactory({
       ...(this.#shared && { artifacts: this.#shared }),
       ...(store.shared && { place: placeOf(store.shared) }),
-      store,
-      clock,
+      ...{ store, clock, openOutput, secrets, dataFolder },
       checkout: (...args) => projects.checkout(...args),
-      openOutput,
-      dataFolder,
       root: this.#root,
       machine: await this.#lookAtMachine(),
       onSessionOver: (session) => this.#orphans.add(session),

@@ -7,7 +7,7 @@ import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
-import type { Engine } from "../engine.ts";
+import type { Engine, SecretsOfSteps } from "../engine.ts";
 import type { RunContext, RunSettings } from "./run_context.ts";
 
 /** The limits and intervals of runs unless an engine is given others. */
@@ -28,6 +28,7 @@ export interface LocalEngineOptions {
   artifacts?: ArtifactStore;
   /** The code of projects. */
   projects: Pick<RunContext, "checkout">;
+  secrets?: SecretsOfSteps;
   clock: Clock;
   /** Opens an output of an execution of any engine. Default: of this one. */
   openOutput?: Engine["output"];

@@ -80,12 +80,13 @@ export class Preparation {
   }
 
   #setupContext(log: PreparationLog): SetupContext {
-    const { store, clock, remote, openOutput, checkout } = this.#context;
+    const { store, clock, remote, openOutput, checkout, secrets } = this.#context;
     const underWay = this.#begin();
     const { signal } = underWay;
     const logEvent = (message: string) => log.logEvent(message);
     return {
       sources: { store, clock, remote, openOutput, signal, logEvent },
+      secrets,
       checkout: (...args) =>
         checkout(...args).catch((error) => {
           // Without its code, the execution does not need its inputs.

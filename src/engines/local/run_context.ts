@@ -7,6 +7,7 @@ import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
+import type { SecretsOfSteps } from "../engine.ts";
 import type { SaveExecution } from "../shared/execution_saver.ts";
 import type { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import type { Sources } from "../shared/inputs/source.ts";
@@ -45,6 +46,7 @@ export interface RunContext {
   artifacts?: ArtifactStore;
   checkout: SetupContext["checkout"];
   openOutput: Sources["openOutput"];
+  secrets?: SecretsOfSteps | undefined;
   /** The folder of all executions. */
   root: string;
   /** Writes the names in that folder to disk. */

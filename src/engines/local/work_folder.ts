@@ -59,6 +59,11 @@ export class WorkFolder {
     return existsSync(this.path);
   }
 
+  /** True when it has all that a command needs to start. Of one from a backup, secrets may be missing. */
+  get isReady(): boolean {
+    return existsSync(this.control("environment"));
+  }
+
   /** True while it holds what only the running command needs. */
   get isUntidy(): boolean {
     return this.layout.onlyWhileRunning.some((name) => existsSync(join(this.path, name)));
@@ -103,6 +108,7 @@ type RecordFile = "log" | "metadata.jsonl";
 /** The files in the wrapper's folder. */
 export type ControlFile =
   | "command"
+  | "environment"
   | "exit_code"
   | "oom"
   | "started"

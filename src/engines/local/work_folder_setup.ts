@@ -16,14 +16,17 @@ import {
   requestConfigFile,
 } from "../shared/config_files.ts";
 import { commandEnvironment, exportScript } from "../shared/environment.ts";
+import type { SecretsOfSteps } from "../engine.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
 import { stageInputs } from "../shared/inputs/mod.ts";
+import { commandSecrets, SECRETS_FOLDER } from "../shared/step_secrets.ts";
 import type { Sources } from "../shared/inputs/source.ts";
 import { removeTrees, type WorkFolder } from "./work_folder.ts";
 
 export interface SetupContext {
   sources: Sources;
+  secrets?: SecretsOfSteps | undefined;
   checkout(projectName: string, commit: string, destination: string): Promise<void>;
 }
 
@@ -69,7 +72,7 @@ export async function renewFolder(
 async function fill(
   folder: WorkFolder,
   execution: Execution,
-  { sources, checkout }: SetupContext,
+  { sources, checkout, secrets: source }: SetupContext,
   keep?: () => Promise<void>,
 ): Promise<void> {
   const { temporary, layout } = folder;
@@ -77,19 +80,26 @@ async function fill(
     makeFolders(folder);
     writeFiles(folder, "config", configFiles(execution, layout.runner));
     if (keep) await keep();
-    const [, inputs, run] = await settleAll([
+    const seenAs = layout.seenAs(folder.path);
+    const [, inputs, run, secrets] = await settleAll([
       checkout(execution.project, execution.commit, join(temporary, "repository")),
       stageInputs(execution, join(temporary, "inputs"), sources),
       launchedRun(sources.store, execution.run_id),
+      commandSecrets(execution, seenAs, source),
     ]);
-    const seenAs = layout.seenAs(folder.path);
     writeFiles(folder, "config", inputConfigFiles(inputs, seenAs));
     writeFiles(folder, "config", requestConfigFile(run));
     const environment = commandEnvironment(execution, {
       folder: seenAs,
       payload: payloadPath(inputs),
+      secrets: secrets.variables,
     });
     writeFiles(folder, layout.wrapperFolder, controlFiles(execution, environment));
+    if (secrets.files.size > 0) {
+      const path = join(layout.wrapperFolder, SECRETS_FOLDER);
+      Deno.mkdirSync(join(temporary, path), { mode: 0o700 });
+      writeFiles(folder, path, secrets.files);
+    }
   } catch (error) {
     await removeAllButLog(folder);
     throw error;

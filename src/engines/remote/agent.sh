@@ -99,6 +99,7 @@ if prepare && [ -z "$ending" ]; then
   if [ -n "$main" ]; then
     chmod a+rwx control
     chmod -R a+rwX config home inputs outputs repository tmp control/command control/environment
+    if [ -d control/secrets ]; then chmod -R a+rX control/secrets; fi
   fi
   start_command
   watch_command

@@ -10,7 +10,9 @@ import { type Execution, executionWrites } from "../../store/records/executions.
 import { isJobOver, type Job, jobWrite } from "../../store/records/jobs.ts";
 import type { Store } from "../../store/store.ts";
 import type { LogWatchers } from "../shared/log_watchers.ts";
+import type { SecretsOfSteps } from "../engine.ts";
 import type { JobRef } from "./backend.ts";
+import { JobMaskers } from "./job_maskers.ts";
 import { Turns } from "./turns.ts";
 import { Uploads } from "./uploads.ts";
 
@@ -62,6 +64,7 @@ interface ContextOptions {
   settings: RemoteSettings;
   watchers: LogWatchers;
   onChange?: ((execution: Execution) => void) | undefined;
+  secrets?: SecretsOfSteps | undefined;
 }
 
 /** A change of an execution, of its job, or of both together. */
@@ -80,6 +83,7 @@ export class RemoteContext {
   readonly settings: RemoteSettings;
   readonly turns = new Turns();
   readonly uploads = new Uploads();
+  readonly maskers: JobMaskers;
   readonly watchers: LogWatchers;
   readonly #onChange: ((execution: Execution) => void) | undefined;
   /** When each agent was last heard, by the steady clock. */
@@ -87,8 +91,9 @@ export class RemoteContext {
   readonly #began_ms: number;
 
   constructor(
-    { type, store, artifacts, clock, settings, watchers, onChange }: ContextOptions,
+    { type, store, artifacts, clock, settings, watchers, onChange, secrets }: ContextOptions,
   ) {
+    this.maskers = new JobMaskers(store, secrets);
     this.watchers = watchers;
     this.type = type;
     this.store = store;
@@ -113,6 +118,7 @@ export class RemoteContext {
     ]);
     if (job !== undefined && (isJobOver(job) || job.claim === undefined)) this.uploads.end(job.id);
     if (execution !== undefined) this.#onChange?.(execution);
+    if (job?.state === "closed") this.maskers.forget(job.id);
     const id = execution?.id ?? job?.id;
     if (id !== undefined) this.watchers.call(id);
   }

@@ -169,7 +169,9 @@ export class EngineDesk implements JobDesk {
         ? await this.#metadataOf(held)
         : [];
       const time = timeOf(beat, held, this.#context.clock.now());
-      const taken = takeOutput(held, { ...beat, time }, this.#context.settings.logBytesMax);
+      const masker = beat.bytes.length > 0 ? await this.#context.maskers.of(held) : undefined;
+      const { logBytesMax: bytesMax } = this.#context.settings;
+      const taken = takeOutput(held, { ...beat, time }, { bytesMax, masker });
       if (held.stored[stream] > before[stream] || this.#isDueToHear(held)) {
         held.heard_at = this.#context.time;
         await this.#context.save({ job: held, writes: taken.writes });

@@ -23,6 +23,8 @@ import {
 import { commandEnvironment, exportScript } from "../shared/environment.ts";
 import { hashFile } from "../shared/file_hash.ts";
 import { stageInputs } from "../shared/inputs/mod.ts";
+import { commandSecrets, SECRETS_FOLDER } from "../shared/step_secrets.ts";
+import type { SecretsOfSteps } from "../engine.ts";
 import type { Sources } from "../shared/inputs/source.ts";
 import type { JobFile, JobManifest } from "./desk.ts";
 import { tarOf } from "./folder_tar.ts";
@@ -38,6 +40,7 @@ interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
   folder: string;
   checkout(projectName: string, commit: string, destination: string): Promise<void>;
   settings: RemoteSettings;
+  secrets?: SecretsOfSteps | undefined;
   /** Returns what runs a command in place of the machine; undefined when nothing does. */
   wrapOf(execution: Execution): string | undefined;
 }
@@ -134,7 +137,7 @@ export class JobFiles {
     { execution, folder, logEvent }: FilesOf,
     abort: AbortController,
   ): Promise<JobManifest> {
-    const { checkout, settings, folder: _all, wrapOf, ...sources } = this.#options;
+    const { checkout, settings, folder: _all, wrapOf, secrets: source, ...sources } = this.#options;
     const { signal } = abort;
     const root = this.#folderOf(execution.id);
     const base = join(root, "base");
@@ -143,7 +146,7 @@ export class JobFiles {
       await Deno.mkdir(join(base, name), { recursive: true, mode: 0o700 });
     }
     await Deno.mkdir(join(root, "inputs"), { mode: 0o700 });
-    const [, inputs, run] = await settleAll([
+    const [, inputs, run, secrets] = await settleAll([
       checkout(execution.project, execution.commit, join(base, "repository")).catch((error) => {
         // Without its code, the execution does not need its inputs.
         abort.abort();
@@ -151,8 +154,13 @@ export class JobFiles {
       }),
       stageInputs(execution, join(root, "inputs"), { ...sources, signal, logEvent }),
       launchedRun(sources.store, execution.run_id),
+      commandSecrets(execution, folder, source),
     ]);
-    const environment = commandEnvironment(execution, { folder, payload: payloadPath(inputs) });
+    const environment = commandEnvironment(execution, {
+      folder,
+      payload: payloadPath(inputs),
+      secrets: secrets.variables,
+    });
     await write(join(base, "config"), configFiles(execution, execution.engine.type));
     await write(join(base, "config"), inputConfigFiles(inputs, folder));
     await write(join(base, "config"), requestConfigFile(run));
@@ -163,6 +171,11 @@ export class JobFiles {
         ["environment", exportScript(environment)],
       ]),
     );
+    if (secrets.files.size > 0) {
+      const path = join(base, "control", SECRETS_FOLDER);
+      await Deno.mkdir(path, { mode: 0o700 });
+      await write(path, secrets.files);
+    }
     const files = await inputFiles(root, inputs, execution);
     return {
       folders: ["home", "inputs", "outputs", "tmp", ...foldersOf(files)],

@@ -16,11 +16,13 @@ import { readArchivedLog } from "../shared/archived_log.ts";
 import {
   encodeChunk,
   encodeLine,
+  isCutLine,
   type LogRecord,
   parseRecord,
   type StoredLine,
 } from "../shared/log_format.ts";
 import { pageOfRecords } from "../shared/log_reader.ts";
+import type { SecretMasker } from "../shared/secret_masker.ts";
 import type { JobBeat } from "./desk.ts";
 import { splitLines } from "./whole_lines.ts";
 
@@ -45,12 +47,12 @@ interface NewOutput extends Pick<JobBeat, "stream" | "offset" | "bytes" | "isLas
  * Takes output into a job's log. Bytes that are stored already are passed over. Bytes behind a gap are not taken.
  *
  * @param job its offsets move on
- * @param bytesMax the size limit of the log
+ * @param limits the size limit of the log, and what masks secrets in all that is kept
  */
 export function takeOutput(
   job: Job,
   { stream, offset, bytes, isLast = false, time }: NewOutput,
-  bytesMax: number,
+  { bytesMax, masker }: { bytesMax: number; masker?: SecretMasker | undefined },
 ): TakenOutput {
   const taken: TakenOutput = { writes: [], content: [] };
   const known = job.stored[stream] - offset;
@@ -60,9 +62,10 @@ export function takeOutput(
     isLast,
   });
   const before = job.stored[stream];
-  for (const { content, end } of pieces) {
+  for (const { content: printed, end } of pieces) {
     job.stored[stream] = before + end;
-    if (content.length === 0) continue;
+    if (printed.length === 0) continue;
+    const content = masker?.mask(printed, { isCut: isCutLine(printed) }) ?? printed;
     taken.content.push(content);
     const record = encodeChunk({ time, stream, end: job.stored[stream] }, content);
     taken.writes.push(...addOutput(job, record, { time, bytesMax }));

@@ -66,13 +66,14 @@ export class RemoteWork {
     const settings = { ...REMOTE_SETTINGS, ...options.settings };
     const context = new RemoteContext({
       ...{ type, store, artifacts, clock, settings, onChange, watchers },
+      secrets: options.secrets,
     });
     const folder = resolve(join(dataFolder, "jobs"));
     const checkout = projects.checkout.bind(projects);
     const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
-    const { wrapOf = () => undefined } = options;
+    const { wrapOf = () => undefined, secrets } = options;
     const sources = { store, clock, remote, openOutput };
-    const files = new JobFiles({ ...sources, folder, checkout, settings, wrapOf });
+    const files = new JobFiles({ ...sources, folder, checkout, settings, wrapOf, secrets });
     const metadata = new JobMetadata(context);
     const { backendOf, agent } = options;
     const script = (executionId: string, token: string) => {

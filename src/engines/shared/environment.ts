@@ -36,7 +36,12 @@ export function passedOn(names: readonly string[]): Record<string, string> {
  */
 export function commandEnvironment(
   { id, project, pipeline_id, node, environment_variables, traceparent }: Execution,
-  { folder, payload }: { folder: string; payload: string | undefined },
+  { folder, payload, secrets = {} }: {
+    folder: string;
+    payload: string | undefined;
+    /** The variables of its secrets. */
+    secrets?: Readonly<Record<string, string>>;
+  },
 ): Record<string, string> {
   const temporary = join(folder, "tmp");
   return {
@@ -46,6 +51,7 @@ export function commandEnvironment(
     // Programs with OpenTelemetry continue this trace.
     ...(traceparent === undefined ? {} : { TRACEPARENT: traceparent }),
     ...environment_variables,
+    ...secrets,
     VH_CONFIG_DIR: join(folder, "config"),
     VH_INPUTS_DIR: join(folder, "inputs"),
     VH_OUTPUTS_DIR: join(folder, "outputs"),

@@ -98,6 +98,12 @@ function isStoredLine(value: unknown): value is StoredLine {
   return typeof value === "object" && value !== null && "message" in value;
 }
 
+/** Returns true for a line whose end was cut off because it is too long to be kept. */
+export function isCutLine(content: Uint8Array): boolean {
+  return content.length === LINE_BYTES_MAX + 2 &&
+    content.indexOf(LINE_BREAK) === LINE_BYTES_MAX + 1;
+}
+
 /** Skips a number of lines of a chunk, or all when it has fewer. Returns the number of skipped lines. */
 export function skipLines(content: Uint8Array, count: number): { bytes: number; lines: number } {
   let bytes = 0;

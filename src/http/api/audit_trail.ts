@@ -24,7 +24,10 @@ const SNAPSHOTS: Readonly<Record<string, (operator: Operator, name: string) => P
       const dismissed = trigger && await dismissalsOf(store, id);
       return dismissed?.size ? { ...trigger, dismissed: Object.fromEntries(dismissed) } : trigger;
     },
-    projects: ({ store }, name) => getProject(store, name),
+    async projects({ store, projectSecrets }, name) {
+      const project = await getProject(store, name);
+      return project && projectSecrets.shown(project);
+    },
     async replays({ store }, name) {
       const replay = await getReplay(store, name);
       if (replay === undefined) return undefined;

@@ -53,6 +53,13 @@ const execution = answer<ShownExecution>()(
     inputs: z.record(text, z.array(inputFile)),
     parameters: z.record(text, z.unknown()),
     environment_variables: z.record(text, text),
+    secrets: z.record(
+      text,
+      z.object({
+        name: text,
+        file: z.literal(true).exactOptional().describe("The variable holds the path of a file"),
+      }),
+    ).exactOptional().describe("The secrets of the project that it gets, by variable"),
     resources: z.object({
       cpu: z.number().exactOptional(),
       memory: z.number().exactOptional().describe("MiB"),

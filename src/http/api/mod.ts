@@ -27,6 +27,7 @@ import { instanceOperations } from "./instances.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
+import { projectSecretOperations } from "./project_secrets.ts";
 import { quotaOperations } from "./quotas.ts";
 import { projectContentsOperations } from "./project_contents.ts";
 import { replayOperations } from "./replays.ts";
@@ -59,6 +60,7 @@ export const operations: readonly Operation[] = [
   ...runOperations,
   ...replayOperations,
   ...projectOperations,
+  ...projectSecretOperations,
   ...projectContentsOperations,
   ...executionOperations,
   ...executionLogOperations,

@@ -15,6 +15,7 @@ import type { Engines } from "../../engines/mod.ts";
 import type { HttpRequests } from "../../http_requests/http_requests.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
 import type { ProjectCode } from "../../projects/project_code.ts";
+import type { ProjectSecrets } from "../../project_secrets/settings.ts";
 import type { Acceptor } from "../../runs/accept.ts";
 import type { Worker } from "../../runs/worker.ts";
 import type { Space } from "../../store/file/space.ts";
@@ -38,6 +39,7 @@ export interface Operator {
   replays: Replays;
   worker: Pick<Worker, "pendingOf" | "backlog">;
   projects: ProjectCode;
+  projectSecrets: ProjectSecrets;
   projectFailures: Pick<ProjectFailures, "list">;
   engines: Engines;
   pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;

@@ -12,6 +12,7 @@ import {
   type Problem,
 } from "../../platform/errors.ts";
 import { engineLeavesOut } from "../../engines/mod.ts";
+import { missingSecrets } from "../../projects/missing_secrets.ts";
 import type { ProjectConfig } from "../../projects/mod.ts";
 import { getProject, type Project } from "../../store/records/projects.ts";
 import { answer, problem, text } from "./answer.ts";
@@ -67,7 +68,7 @@ export const projectContentsOperations = [
 
 function shown(
   { commit, config }: { commit: string; config: ProjectConfig },
-  { engine }: Project,
+  project: Project,
 ): ProjectContents {
   const { steps, pipelines, warnings } = config;
   return {
@@ -82,7 +83,11 @@ function shown(
       nodes: [...nodes.keys()],
     })),
     problems: [],
-    warnings: [...warnings.map(plain), ...steps.size === 0 ? [] : leftOut(engine)],
+    warnings: [
+      ...warnings.map(plain),
+      ...steps.size === 0 ? [] : leftOut(project.engine),
+      ...missingSecrets(project, config),
+    ],
   };
 }
 

@@ -99,7 +99,7 @@ export const projectOperations = [
     answers: { 200: { schema: page(project) } },
     async perform({ api, context, query }) {
       const keyOf = ({ name }: ShownProject) => name;
-      const all = (await listProjects(api.store)).map(shown);
+      const all = (await listProjects(api.store)).map((each) => shown(each, api));
       return wholeListAnswer(context, api.baseUrl(), all, { ...query, keyOf });
     },
   }),
@@ -126,7 +126,8 @@ export const projectOperations = [
         if (await getProject(store, made.name)) {
           throw new ConflictError(`Cannot create the project: another is named "${made.name}"`);
         }
-        return isDryRun ? nextProject(undefined, made) : await putProject(store, made);
+        const sealed = api.projectSecrets.sealed(made, undefined);
+        return isDryRun ? nextProject(undefined, sealed) : await putProject(store, sealed);
       });
       const answer = await saved(stored, api, isDryRun);
       if (isDryRun) return context.json(answer);
@@ -143,7 +144,7 @@ export const projectOperations = [
     summary: "Read a project",
     answers: { 200: { schema: project, headers: REVISION_HEADER } },
     async perform({ api, context, params: { name } }) {
-      const answer = shown(await existing(api.store, name));
+      const answer = shown(await existingProject(api.store, name), api);
       return context.json(answer, 200, revisionHeader(answer));
     },
   }),
@@ -161,7 +162,7 @@ export const projectOperations = [
       201: { description: "Created", schema: project, headers: REVISION_HEADER },
     },
     async perform({ api, context, params: { name }, query: { dry_run: isDryRun }, body }) {
-      const { store, triggers } = api;
+      const { store, triggers, projectSecrets } = api;
       const made = parseNamed(name, body);
       api.engines.expectUsable(made.engine, namesEngine(made));
       const expected = expectedRevisions(context);
@@ -169,10 +170,13 @@ export const projectOperations = [
       const mustExist = context.req.header("if-match") !== undefined;
       const { before, stored } = await triggers.between(async () => {
         const before = await getProject(store, name);
-        expectRevision(name, before, { expected, mustExist, written: made });
+        const sealed = projectSecrets.sealed(made, before);
+        const written = projectSecrets.shown(sealed);
+        const current = before && projectSecrets.shown(before);
+        expectRevision(name, current, { expected, mustExist, written });
         return {
           before,
-          stored: isDryRun ? nextProject(before, made) : await putProject(store, made),
+          stored: isDryRun ? nextProject(before, sealed) : await putProject(store, sealed),
         };
       });
       const answer = await saved(stored, api, isDryRun);
@@ -192,7 +196,7 @@ export const projectOperations = [
       // Between changes of triggers: none can begin to use the project before it is removed.
       const expected = expectedRevisions(context);
       const removeFiles = await api.triggers.between(async () => {
-        expectRevision(name, await existing(api.store, name), { expected });
+        expectRevision(name, await existingProject(api.store, name), { expected });
         const user = await userOf(api, name);
         if (user !== undefined) {
           throw new ConflictError(`Cannot delete the project "${name}": trigger "${user}" uses it`);
@@ -213,7 +217,7 @@ export const projectOperations = [
     description: "502 says that the repository cannot be reached or read.",
     answers: { 201: { schema: fetchResult } },
     async perform({ api, context, params: { name } }) {
-      const project = await existing(api.store, name);
+      const project = await existingProject(api.store, name);
       const fetched = api.projects.fetch(project).catch((error) => {
         // A plain folder has no server that could be at fault.
         const isOwn = project.directory !== undefined && error instanceof ActionError;
@@ -230,16 +234,20 @@ export type ShownProject = z.output<typeof projectSchema> & {
   warnings?: Problem[];
 };
 
-function shown(project: Project): ShownProject {
+function shown(
+  project: Project,
+  { projectSecrets }: Pick<Operator, "projectSecrets">,
+): ShownProject {
   // The schema of the engine is that of its type.
-  return { ...project as z.output<typeof projectSchema>, revision: revisionOf(project) };
+  const masked = projectSecrets.shown(project) as z.output<typeof projectSchema>;
+  return { ...masked, revision: revisionOf(project) };
 }
 
 /** Shows a project that was just saved, with what is not there, and logs that. */
 async function saved(project: Project, api: Operator, isDryRun: boolean): Promise<ShownProject> {
   const warnings = await savedProjectWarnings(project, api);
   if (!isDryRun) logWarnings("project", project.name, warnings);
-  return { ...shown(project), warnings };
+  return { ...shown(project, api), warnings };
 }
 
 /** Reads a project whose name is in the path, and may be in the body. */
@@ -277,7 +285,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-async function existing(store: Store, name: string): Promise<Project> {
+/** @throws {NotFoundError} when there is none of this name */
+export async function existingProject(store: Store, name: string): Promise<Project> {
   const project = await getProject(store, name);
   if (project === undefined) throw new NotFoundError(`There is no project "${name}"`);
   return project;

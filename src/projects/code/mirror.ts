@@ -168,6 +168,15 @@ export class Mirror {
     });
   }
 
+  /** Returns the names of the refs whose history has a commit. */
+  refsWith(commit: string): Promise<string[]> {
+    return this.#healing(async () => {
+      const args = ["for-each-ref", "--format=%(refname)", `--contains=${commit}`, "refs/heads"];
+      const stdout = await this.#git([...args, REMOTE_HEAD], { stdoutBytesMax: REFS_BYTES_MAX });
+      return new TextDecoder().decode(stdout).split("\n").filter((name) => name !== "");
+    });
+  }
+
   /**
    * Writes the files of a commit into a folder, in place of its contents.
    *

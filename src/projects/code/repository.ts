@@ -5,6 +5,7 @@
  */
 import { ActionError } from "../../platform/errors.ts";
 import { GitError } from "./git.ts";
+import { REMOTE_HEAD } from "./fetch.ts";
 import { Mirror, type MirrorOptions } from "./mirror.ts";
 import { firstQuoted } from "../../platform/text/display.ts";
 import { isReference, type Refs } from "./refs.ts";
@@ -13,6 +14,13 @@ import type { Origin } from "./remote.ts";
 const NAMES_SHOWN = 20;
 /** By SHA-1, or by SHA-256. */
 const WHOLE_HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
+
+/** The branches that a commit is on. */
+export interface CommitBranches {
+  branches: readonly string[];
+  /** True when it is on the default branch, the remote's `HEAD`. */
+  isOnDefault: boolean;
+}
 
 export class Repository {
   readonly #projectName: string;
@@ -67,6 +75,21 @@ export class Repository {
     // The refs may be newer, or of another repository, by now.
     if (refs === this.#refs) this.#hashes.set(reference, hash);
     return hash;
+  }
+
+  /** Finds the branches of the last fetch whose history has a commit. */
+  async branchesWith(origin: Origin, commit: string): Promise<CommitBranches> {
+    const { head } = await this.#mirror.refs(origin);
+    const names = await this.#mirror.refsWith(commit).catch((error) => {
+      throw error instanceof GitError ? this.#unreadable(commit, error) : error;
+    });
+    const branches = names.filter((name) => name !== REMOTE_HEAD)
+      .map((name) => name.replace(/^refs\/heads\//, ""));
+    const other = ["main", "master"].find((name) => branches.includes(name));
+    return {
+      branches,
+      isOnDefault: head === undefined ? other !== undefined : names.includes(REMOTE_HEAD),
+    };
   }
 
   /**

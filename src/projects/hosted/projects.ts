@@ -6,7 +6,7 @@
 import { ActionError, type Problem } from "../../platform/errors.ts";
 import type { Project } from "../../store/records/projects.ts";
 import type { ProjectCode } from "../project_code.ts";
-import type { FetchResult, ProjectsOptions, ResolvedCommit } from "../projects.ts";
+import type { CommitBranches, FetchResult, ProjectsOptions, ResolvedCommit } from "../projects.ts";
 
 /** The code of all projects. */
 export class HostedProjects implements ProjectCode {
@@ -46,6 +46,10 @@ export class HostedProjects implements ProjectCode {
 
   forget(): Promise<() => Promise<void>> {
     return Promise.resolve(() => Promise.resolve());
+  }
+
+  branchesWith({ name }: Project): Promise<CommitBranches> {
+    return Promise.reject(new ActionError(`Cannot find the branches of project "${name}" here`));
   }
 
   isKept(): Promise<boolean> {

@@ -15,6 +15,7 @@ import {
   recordOf,
 } from "../read/lists.ts";
 import type { Change, Write } from "../commit/change.ts";
+import { removeGivenSecretsWrites } from "./given_secrets.ts";
 import type { EngineSettings } from "./projects.ts";
 import { scan } from "../read/scan.ts";
 import { RECORD_BYTES_MAX, recordBytes, recordWrite } from "./record_size.ts";
@@ -81,6 +82,14 @@ export interface Mount {
   options?: Record<string, unknown>;
 }
 
+/** A secret of its project that an execution gets. The value is in no record of it. */
+export interface ExecutionSecret {
+  /** The name of the secret in its project. */
+  name: string;
+  /** Set when the variable holds the path of a file with the secret. */
+  file?: true;
+}
+
 /** One launch of a step: what is to be executed, and its outcome. */
 export interface Execution {
   id: string;
@@ -103,6 +112,8 @@ export interface Execution {
   inputs: Record<string, InputFile[]>;
   parameters: Record<string, unknown>;
   environment_variables: Record<string, string>;
+  /** Secrets by the variables that hold them. */
+  secrets?: Record<string, ExecutionSecret>;
   resources?: Resources;
   mounts?: Mount[];
   /** Set when the execution is started again if its end is unknown. Otherwise it then ends as an error. */
@@ -178,7 +189,12 @@ export function executionWrites(execution: Execution): Write[] {
   const { id, status } = execution;
   const open: Write = { key: keys.executionOpen(id) };
   if (!hasEnded(status)) open.value = status;
-  return [executionWrite(execution), open];
+  return [executionWrite(execution), open, ...endWrites(execution)];
+}
+
+/** The writes that remove what an ended execution does not need any more. */
+export function endWrites({ id, status, secrets }: Execution): Write[] {
+  return secrets !== undefined && hasEnded(status) ? removeGivenSecretsWrites(id) : [];
 }
 
 /** A change that stores an execution as it is when the commit is put together. */
@@ -273,8 +289,8 @@ export async function findDatum(
 }
 
 /** The writes that remove the record of an ended execution. */
-export function removeExecutionWrites(id: string): Write[] {
-  return [{ key: keys.execution(id) }];
+export function removeExecutionWrites(execution: Execution): Write[] {
+  return [{ key: keys.execution(execution.id) }, ...endWrites(execution)];
 }
 
 /** One page of all executions, newest first. */

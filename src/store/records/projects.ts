@@ -10,6 +10,16 @@ import { type FoundEntry, isStored, logDamage, readValue, scan } from "../read/s
 import { recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 
+/** A secret of a project. */
+export interface ProjectSecret {
+  /** Unique in its project. */
+  name: string;
+  /** In the database encrypted, unless it is `{env:NAME}` or `{file:PATH}`. */
+  value: string;
+  /** Patterns of the branches that it is for. Default: the repository's own default. */
+  branches?: string[];
+}
+
 /** A project as it is stored: what its owner wrote, defaults filled in, and its revision. */
 export interface Project {
   /** Unique; letters, digits, `.`, `_` and `-`. */
@@ -23,6 +33,8 @@ export interface Project {
   /** The project configuration file, relative to the repository. */
   config_file: string;
   engine: EngineSettings;
+  /** The secrets that its steps may name, in the order of their names. */
+  secrets?: ProjectSecret[];
   /** See {@linkcode revisionOf}. */
   revision?: number;
 }

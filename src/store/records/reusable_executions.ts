@@ -14,15 +14,24 @@ import type { WrittenKeys } from "../commit/written_keys.ts";
 /** The fields that decide what an execution does. */
 export type Deciding = Pick<
   Execution,
-  "commit" | "step" | "image" | "command" | "inputs" | "parameters" | "environment_variables"
+  | "commit"
+  | "step"
+  | "image"
+  | "command"
+  | "inputs"
+  | "parameters"
+  | "environment_variables"
+  | "secrets"
 >;
 
 /** A hash of everything that decides what an execution does. */
 function fingerprint(execution: Deciding): string {
-  const { commit, step, image, command, inputs, parameters, environment_variables } = execution;
+  const { commit, step, image, command, inputs, parameters, environment_variables, secrets } =
+    execution;
   const files = Object.entries(inputs).map(([name, all]) => [name, all.map(identityOf)]);
   const variables = Object.entries(environment_variables).sort();
   const deciding = [commit, step, image, command, files, Object.entries(parameters), variables];
+  if (secrets !== undefined) deciding.push(Object.entries(secrets).sort());
   return hash("sha256", JSON.stringify(deciding));
 }
 

@@ -36,6 +36,9 @@ const CONFIG = `
     image: debian
     command: "true"
     inputs: [{ name: data, default: "https://someone:password@127.0.0.1:1/x" }]
+    environment-variables:
+      - { name: TOKEN, default: "{secret:token}" }
+      - { name: KEY, default: "{secret-file:token}" }
 - step: { name: slow, image: debian, command: sleep 30 }
 - step: { name: fail, image: debian, command: exit 3 }
 - pipeline:
@@ -106,6 +109,15 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { branches } = await ask("/projects/{name}/fetch/", { method: "POST", at, status: 201 });
     assertEquals(Object.keys(branches), ["main"]);
     await ask("/projects/{name}/contents/", { at });
+    const secret = { name: "git", secret: "token" };
+    const secrets = "/projects/{name}/secrets/";
+    const value = { value: "a-secret-of-the-test", branches: ["main"] };
+    const put = { method: "PUT", at: secret };
+    await ask(`${secrets}{secret}/`, { ...put, body: value, status: 201 });
+    await ask(`${secrets}{secret}/`, { ...put, body: { value: "{env:NOT_SET}" } });
+    await ask(secrets, { at });
+    await ask("/projects/{name}/", { at });
+    await ask(`${secrets}{secret}/`, { method: "DELETE", at: secret, status: 204 });
     await ask("/projects/{name}/", { method: "DELETE", at, status: 204 });
     await ask("/projects/{name}/", { method: "PUT", at, body: project, status: 201 });
     const remote = { name: "ssh", repository: "git@127.0.0.1:x.git", deploy_key: "/key" };
@@ -459,8 +471,9 @@ Deno.test("every answer is what the description says, and nothing beside it", as
   });
 
   await t.step("deliveries", async () => {
-    const { next, omitted } = await ask("/deliveries/", { query: "?limit=1" });
-    assert(next && omitted.length === 0);
+    // What was omitted is in the page of the minute that it came in.
+    const { next } = await ask("/deliveries/", { query: "?limit=1" });
+    assert(next);
     const { results: [refused] } = await ask("/deliveries/", {
       query: "?limit=200&outcome=refused",
     });

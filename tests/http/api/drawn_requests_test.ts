@@ -15,13 +15,14 @@ const DRAWN = 12;
 const LEFT_OUT = /\/docs\/|\/openapi\.json|\/metrics$/;
 /** What is answered where a request is right and the records are not such. */
 const REFUSED = [404, 409, 412, 429, 502];
-/** Operations with rules about several fields at once, which the description has in words. */
+/** Operations with rules that the description has in words, such as about several fields at once. */
 const WITH_RULES = [
   "createTrigger",
   "replaceTrigger",
   "patchTrigger",
   "createProject",
   "putProject",
+  "putProjectSecret",
   "tryTriggerFilter",
   "tryFilter",
   "tryTriggerActions",
@@ -82,7 +83,7 @@ async function fill(service: TestService): Promise<(path: string) => string> {
   const { body: { id: replay } } = await service.api("POST", "replays/", { filter: {} });
   const ids: Record<string, string> = { triggers: id, runs: run, deliveries: run, replays: replay };
   return (path) =>
-    path.replace("{name}", "files").replace("{path}", "model.json")
+    path.replace("{name}", "files").replace("{path}", "model.json").replace("{secret}", "token")
       .replace("{id}", ids[path.split("/")[1] ?? ""] ?? "01900000-0000-7000-8000-000000000009");
 }
 

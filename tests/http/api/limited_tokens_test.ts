@@ -120,6 +120,9 @@ const ALLOWED: Readonly<Record<string, string>> = {
   deleteProject: "",
   fetchProject: "p",
   getProjectContents: "p",
+  listProjectSecrets: "p",
+  putProjectSecret: "",
+  deleteProjectSecret: "",
   listExecutions: "tp",
   getExecution: "tp",
   stopExecution: "tp",
@@ -159,7 +162,8 @@ Deno.test("each operation lets a limited token do what its limits allow, and no 
   for (const { id, method, path } of ordered) {
     const [, kind = ""] = path.split("/");
     const pathOf = (ids: Record<string, string>) =>
-      path.replace(/\{(?:id|name)\}/, ids[kind] ?? newId(0)).replace("{path}", "x").slice(1);
+      path.replace(/\{(?:id|name)\}/, ids[kind] ?? newId(0)).replace(/\{(?:path|secret)\}/, "x")
+        .slice(1);
     const bodyOf = (project: string) => {
       if (method === "get" || method === "delete") return undefined;
       return { name: project, project, actions: ACTIONS };

@@ -156,8 +156,8 @@ Deno.test("the examples in the description are accepted", async (t) => {
   for (const { path, method, name, value } of examples) {
     await t.step(`${method} ${path}: ${name}`, async () => {
       const warnings = await service.api("GET", `attention/?group=setup&trigger=${id}`);
-      const concrete = path.slice(1).replace("{id}", id).replace("{name}", value.name)
-        .replace("{warning}", warnings.body.results[0]?.id);
+      const concrete = path.slice(1).replace("{id}", id).replace("{name}", value.name ?? "digits")
+        .replace("{warning}", warnings.body.results[0]?.id).replace("{secret}", "token");
       if (method === "put") await service.api("DELETE", `triggers/${made}/`);
       const { status, body } = await service.api(method.toUpperCase(), concrete, value);
       if (path === "/triggers/") made = body.id;

@@ -37,7 +37,7 @@ Deno.test("an execution is open until it has ended, and its record is what was s
     assertEquals(open, hasEnded(status) ? [] : [{ id, status }]);
     assertEquals(hasEnded(status), ENDED.includes(status));
   }
-  await store.committer.write(removeExecutionWrites(id));
+  await store.committer.write(removeExecutionWrites(executionOf({ id })));
   assertEquals(await getExecution(store, id), undefined);
 });
 

@@ -133,13 +133,15 @@ export function Outputs({ id, outputs, status }: ShownExecution): Html {
 
 /** The command and all that it was given, folded away. */
 export function Definition({ execution }: Pick<ExecutionProps, "execution">): Html {
-  const { id, command, parameters, environment_variables } = execution;
+  const { id, command, parameters, environment_variables, secrets = {} } = execution;
+  const secretNames = Object.entries(secrets).map(([variable, { name }]) => [variable, name]);
   return (
     <details>
       <summary>Command, parameters, environment</summary>
       <pre tabindex={0} aria-label="Command">{command}</pre>
       <Values title="Parameters" values={parameters} />
       <Values title="Environment variables" values={environment_variables} />
+      <Values title="Secrets, by variable" values={Object.fromEntries(secretNames)} />
       <p class="dim">
         Id <Copied value={id} label="the id" />
       </p>

@@ -2,8 +2,10 @@
 import type { ShownFailure } from "../../api/failures.ts";
 import type { ProjectContents } from "../../api/project_contents.ts";
 import type { ShownProject } from "../../api/projects.ts";
+import { EXPECTED_NAME, NAME } from "../../../projects/name.ts";
 import { ApiCallError, search } from "../client.ts";
 import { Action } from "../components/form.tsx";
+import { ProjectSecrets } from "../components/project_secrets.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Notice, Row, Table } from "../components/table.tsx";
@@ -16,9 +18,13 @@ interface ProjectProps {
   /** The commits that a fetch found, by branch. */
   branches?: Record<string, string>;
   refused?: ApiCallError;
+  /** A secret that was refused, and its form. */
+  refusedSecret?: { error: ApiCallError; form: URLSearchParams };
 }
 
-async function ProjectPage({ view, name, branches, refused }: ProjectProps): Promise<Html> {
+async function ProjectPage(
+  { view, name, branches, refused, refusedSecret }: ProjectProps,
+): Promise<Html> {
   const at = `projects/${encodeURIComponent(name)}/`;
   const project = await view.api.get<ShownProject>(at);
   const [contents, failures] = await Promise.all([
@@ -41,6 +47,7 @@ async function ProjectPage({ view, name, branches, refused }: ProjectProps): Pro
       <Problems title="Problems" tone="bad" problems={contents.problems} />
       <Problems title="Warnings" tone="waiting" problems={contents.warnings} />
       <Steps view={view} name={name} contents={contents} />
+      <ProjectSecrets view={view} project={project} refused={refusedSecret} />
       <p>
         <a href={`executions${search({ project: name })}`}>Its executions</a>,{" "}
         <a href={`pipelines${search({ project: name })}`}>its pipelines</a>
@@ -199,6 +206,52 @@ async function fetchCode({ view, params: { name } }: Submission<"/:name">): Prom
   }
 }
 
+type OfProject = Submission<"/:name">;
+
+async function setSecret({ view, form, params: { name } }: OfProject): Promise<Submitted> {
+  const secret = form.get("secret")?.trim() ?? "";
+  // Forms send line breaks as CRLF.
+  const value = (form.get("value") ?? "").replaceAll("\r\n", "\n").replace(/\n$/, "");
+  const branches = (form.get("branches") ?? "").split(",").map((each) => each.trim())
+    .filter(Boolean);
+  const body = { value, ...(branches.length > 0 && { branches }) };
+  return await changeSecrets({ view, form, name }, {
+    notice: `The secret ${secret} is set`,
+    change: () => view.api.send("PUT", secretPath(name, secret), body),
+  });
+}
+
+async function removeSecret({ view, form, params: { name } }: OfProject): Promise<Submitted> {
+  const secret = form.get("secret") ?? "";
+  return await changeSecrets({ view, form, name }, {
+    notice: `The secret ${secret} is removed`,
+    change: () => view.api.send("DELETE", secretPath(name, secret)),
+  });
+}
+
+/** @throws {ApiCallError} for what is no name: as a part of a path, it could mean another one */
+function secretPath(project: string, secret: string): string {
+  if (!NAME.test(secret)) {
+    const problems = [{ pointer: "/secrets", detail: EXPECTED_NAME }];
+    throw new ApiCallError(422, `Cannot accept the secret: ${EXPECTED_NAME}`, problems);
+  }
+  return `projects/${encodeURIComponent(project)}/secrets/${encodeURIComponent(secret)}/`;
+}
+
+async function changeSecrets(
+  { view, form, name }: { view: View; form: URLSearchParams; name: string },
+  { notice, change }: { notice: string; change(): Promise<unknown> },
+): Promise<Submitted> {
+  try {
+    await change();
+    return { to: `projects/${encodeURIComponent(name)}`, notice };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    const page = await ProjectPage({ view, name, refusedSecret: { error, form } });
+    return { page, status: error.status };
+  }
+}
+
 /** The routes of one project. */
 export const projectRoutes = [
   route({
@@ -206,4 +259,6 @@ export const projectRoutes = [
     show: ({ view, params: { name } }) => ProjectPage({ view, name }),
   }),
   route({ path: "/projects/:name/fetch", submit: fetchCode }),
+  route({ path: "/projects/:name/secrets", submit: setSecret }),
+  route({ path: "/projects/:name/secrets/remove", submit: removeSecret }),
 ];

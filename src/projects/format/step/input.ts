@@ -4,7 +4,9 @@
  * @module
  */
 import { z } from "zod";
+import type { ExecutionSecret } from "../../../store/records/executions.ts";
 import { booleanOfWord, booleanSchema, textListSchema } from "../fields.ts";
+import { plainDefault, referenceProblem, secretReference } from "./secret_reference.ts";
 
 export interface Input {
   name: string;
@@ -21,6 +23,8 @@ export interface Input {
 export interface EnvironmentVariable {
   name: string;
   default: string | undefined;
+  /** The secret that it gets unless a launch brings a value. */
+  secret?: ExecutionSecret;
   /** It may have no value. */
   optional: boolean;
 }
@@ -56,14 +60,23 @@ export const environmentVariableSchema = z.strictObject({
   }),
   default: z.string().refine((text) => !text.includes("\0"), {
     error: "Expected a string without NUL",
+  }).superRefine((text, context) => {
+    const message = referenceProblem(text);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
   }).optional(),
   description: z.string().optional(),
   optional: booleanSchema.default(true),
 }).transform((written): EnvironmentVariable => ({
   name: written.name,
-  default: written.default,
+  default: plainDefault(written.default),
+  ...secretOf(written.default),
   optional: written.optional,
 }));
+
+function secretOf(written: string | undefined): Pick<EnvironmentVariable, "secret"> {
+  const secret = written === undefined ? undefined : secretReference(written);
+  return secret === undefined ? {} : { secret };
+}
 
 function keptDirectories(written: unknown): Input["keepDirectories"] {
   if (written === true || written === "full") return "full";

@@ -17,6 +17,7 @@ import {
 } from "./parameter.ts";
 import { firstQuoted } from "../../../platform/text/display.ts";
 import { mountSchema } from "./requirements.ts";
+import { defaultWarnings } from "./secret_reference.ts";
 import { itemsOf, type Step, stepSchema, textWarnings } from "./step.ts";
 
 /** An override, as it is written. */
@@ -96,7 +97,12 @@ export function overrideWarnings(step: Step, override: Override): Problem[] {
       .filter((warning) => Object.hasOwn(item, warning.pointer.slice(1)));
     return prefixed(pointer("parameters", index), warnings);
   });
-  return [...ofParameters, ...textWarnings(override, step.parameters)];
+  const ofDefaults = ["parameters", "environment-variables"].flatMap((list) =>
+    itemsOf(override[list]).flatMap((item, index) =>
+      prefixed(pointer(list, index), defaultWarnings(list, item.default))
+    )
+  );
+  return [...ofParameters, ...ofDefaults, ...textWarnings(override, step.parameters)];
 }
 
 /** Returns the parameters that a valid override changes, by name. */

@@ -9,6 +9,7 @@ import { refuseField } from "../../../platform/schema/schema.ts";
 import { isInt64 } from "../../../platform/text/exact_json.ts";
 import { booleanOfWord, booleanSchema, FLAG_WORDS } from "../fields.ts";
 import { PendingValue } from "./pending_value.ts";
+import { plainDefault } from "./secret_reference.ts";
 
 const KINDS = { flag: "true or false", float: "a number", integer: "an integer", string: "text" };
 
@@ -92,7 +93,9 @@ export const parameterSchema = parameterFieldsSchema.superRefine((declared, cont
   return {
     name: declared.name,
     type: declared.type,
-    default: multiple ? listOf(declared.default) : declared.default ?? undefined,
+    default: multiple
+      ? listOf(plainDefault(declared.default))
+      : plainDefault(declared.default) ?? undefined,
     optional: declared.optional || isFlag,
     min: declared.min,
     max: declared.max,

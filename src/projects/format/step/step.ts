@@ -18,6 +18,7 @@ import {
 import { type Parameter, parameterSchema, parameterWarnings } from "./parameter.ts";
 import { placeholderWarnings } from "../command/placeholders.ts";
 import { mountSchema, resourcesSchema } from "./requirements.ts";
+import { defaultWarnings } from "./secret_reference.ts";
 
 /** A step: the fields that decide how an execution runs. Parts are in the order of the file. */
 export interface Step {
@@ -123,6 +124,9 @@ export function stepWarnings({ parameters, written }: Step): Problem[] {
         warnings.push({ pointer: `${at}/name`, detail });
       }
       seen.add(item.name);
+      if (list !== "inputs") {
+        warnings.push(...prefixed(at, defaultWarnings(list, item.default)));
+      }
       const parameter = parameters.get(String(item.name));
       if (list !== "parameters" || parameter === undefined) continue;
       for (const warning of prefixed(at, parameterWarnings(parameter, item))) {
