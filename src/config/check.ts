@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { checkActions } from "../actions/mod.ts";
 import { ActionError, InvalidInputError, messageOf, type Problem } from "../platform/errors.ts";
-import { nearest } from "../platform/text/nearest.ts";
+import { didYouMean } from "../platform/text/nearest.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { type Projects, readConfigFile, type ResolvedCommit } from "../projects/mod.ts";
 import type { Project } from "../store/records/projects.ts";
@@ -136,8 +136,7 @@ async function triggerFindings(
     missing.some(({ pointer }) => pointer === problem.pointer);
   warnings.push(...triggerWarnings(trigger, read).filter((problem) => !isMissing(problem)));
   for (const { pointer, variable } of missing) {
-    const meant = nearest(variable, Object.keys(env).filter((name) => name !== variable));
-    const question = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+    const question = didYouMean(variable, Object.keys(env).filter((name) => name !== variable));
     const detail = `${variable} is not set here, or is empty${question}: the service needs it`;
     warnings.push({ pointer, detail });
   }

@@ -3,7 +3,7 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { VARIABLES } from "../../src/commands/input/variables.ts";
 import { defineProgram } from "../../src/commands/program.ts";
 import { configJsonSchema } from "../../src/config/json_schema.ts";
-import { nearest } from "../../src/platform/text/nearest.ts";
+import { didYouMean } from "../../src/platform/text/nearest.ts";
 import type { Command } from "commander";
 import { temporaryFolder } from "../data.ts";
 import { runHosted as run } from "./hosted.ts";
@@ -58,7 +58,18 @@ Deno.test("check finds in a file what saving would refuse, without a service", a
       1,
       /"rate_limit" \(did you mean "hmac"\?\), found "hmca"\n/,
     ],
-    ["a field", file({ trigger: { colour: 1 } }), 1, /\/triggers\/0\/colour: Unknown field/],
+    [
+      "a field",
+      file({ trigger: { colour: 1 } }),
+      1,
+      /\/triggers\/0\/colour: Unknown field "colour"\n/,
+    ],
+    [
+      "a field with a slip",
+      file({ trigger: { contions: [] } }),
+      1,
+      /\/triggers\/0\/contions: Unknown field "contions" \(did you mean "conditions"\?\)\n/,
+    ],
     ["a step", file(action({ step: "trian" })), 1, /\/actions\/0\/step: .*"trian"/],
     [
       "an input",
@@ -179,7 +190,9 @@ Deno.test("the word that was meant is the nearest one", () => {
     ["stripe", undefined],
     ["g".repeat(100), undefined],
   ];
-  for (const [word, meant] of cases) assertEquals(nearest(word, words), meant, word);
+  for (const [word, meant] of cases) {
+    assertEquals(didYouMean(word, words), meant ? ` (did you mean ${meant}?)` : "", word);
+  }
 });
 
 Deno.test("the schema of the file knows fields and presets, and takes relative paths", () => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nearest } from "../../platform/text/nearest.ts";
+import { didYouMean } from "../../platform/text/nearest.ts";
 
 /** The variables that commands and the service read. */
 export const VARIABLES: readonly string[] = [
@@ -49,8 +49,7 @@ export function unknownVariables(env: Readonly<Record<string, string>>): Unknown
   return Object.keys(env)
     .filter((name) => name.startsWith("HOOKLAUNCH_") && !VARIABLES.includes(name))
     .map((name) => {
-      const meant = nearest(name, VARIABLES);
-      const question = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+      const question = didYouMean(name, VARIABLES);
       return { name, detail: `The variable ${name} is no setting of Hooklaunch${question}` };
     });
 }

@@ -6,7 +6,7 @@
 import type { z } from "zod";
 import type { Problem } from "../errors.ts";
 import { hideUserInfo } from "../network/urls.ts";
-import { nearest } from "../text/nearest.ts";
+import { didYouMean } from "../text/nearest.ts";
 import { truncate } from "../text/display.ts";
 import { pointer } from "./pointer.ts";
 
@@ -15,6 +15,18 @@ const FOUND_LENGTH_MAX = 80;
 const LISTED_MAX = 20;
 /** Types that have another name for the people who read about them. */
 const NOUNS: Readonly<Record<string, string>> = { int: "whole number", record: "object" };
+
+/** The fields that an object has room for, by the list of its unknown ones, which zod passes on as it is. */
+const fieldsBeside = new WeakMap<readonly string[], string[]>();
+
+/** Notes the fields of an object with unknown ones: the issue itself does not name them. For zod's `error`. */
+export function noteFields(issue: z.core.$ZodRawIssue): undefined {
+  if (issue.code !== "unrecognized_keys") return;
+  const { def } = issue.inst?._zod ?? {};
+  if (def !== undefined && "shape" in def) {
+    fieldsBeside.set(issue.keys, Object.keys(Object(def.shape)));
+  }
+}
 
 /** Describes issues of zod, one problem for each place that is wrong. */
 export function problemsOf(issues: readonly z.core.$ZodIssue[]): Problem[] {
@@ -50,7 +62,9 @@ function problemsOfIssue(issue: z.core.$ZodIssue): Problem[] {
       pointer: at + pointer(key),
       // A schema may have its own words for an unknown field.
       detail: issue.message.startsWith("Unrecognized key")
-        ? `Unknown field "${key}"`
+        ? `Unknown field "${key}"${
+          didYouMean(key, fieldsBeside.get(issue.keys) ?? [], JSON.stringify)
+        }`
         : issue.message,
     }));
   }
@@ -128,9 +142,8 @@ function plural(count: number | bigint, noun: string): string {
 /** Lists the values that are expected. A word that is near to the one that was found stands for a long list. */
 function oneOf(values: readonly unknown[], found: unknown): string {
   const words = values.filter((value) => typeof value === "string");
-  const meant = typeof found === "string" ? nearest(found, words) : undefined;
-  const question = meant === undefined ? "" : ` (did you mean ${JSON.stringify(meant)}?)`;
-  if (meant !== undefined && values.length > LISTED_MAX) {
+  const question = typeof found === "string" ? didYouMean(found, words, JSON.stringify) : "";
+  if (question !== "" && values.length > LISTED_MAX) {
     return `one of ${values.length} values${question}`;
   }
   const listed = values.map((value) => JSON.stringify(value)).join(", ");

@@ -6,7 +6,7 @@
  */
 import type { z } from "zod";
 import { InvalidInputError, type Problem } from "../errors.ts";
-import { problemsOf } from "./describe.ts";
+import { noteFields, problemsOf } from "./describe.ts";
 
 /** The number of problems that one error tells. */
 const PROBLEMS_MAX = 100;
@@ -36,7 +36,10 @@ export function validate<T>(
   issuesMax = Infinity,
 ): { data: T } | { problems: Problem[] } {
   try {
-    const { success, data, error } = schema.safeParse(value, { reportInput: true });
+    const { success, data, error } = schema.safeParse(value, {
+      reportInput: true,
+      error: noteFields,
+    });
     if (success) return { data };
     return { problems: problemsOf(error.issues.slice(0, issuesMax)) };
   } catch (error) {

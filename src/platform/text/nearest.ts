@@ -9,7 +9,7 @@ const LENGTH_MAX = 64;
 const BEGINNING_MIN = 3;
 
 /** Returns the word that a misspelt one most likely stands for; undefined when none is near. */
-export function nearest(word: string, known: Iterable<string>): string | undefined {
+function nearest(word: string, known: Iterable<string>): string | undefined {
   if (word.length > LENGTH_MAX) return undefined;
   const wanted = word.toLowerCase();
   let best: string | undefined;
@@ -23,6 +23,16 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
     best_distance = distance;
   }
   return best ?? onlyBeginning(wanted, known);
+}
+
+/** Returns the question after the word that somebody meant, as ` (did you mean port?)`; nothing where none is near. */
+export function didYouMean(
+  word: string,
+  known: Iterable<string>,
+  show = (meant: string): string => meant,
+): string {
+  const meant = nearest(word, known);
+  return meant === undefined ? "" : ` (did you mean ${show(meant)}?)`;
 }
 
 /** Returns the only word that begins with a text. */

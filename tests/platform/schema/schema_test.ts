@@ -45,7 +45,7 @@ const cases: { name: string; value: unknown; problems: Problem[] }[] = [
   {
     name: "an unknown field",
     value: { ...GOOD, nmae: "b" },
-    problems: [{ pointer: "/nmae", detail: 'Unknown field "nmae"' }],
+    problems: [{ pointer: "/nmae", detail: 'Unknown field "nmae" (did you mean "name"?)' }],
   },
   {
     name: "several unknown fields, one with characters that a pointer escapes",
@@ -66,7 +66,10 @@ const cases: { name: string; value: unknown; problems: Problem[] }[] = [
   {
     name: "an unknown field deep inside",
     value: { ...GOOD, conditions: [{ type: "static_token", secrets: ["x"], sercets: ["y"] }] },
-    problems: [{ pointer: "/conditions/0/sercets", detail: 'Unknown field "sercets"' }],
+    problems: [{
+      pointer: "/conditions/0/sercets",
+      detail: 'Unknown field "sercets" (did you mean "secrets"?)',
+    }],
   },
   {
     name: "a missing field",
@@ -197,7 +200,7 @@ const cases: { name: string; value: unknown; problems: Problem[] }[] = [
     value: { ...GOOD, place: { pth: "x" } },
     problems: [
       { pointer: "/place/path", detail: "Expected a string, found nothing" },
-      { pointer: "/place/pth", detail: 'Unknown field "pth"' },
+      { pointer: "/place/pth", detail: 'Unknown field "pth" (did you mean "path"?)' },
     ],
   },
   {

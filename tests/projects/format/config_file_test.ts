@@ -174,8 +174,8 @@ const refused: { name: string; text: string; problems: string[] }[] = [
     name: "unknown fields at any depth",
     text: stepWith("    comand: d\n    inputs:\n      - name: i\n        defaults: x\n"),
     problems: [
-      '/0/step/comand line 5, column 5: Unknown field "comand"',
-      '/0/step/inputs/0/defaults line 8, column 9: Unknown field "defaults"',
+      '/0/step/comand line 5, column 5: Unknown field "comand" (did you mean "command"?)',
+      '/0/step/inputs/0/defaults line 8, column 9: Unknown field "defaults" (did you mean "default"?)',
     ],
   },
   {

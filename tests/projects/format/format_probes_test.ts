@@ -150,12 +150,12 @@ const probes: FormatCase[] = [
   {
     name: "P16 an unknown field of a step",
     text: stepOf("s", "comand: x"),
-    problems: [["/0/step/comand", 'Unknown field "comand"']],
+    problems: [["/0/step/comand", 'Unknown field "comand" (did you mean "command"?)']],
   },
   {
     name: "P17 an unknown field of an input",
     text: stepOf("s", "inputs: [{ name: i, defaults: x }]"),
-    problems: [["/0/step/inputs/0/defaults", 'Unknown field "defaults"']],
+    problems: [["/0/step/inputs/0/defaults", 'Unknown field "defaults" (did you mean "default"?)']],
   },
   {
     name: "P18 two inputs of one name",
