@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { backUp, type BackupReport } from "../backup/backup.ts";
 import { formatBytes } from "../platform/text/display.ts";
 import { option } from "./input/options.ts";
-import { harmlessJson } from "./console/table.ts";
+import { dataText } from "./console/format.ts";
 import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
 
 interface BackupOptions {
@@ -51,7 +51,7 @@ async function run(file: string, { data, withoutKey, force, json }: BackupOption
   }
   // Standard output is the backup itself.
   const print = isStream ? console.error : console.log;
-  print(json ? harmlessJson(JSON.stringify({ file, ...report }, null, 2)) : summary(file, report));
+  print(json ? dataText({ file, ...report }) : summary(file, report));
 }
 
 function summary(file: string, { size, files, sha256 }: BackupReport): string {

@@ -10,7 +10,8 @@ import { DELIVERY_OUTCOMES } from "../store/records/deliveries.ts";
 import type { ApiClient } from "./api/client.ts";
 import { followEvents } from "./api/follow.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { type Column, harmlessJson, printIds, printList, rowText } from "./console/table.ts";
+import { recordText } from "./console/format.ts";
+import { type Column, printIds, printList, rowText } from "./console/table.ts";
 import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
@@ -69,7 +70,7 @@ async function followDeliveries(
   { json, quiet }: { json: boolean; quiet: boolean },
 ): Promise<void> {
   if (!json && !quiet) {
-    await print(rowText(COLUMNS.map(([heading]) => heading.toUpperCase()), WIDTHS));
+    await print(rowText(COLUMNS, WIDTHS));
   }
   /** The row of each delivery as it was printed last: it comes again when it changes. */
   const printed = new Map<string, string>();
@@ -83,8 +84,8 @@ async function followDeliveries(
         const row = quiet
           ? delivery.id
           : json
-          ? harmlessJson(JSON.stringify(delivery))
-          : rowText(COLUMNS.map(([, show]) => show(delivery)), WIDTHS);
+          ? recordText(delivery)
+          : rowText(COLUMNS, WIDTHS, delivery);
         if (printed.get(delivery.id) === row) continue;
         printed.delete(delivery.id);
         printed.set(delivery.id, row);

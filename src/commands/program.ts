@@ -6,6 +6,7 @@
 import { Command } from "commander";
 import { ENV_FILE_OPTION, readEnvFiles } from "./input/env_file.ts";
 import { reachOwnMachineDirectly } from "./process/own_machine.ts";
+import { addFormats, setFormat } from "./console/format.ts";
 import { harmless } from "./console/table.ts";
 import { HooklaunchError, InvalidInputError, problemText } from "../platform/errors.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
@@ -115,6 +116,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Print projects and triggers as a configuration file",
     load: async () => (await import("./export.ts")).defineExport,
   },
+  context: {
+    summary: "Name the services that commands speak to, and choose one",
+    load: async () => (await import("./context.ts")).defineContext,
+  },
   version: {
     summary: "Print the version",
     load: async () => (await import("./version.ts")).defineVersion,
@@ -131,6 +136,7 @@ export async function main(args: readonly string[]): Promise<void> {
     refuseAutomaticSpans();
     const others = readEnvFiles(args);
     reachOwnMachineDirectly();
+    await setFormat();
     await run(others);
   } catch (error) {
     if (!(error instanceof HooklaunchError) && !isOfSystem(error)) throw error;
@@ -161,7 +167,9 @@ export async function defineProgram(isWanted: (name: string) => boolean): Promis
     .showHelpAfterError("For help, add --help");
   for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(summary);
-    if (isWanted(name)) (await load())(command);
+    if (!isWanted(name)) continue;
+    (await load())(command);
+    addFormats(command);
   }
   return program;
 }

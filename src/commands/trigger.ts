@@ -13,14 +13,8 @@ import type { ApiClient } from "./api/client.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { quietly, wholeNumber } from "./input/options.ts";
-import {
-  harmless,
-  harmlessJson,
-  printFields,
-  printIds,
-  printJson,
-  printList,
-} from "./console/table.ts";
+import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
+import { recordText } from "./console/format.ts";
 import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { defineTriggerChanges } from "./trigger_change.ts";
@@ -147,7 +141,7 @@ async function followLog(
   id: string,
   { json, limit }: { json: boolean; limit: number },
 ): Promise<void> {
-  const textOf = (entry: LogEntry) => json ? harmlessJson(JSON.stringify(entry)) : describe(entry);
+  const textOf = (entry: LogEntry) => json ? recordText(entry) : describe(entry);
   await untilEnded<{ results: LogEntry[] }>({
     read: () => api.request("GET", `triggers/${id}/log/?limit=${LOG_LIMIT_MAX}`),
     hasEnded: () => false,

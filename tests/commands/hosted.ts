@@ -16,7 +16,7 @@ async function startHost(): Promise<number> {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", ...FLAGS, HOST, String(listener.addr.port)],
-    env: { NO_COLOR: "1" },
+    env: { NO_COLOR: "1", XDG_CONFIG_HOME: "/nonexistent" },
     stdin: "null",
     stdout: "null",
     stderr: "inherit",

@@ -32,7 +32,7 @@ export interface Running extends AsyncDisposable {
 export function hooklaunch(args: string[], env: Record<string, string> = {}): Running {
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", ...FLAGS, MAIN, ...args],
-    env: { NO_COLOR: "1", ...env },
+    env: { NO_COLOR: "1", XDG_CONFIG_HOME: "/nonexistent", ...env },
     stdin: "null",
     stdout: "piped",
     stderr: "piped",

@@ -77,6 +77,8 @@ interface ApiAccess {
   /** The address of the service, such as `https://hooks.example.com`. */
   url: string;
   token: string;
+  /** The words for the place that the token comes from. */
+  place?: string;
 }
 
 /** The part of a list to read. */
@@ -92,11 +94,13 @@ export class ApiClient {
   readonly #address: ServiceAddress;
   readonly #base: string;
   readonly #token: string;
+  readonly #place: string;
 
-  constructor({ url, token }: ApiAccess) {
+  constructor({ url, token, place = "HOOKLAUNCH_ADMIN_TOKEN" }: ApiAccess) {
     this.#address = addressOf(url);
     this.#base = `${this.#address.base}/api/v0/`;
     this.#token = token;
+    this.#place = place;
   }
 
   /**
@@ -212,11 +216,11 @@ export class ApiClient {
       throw unreachable(this.#address, error);
     });
     if (answer.ok) return answer;
-    throw failure(answer.status, await answer.text().catch(() => ""));
+    throw failure(answer.status, await answer.text().catch(() => ""), this.#place);
   }
 }
 
-function failure(status: number, text: string): HooklaunchError {
+function failure(status: number, text: string, place: string): HooklaunchError {
   const { detail, errors } = detailsOf(text);
   // Another status has differences, not errors in what was sent.
   if (errors !== undefined && status === 422) {
@@ -225,7 +229,7 @@ function failure(status: number, text: string): HooklaunchError {
   const said = detail ?? textOf(text);
   const advice = detail === undefined
     ? ". Check the URL, and the proxy in front of the service"
-    : adviceOn(status, said);
+    : adviceOn(status, said, place);
   return new ApiError(
     `The service answered ${[status, said].filter(Boolean).join(": ")}${advice}`,
     status,
@@ -256,8 +260,8 @@ function isProblem(value: unknown): value is Problem {
     "detail" in value && typeof value.detail === "string";
 }
 
-function adviceOn(status: number, said: string): string {
-  if (status === 401) return ". The service does not know the token in HOOKLAUNCH_ADMIN_TOKEN";
+function adviceOn(status: number, said: string, place: string): string {
+  if (status === 401) return `. The service does not know the token in ${place}`;
   return said.startsWith("HTTPS is required")
     ? ". If it has a public https address, give that as --url or HOOKLAUNCH_URL"
     : "";

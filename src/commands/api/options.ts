@@ -9,7 +9,8 @@ import { hidePassword, isBaseUrl } from "../../platform/network/urls.ts";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { ApiClient } from "./client.ts";
 import { ownServiceUrl } from "./address.ts";
-import { environment, option } from "../input/options.ts";
+import { option } from "../input/options.ts";
+import { chooseService, tokenFor } from "./service_choice.ts";
 
 /** The options of most commands that use a service. */
 export interface ApiOptions {
@@ -18,21 +19,24 @@ export interface ApiOptions {
   quiet?: boolean;
 }
 
-/** Adds the option with the address of a running service. */
+/** Adds the options that name a running service. */
 export function apiOptions(command: Command): Command {
   return command.addOption(
     option("--url <url>", "the address of the service").argParser(serviceUrl).default(
       ownServiceUrl(),
       "this machine's",
     ),
-  ).addHelpText(
+  ).addOption(
+    option("--context <name>", "the service of this context, in place of the one in use"),
+  ).hook("preAction", () => chooseService(command)).addHelpText(
     "after",
-    "\nThe variable HOOKLAUNCH_ADMIN_TOKEN holds the operator's token. This machine's service is\n" +
-      "that of the data folder HOOKLAUNCH_DATA or ./data, else http://127.0.0.1:8000.",
+    "\nThe variable HOOKLAUNCH_ADMIN_TOKEN holds the operator's token, or a context does. This machine's\n" +
+      "service is that of the data folder HOOKLAUNCH_DATA or ./data, else http://127.0.0.1:8000.",
   );
 }
 
-function serviceUrl(text: string): string {
+/** Reads the address of a service. */
+export function serviceUrl(text: string): string {
   if (isBaseUrl(text) || socketOfUrl(text)) return text;
   const expected = "Expected a URL such as https://hooks.example.com";
   const shown = hidePassword(text);
@@ -45,26 +49,27 @@ function serviceUrl(text: string): string {
 }
 
 /**
- * Makes a client of the service, with the operator's token. The token comes from a variable alone:
+ * Makes a client of the service, with the operator's token. The token comes from a variable or a context alone:
  * everybody on the machine can read a command line.
  *
- * @throws {InvalidInputError} when the token is not set, or has characters that no token has
+ * @throws {InvalidInputError} when there is no token, or it has characters that no token has
  */
 export function clientOf(url: string): ApiClient {
-  const token = environment("HOOKLAUNCH_ADMIN_TOKEN");
-  if (token === undefined) {
-    throw new InvalidInputError(
-      "the operator's token",
-      "Expected it in the variable HOOKLAUNCH_ADMIN_TOKEN, found nothing: set it, or name a file with --env-file",
-    );
-  }
-  // No header can hold it, and the error of `fetch` would show it.
-  if (!/^[!-~]+$/.test(token)) {
-    throw new InvalidInputError(
-      "HOOKLAUNCH_ADMIN_TOKEN",
-      "Expected letters, digits and punctuation marks, found another character, such as a blank or a " +
-        "line break",
-    );
-  }
-  return new ApiClient({ url, token });
+  const { token, place } = tokenFor(url);
+  expectToken(token, place);
+  return new ApiClient({ url, token, place });
+}
+
+/**
+ * Checks that a text can be a token: no header can hold any other, and the error of `fetch` would show it.
+ *
+ * @throws {InvalidInputError} without the text
+ */
+export function expectToken(token: string, place: string): void {
+  if (/^[!-~]+$/.test(token)) return;
+  throw new InvalidInputError(
+    place,
+    "Expected letters, digits and punctuation marks, found another character, such as a blank or a " +
+      "line break",
+  );
 }

@@ -5,7 +5,7 @@
  */
 import type { LogLine } from "../../engines/engine.ts";
 import { exitCodeOf } from "../console/exit_code.ts";
-import { harmlessJson } from "../console/table.ts";
+import { recordText } from "../console/format.ts";
 import { writeLines } from "../console/terminal.ts";
 import type { ApiClient } from "./client.ts";
 import { followLog } from "./follow.ts";
@@ -61,5 +61,5 @@ export async function printLines(lines: readonly LogLine[]): Promise<void> {
 
 /** Prints each line as a JSON object. */
 export async function printAsJson(lines: readonly LogLine[]): Promise<void> {
-  await writeLines(Deno.stdout, lines.map((line) => harmlessJson(JSON.stringify(line))));
+  await writeLines(Deno.stdout, lines.map(recordText));
 }

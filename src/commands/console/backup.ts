@@ -6,7 +6,8 @@
 import { BackupError } from "../../backup/error.ts";
 import type { Flaw } from "../../backup/manifest.ts";
 import { onStopSignal } from "../process/stop_signals.ts";
-import { harmless, harmlessJson } from "./table.ts";
+import { harmlessJson } from "./harmless_json.ts";
+import { harmless } from "./table.ts";
 
 /** The time between two lines of progress in a file. */
 const LINE_MS = 10_000;

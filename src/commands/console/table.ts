@@ -4,25 +4,32 @@
  * @module
  */
 
+import { coloured, emphasised, takesColours } from "./colours.ts";
+import { dataText, showsAllColumns } from "./format.ts";
+
 const CELL_LENGTH_MAX = 120;
 /** Characters of two columns. */
 const WIDE =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\u3000-\u303f\uff01-\uff60]/gu;
 
-/** A column: its heading, and its text for an element. */
-export type Column<T> = readonly [heading: string, show: (element: T) => unknown];
+/** A column: its heading, its text for an element, and `wide` where only `-o wide` shows it. */
+export type Column<T> = readonly [heading: string, show: (element: T) => unknown, when?: "wide"];
 
-/** Prints elements, one a line under headings; as a JSON array when `json` is set. */
+/** Prints elements, one a line under headings; as JSON or YAML when `json` is set. */
 export function printList<T>(
   elements: readonly T[],
   columns: readonly Column<T>[],
   { json = false }: { json?: boolean } = {},
 ): void {
   if (json) return printJson(elements);
-  printRows([
-    columns.map(([heading]) => heading.toUpperCase()),
-    ...elements.map((element) => columns.map(([, show]) => cell(show(element)))),
-  ]);
+  const shown = columns.filter(([, , when]) => when === undefined || showsAllColumns());
+  const rows = elements.map((element) => shown.map(([, show]) => cell(show(element))));
+  const headings = shown.map(([heading]) => heading);
+  const isColoured = takesColours();
+  printRows([headings.map((heading) => heading.toUpperCase()), ...rows], (text, row, column) => {
+    if (!isColoured) return text;
+    return row === 0 ? emphasised(text) : coloured(headings[column] ?? "", text);
+  });
 }
 
 /** Prints the ids of elements, or the names of those that have no id, one a line. */
@@ -33,23 +40,17 @@ export function printIds(elements: readonly ({ id: string } | { name: string })[
 /** Prints a record, one field a line. Absent fields are left out. */
 export function printFields(fields: Readonly<Record<string, unknown>>): void {
   const there = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
-  printRows(there.map(([name, value]) => [harmless(name), harmless(String(value))]));
-}
-
-/** Prints a value as JSON. */
-export function printJson(value: unknown): void {
-  console.log(harmlessJson(JSON.stringify(value, null, 2)));
-}
-
-/**
- * Escapes the characters in JSON that move the cursor or change the direction of text: JSON itself escapes
- * only the lower control characters.
- */
-export function harmlessJson(json: string): string {
-  return json.replace(
-    /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  const rows = there.map(([name, value]) => [harmless(name), harmless(String(value))]);
+  const isColoured = takesColours();
+  printRows(
+    rows,
+    (text, row, column) => isColoured && column === 1 ? coloured(rows[row]?.[0] ?? "", text) : text,
   );
+}
+
+/** Prints a value as JSON, or as YAML where `-o yaml` asks for it. */
+export function printJson(value: unknown): void {
+  console.log(dataText(value));
 }
 
 /** Makes text one harmless line: text of a sender or a step must not move the cursor or end the line. */
@@ -59,20 +60,37 @@ export function harmless(text: string): string {
   return text.replace(/[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g, " ");
 }
 
-/** Formats a row of a table that is printed row by row. */
-export function rowText(values: readonly unknown[], widths: readonly number[]): string {
-  return values.map((value, index) => padded(cell(value), widths[index])).join("  ").trimEnd();
+/** Formats a row of a table that is printed row by row; without an element, its headings. */
+export function rowText<T>(
+  columns: readonly Column<T>[],
+  widths: readonly number[],
+  element?: T,
+): string {
+  const isColoured = takesColours();
+  return columns.map(([heading, show], index) => {
+    if (element === undefined) {
+      const text = padded(heading.toUpperCase(), widths[index]);
+      return isColoured ? emphasised(text) : text;
+    }
+    const text = padded(cell(show(element)), widths[index]);
+    return isColoured ? coloured(heading, text) : text;
+  }).join("  ").trimEnd();
 }
 
-function printRows(rows: readonly (readonly string[])[]): void {
+/** @param paint gives a padded cell its colour */
+function printRows(
+  rows: readonly (readonly string[])[],
+  paint: (text: string, row: number, column: number) => string,
+): void {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [index, text] of row.entries()) {
       widths[index] = Math.max(widths[index] ?? 0, widthOf(text));
     }
   }
-  for (const row of rows) {
-    console.log(row.map((text, index) => padded(text, widths[index])).join("  ").trimEnd());
+  for (const [row, texts] of rows.entries()) {
+    const line = texts.map((text, column) => paint(padded(text, widths[column]), row, column));
+    console.log(line.join("  ").trimEnd());
   }
 }
 
@@ -88,5 +106,7 @@ function widthOf(text: string): number {
 
 function cell(value: unknown): string {
   const text = value === undefined || value === null ? "" : harmless(String(value));
-  return text.length > CELL_LENGTH_MAX ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…` : text;
+  return text.length > CELL_LENGTH_MAX && !showsAllColumns()
+    ? `${text.slice(0, CELL_LENGTH_MAX - 1)}…`
+    : text;
 }

@@ -49,7 +49,7 @@ export function listLimit(): Option {
 
 /** Makes the option that leaves the ids of a command's output: what scripts read. */
 export function quietly(description = "print ids alone, one a line"): Option {
-  return new Option("-q, --quiet", description).conflicts(["json", "dryRun"]);
+  return new Option("-q, --quiet", description).conflicts(["json", "dryRun", "output"]);
 }
 
 /** Reads a size such as `16MiB`, `500k` or `1048576`; in bytes. */

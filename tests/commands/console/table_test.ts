@@ -1,11 +1,7 @@
 /** What came from a sender or a step is shown without what would move the cursor or turn the text. */
 import { assertEquals } from "@std/assert";
-import {
-  harmless,
-  harmlessJson,
-  printFields,
-  printList,
-} from "../../../src/commands/console/table.ts";
+import { harmless, printFields, printList } from "../../../src/commands/console/table.ts";
+import { harmlessJson } from "../../../src/commands/console/harmless_json.ts";
 
 const MARKS = ["\u061c", "\u200e", "\u200f"];
 const EMBEDDINGS = ["\u202a", "\u202b", "\u202c", "\u202d", "\u202e"];
