@@ -19,6 +19,7 @@ import {
   type HttpWaitPlan,
   planBytes,
 } from "../store/records/http_requests.ts";
+import { launcherFields } from "../store/records/launchers.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, PreviewContext, PreviewedHttpRequest } from "./action.ts";
 import { type HttpRequestSettings, WAIT_S } from "./http_request_settings.ts";
@@ -44,6 +45,7 @@ export async function newHttpRequest(
     id,
     run_id: run.id,
     trigger_id: run.trigger_id,
+    ...launcherFields(run),
     project: project.name,
     method: settings.method,
     // The path is shown to all who see the run, and a callback is for the receiver alone.

@@ -25,6 +25,7 @@ import {
   initialMetadata,
   type InputFile,
 } from "../store/records/executions.ts";
+import { launcherFields } from "../store/records/launchers.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
 import { keptCommit, previewOf } from "./preview_parts.ts";
@@ -192,6 +193,7 @@ async function newExecution(
     id,
     run_id: run.id,
     trigger_id: run.trigger_id,
+    ...launcherFields(run),
     project: project.name,
     engine: project.engine,
     commit,

@@ -11,8 +11,10 @@ import type { ApiClient } from "./api/client.ts";
 import { followEvents } from "./api/follow.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { recordText } from "./console/format.ts";
-import { type Column, printIds, printList, rowText } from "./console/table.ts";
+import { type Column, printIds, printList, rowText, visibleColumns } from "./console/table.ts";
 import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
+import { launcherText } from "./console/words.ts";
+import { stateWord } from "../runs/state_word.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
 import { listLimit, quietly } from "./input/options.ts";
@@ -33,6 +35,12 @@ const COLUMNS: readonly Column<ShownDelivery>[] = [
   ["status", ({ status }) => status],
   ["from", ({ remote_ip }) => remote_ip],
   ["what came of it", outcomeText],
+  ["project", ({ project }) => project, "wide"],
+  ["by", ({ launched_by }) => launched_by && launcherText({ launched_by }), "wide"],
+  ["size", ({ size }) => size, "wide"],
+  ["sha256", ({ sha256 }) => sha256, "wide"],
+  ["delivery id", ({ delivery_id }) => delivery_id, "wide"],
+  ["trigger id", ({ trigger_id }) => trigger_id, "wide"],
 ];
 /** The widths of these columns where rows are printed one by one. */
 const WIDTHS = [36, 24, 16, 11, 6, 15];
@@ -70,7 +78,7 @@ async function followDeliveries(
   { json, quiet }: { json: boolean; quiet: boolean },
 ): Promise<void> {
   if (!json && !quiet) {
-    await print(rowText(COLUMNS, WIDTHS));
+    await print(rowText(visibleColumns(COLUMNS), WIDTHS));
   }
   /** The row of each delivery as it was printed last: it comes again when it changes. */
   const printed = new Map<string, string>();
@@ -85,7 +93,7 @@ async function followDeliveries(
           ? delivery.id
           : json
           ? recordText(delivery)
-          : rowText(COLUMNS, WIDTHS, delivery);
+          : rowText(visibleColumns(COLUMNS), WIDTHS, delivery);
         if (printed.get(delivery.id) === row) continue;
         printed.delete(delivery.id);
         printed.set(delivery.id, row);
@@ -104,9 +112,11 @@ async function print(row: string): Promise<void> {
 
 /** Describes what came of a delivery: why it was refused, or what it launched. */
 function outcomeText(delivery: ShownDelivery): string {
-  const { outcome, condition, reason, run_id, run_status, replay_of } = delivery;
+  const { outcome, condition, reason, run_id, run_status, replay_of, launched_by } = delivery;
   if (outcome === "repeat") return `as run ${run_id}`;
   if (outcome !== "accepted") return `${condition}: ${reason}`;
-  const work = workText(delivery) || `run ${run_status}`;
-  return replay_of === undefined ? work : `replay of ${replay_of}: ${work}`;
+  const work = workText(delivery) || `run ${stateWord(run_status ?? "")}`;
+  if (replay_of === undefined) return work;
+  const by = launched_by?.name === undefined ? "" : ` by ${launched_by.name}`;
+  return `replay${by} of ${replay_of}: ${work}`;
 }

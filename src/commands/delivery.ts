@@ -14,6 +14,8 @@ import type { ShownHttpRequest } from "../http/api/http_requests.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { harmless, printFields, printJson } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
+import { launcherText } from "./console/words.ts";
+import { stateWord } from "../runs/state_word.ts";
 import { workText } from "./console/work_text.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
 
@@ -53,16 +55,23 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     pipelines: _pipelines,
     http_requests: _requests,
     sent = [],
+    run_status,
+    launched_by,
     ...fields
   } = delivery;
-  printFields({ ...fields, query: query || undefined });
+  printFields({
+    ...fields,
+    run_status: run_status && stateWord(run_status),
+    launched_by: launched_by && launcherText({ launched_by }),
+    query: query || undefined,
+  });
   section("Headers", Object.entries(headers).map(([name, value]) => `${name}: ${value}`));
   section("Too long to keep", leftOutNames(left_out));
   if (body !== undefined) section("Body", bodyLines(Uint8Array.fromBase64(body)));
   section("Conditions", verdicts.map(verdictText));
   if (run !== undefined) {
     section("Run", [
-      `${run.id} ${run.status}`,
+      `${run.id} ${stateWord(run.status)}`,
       ...run.actions.map(({ action, error, skipped }) =>
         `${action}: ${skipped === undefined ? error ?? "done" : `skipped: ${skipped}`}`
       ),

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { type Command, Option } from "commander";
-import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
+import type { Command } from "commander";
+import type { ShownExecution } from "../http/api/executions.ts";
+import { EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import type { ApiClient } from "./api/client.ts";
 import { downloadOutputs } from "./api/download.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
@@ -13,25 +14,20 @@ import { EVENT_PREFIX, printAll, printAsJson, printFollowed, printLines } from "
 import { untilEnded } from "./api/until_ended.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { listLimit, quietly } from "./input/options.ts";
+import { launcherText, type OriginOptions, originOptions } from "./console/words.ts";
 import { ignoreBrokenPipe } from "./console/terminal.ts";
 import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 
-interface ListOptions extends ApiOptions {
-  project?: string;
-  trigger?: string;
-  status?: string;
+interface ListOptions extends ApiOptions, OriginOptions {
   pipeline?: string;
-  limit: number;
 }
 
 /** Defines the command. */
 export function defineExecution(command: Command): void {
-  apiOptions(command.command("list").description("List the executions, newest first"))
-    .option("--project <name>", "only those of this project")
-    .option("--trigger <trigger>", "only those of this trigger, by its name or id")
-    .addOption(
-      new Option("--status <status>", "only those with this status").choices(EXECUTION_STATUSES),
-    )
+  originOptions(
+    apiOptions(command.command("list").description("List the executions, newest first")),
+    EXECUTION_STATUSES,
+  )
     .option("--pipeline <id>", "only those of this pipeline", idBeginning)
     .addOption(listLimit())
     .addOption(quietly())
@@ -83,7 +79,7 @@ async function list(options: ListOptions): Promise<void> {
   const { project, trigger, status } = query;
   const api = clientOf(url);
   const pipeline = query.pipeline && await wholeId(api, "pipelines", query.pipeline);
-  const listed = await api.list<Execution>("executions/", {
+  const listed = await api.list<ShownExecution>("executions/", {
     ...(pipeline === undefined ? { limit } : {}),
     query: { project, trigger, status, pipeline },
   });
@@ -96,11 +92,22 @@ async function list(options: ListOptions): Promise<void> {
   printList(shown, [
     ["id", ({ id }) => id],
     ["status", (execution) => execution.status],
+    ["trigger", ({ trigger, trigger_id }) => trigger ?? trigger_id],
     ["project", (execution) => execution.project],
     ["step", ({ step }) => step],
     ["created", ({ created_at }) => created_at],
     ["duration", ({ duration }) => duration === undefined ? undefined : `${duration} s`],
+    ["by", launcherText],
     ["reason", ({ reason }) => reason],
+    ["title", ({ title }) => title, "wide"],
+    ["commit", ({ commit }) => commit, "wide"],
+    ["engine", ({ engine }) => engine.type, "wide"],
+    ["machine", ({ machine }) => machine, "wide"],
+    ["exit code", ({ exit_code }) => exit_code, "wide"],
+    ["node", ({ node }) => node, "wide"],
+    ["pipeline", ({ pipeline_id }) => pipeline_id, "wide"],
+    ["run", ({ run_id }) => run_id, "wide"],
+    ["trigger id", ({ trigger_id }) => trigger_id, "wide"],
   ], { json });
 }
 
@@ -118,10 +125,15 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     ...fields
   } = execution;
   const { engine, resources, mounts, pipeline_id, node, duration, time_limit, ...rest } = fields;
+  const { id: _id, trigger, trigger_id, ...others } = rest;
   const seconds = (value: number | undefined) => value === undefined ? undefined : `${value} s`;
   printFields({
-    ...rest,
+    id,
+    trigger,
+    trigger_id,
+    ...others,
     engine: engine.type,
+    launched_by: launcherText(execution),
     resources: resources && JSON.stringify(resources),
     mounts: mounts && JSON.stringify(mounts),
     duration: seconds(duration),
@@ -197,11 +209,11 @@ async function showOutputs(
 }
 
 async function stop(id: string, { url, json = false }: ApiOptions): Promise<void> {
-  const execution: Execution = await clientOf(url).request("POST", `executions/${id}/stop/`);
+  const execution: ShownExecution = await clientOf(url).request("POST", `executions/${id}/stop/`);
   if (json) printJson(execution);
   else console.log(`Execution ${id} is ${execution.status}`);
 }
 
-function read(api: ApiClient, id: string): Promise<Execution> {
+function read(api: ApiClient, id: string): Promise<ShownExecution> {
   return api.request("GET", `executions/${id}/`);
 }

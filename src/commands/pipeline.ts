@@ -3,38 +3,26 @@
  *
  * @module
  */
-import { type Command, Option } from "commander";
-import {
-  hasPipelineEnded,
-  type NodeState,
-  type Pipeline,
-  PIPELINE_STATUSES,
-} from "../store/records/pipelines.ts";
+import type { Command } from "commander";
+import type { ShownPipeline } from "../http/api/pipelines.ts";
+import { hasPipelineEnded, type NodeState, PIPELINE_STATUSES } from "../store/records/pipelines.ts";
 import type { ApiClient } from "./api/client.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { listLimit, quietly } from "./input/options.ts";
+import { launcherText, type OriginOptions, originOptions } from "./console/words.ts";
 import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 
 const NEW_ID_ALONE = "print the id of the new pipeline alone";
 
-interface ListOptions extends ApiOptions {
-  project?: string;
-  trigger?: string;
-  status?: string;
-  limit: number;
-}
-
 /** Defines the command. */
 export function definePipeline(command: Command): void {
-  apiOptions(command.command("list").description("List the pipelines, newest first"))
-    .option("--project <name>", "only those of this project")
-    .option("--trigger <trigger>", "only those of this trigger, by its name or id")
-    .addOption(
-      new Option("--status <status>", "only those with this status").choices(PIPELINE_STATUSES),
-    )
+  originOptions(
+    apiOptions(command.command("list").description("List the pipelines, newest first")),
+    PIPELINE_STATUSES,
+  )
     .addOption(listLimit())
     .addOption(quietly())
     .option("--json", "print JSON")
@@ -76,10 +64,10 @@ export function definePipeline(command: Command): void {
     .action(withId("pipelines", approve));
 }
 
-async function list(options: ListOptions): Promise<void> {
+async function list(options: ApiOptions & OriginOptions): Promise<void> {
   const { url, json = false, quiet = false, limit, ...query } = options;
   const { project, trigger, status } = query;
-  const pipelines = await clientOf(url).list<Pipeline>("pipelines/", {
+  const pipelines = await clientOf(url).list<ShownPipeline>("pipelines/", {
     limit,
     query: { project, trigger, status },
   });
@@ -87,11 +75,19 @@ async function list(options: ListOptions): Promise<void> {
   printList(pipelines, [
     ["id", ({ id }) => id],
     ["status", (pipeline) => pipeline.status],
+    ["trigger", ({ trigger, trigger_id }) => trigger ?? trigger_id],
     ["project", (pipeline) => pipeline.project],
     ["name", ({ name }) => name],
     ["nodes", ({ nodes }) => summary(nodes)],
     ["created", ({ created_at }) => created_at],
+    ["by", launcherText],
     ["reason", ({ reason }) => reason],
+    ["title", ({ title }) => title, "wide"],
+    ["commit", ({ commit }) => commit, "wide"],
+    ["ended", ({ ended_at }) => ended_at, "wide"],
+    ["copy of", ({ copy_of }) => copy_of, "wide"],
+    ["run", ({ run_id }) => run_id, "wide"],
+    ["trigger id", ({ trigger_id }) => trigger_id, "wide"],
   ], { json });
 }
 
@@ -122,7 +118,7 @@ async function startAgain(
   id: string,
   { url, json = false, quiet = false }: ApiOptions,
 ): Promise<void> {
-  const made: Pipeline = await clientOf(url).request("POST", `pipelines/${id}/${how}/`);
+  const made: ShownPipeline = await clientOf(url).request("POST", `pipelines/${id}/${how}/`);
   if (quiet) printIds([made]);
   else print(made, json);
 }
@@ -136,7 +132,7 @@ async function approve(
 }
 
 /** Describes the changes of the nodes and of the pipeline; all states, at first. */
-function changes(before: Pipeline | undefined, now: Pipeline): string[] {
+function changes(before: ShownPipeline | undefined, now: ShownPipeline): string[] {
   const lines = now.nodes.flatMap((node) => {
     const old = before?.nodes.find(({ name }) => name === node.name);
     if (old?.status === node.status && old.execution_id === node.execution_id) return [];
@@ -148,12 +144,13 @@ function changes(before: Pipeline | undefined, now: Pipeline): string[] {
   return lines.map(harmless);
 }
 
-function print(pipeline: Pipeline, json: boolean): void {
+function print(pipeline: ShownPipeline, json: boolean): void {
   if (json) return printJson(pipeline);
   const { id, name, title, status, reason, project, commit, run_id, copy_of } = pipeline;
-  const { created_at, ended_at, nodes } = pipeline;
-  const fields = { id, name, title, status, reason, project, commit, run_id, copy_of };
-  printFields({ ...fields, created_at, ended_at });
+  const { created_at, ended_at, nodes, trigger, trigger_id } = pipeline;
+  const fields = { id, name, title, trigger, trigger_id, status, reason, project, commit };
+  const launched_by = launcherText(pipeline);
+  printFields({ ...fields, run_id, copy_of, created_at, ended_at, launched_by });
   console.log("");
   printList(nodes, [
     ["node", (node) => node.name],
@@ -171,6 +168,6 @@ function summary(nodes: readonly NodeState[]): string {
   return [...counts].map(([status, count]) => `${count} ${status}`).join(", ");
 }
 
-function read(api: ApiClient, id: string): Promise<Pipeline> {
+function read(api: ApiClient, id: string): Promise<ShownPipeline> {
   return api.request("GET", `pipelines/${id}/`);
 }

@@ -10,8 +10,9 @@ import type { ApiClient } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import type { ShownDelivery } from "../http/api/delivery_views.ts";
 import type { ReplayResult } from "../http/api/replay_results.ts";
-import type { ShownRun } from "../http/api/runs.ts";
+import type { ShownRun } from "../http/api/shown_run.ts";
 import { printIds, printJson, printList } from "./console/table.ts";
+import { stateWord } from "../runs/state_word.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
@@ -155,7 +156,7 @@ async function show(
 function stateOf(delivery: ShownDelivery): string {
   const { outcome, condition } = delivery;
   if (outcome !== "accepted") return `${outcome} by ${condition}`;
-  return workText(delivery) || `run ${delivery.run_status}`;
+  return workText(delivery) || `run ${stateWord(delivery.run_status ?? "")}`;
 }
 
 /** Waits for the end of a replay, and shows its progress on standard error. */
@@ -180,10 +181,17 @@ async function list(
   if (quiet) return printIds(replays);
   printList(replays, [
     ["id", ({ id }) => id],
-    ["state", ({ state }) => state],
+    ["trigger", ({ filter }) => filter.trigger ?? "all"],
+    ["state", ({ state }) => stateWord(state)],
     ["created", ({ created_at }) => created_at],
     ["done", ({ done, count }) => `${done} of ${count}`],
     ["failed", ({ failed }) => String(failed)],
+    ["by", ({ created_by }) => created_by],
+    ["launched", ({ launched }) => launched, "wide"],
+    ["skipped", ({ skipped }) => skipped, "wide"],
+    ["ended", ({ ended_at }) => ended_at, "wide"],
+    ["filter", ({ filter }) => JSON.stringify(filter), "wide"],
+    ["latest error", ({ error }) => error, "wide"],
   ], { json });
 }
 
@@ -193,9 +201,12 @@ async function stop(id: string, { url, json = false }: ApiOptions): Promise<void
   console.log(summary(replay));
 }
 
-function summary({ id, state, launched, skipped, failed, count, error }: ShownReplay): string {
+function summary(
+  { id, created_by, state, launched, skipped, failed, count, error }: ShownReplay,
+): string {
+  const by = created_by === undefined ? "" : ` by ${created_by}`;
   const counts = `${launched} launched, ${skipped} skipped, ${failed} failed, of ${count}`;
-  return `Replay ${id} is ${state}: ${counts}${
+  return `Replay ${id}${by} is ${stateWord(state)}: ${counts}${
     error === undefined ? "" : `. Latest error: ${error}`
   }`;
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { type Command, Option } from "commander";
-import type { ShownRun } from "../http/api/runs.ts";
+import type { ShownRun } from "../http/api/shown_run.ts";
 import { ConflictError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { WORK_STATES } from "../runs/work_state.ts";
 import { type ActionOutcome, RUN_STATUSES } from "../store/records/runs.ts";
@@ -14,6 +14,8 @@ import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { listLimit, quietly } from "./input/options.ts";
 import { printFields, printIds, printJson, printList } from "./console/table.ts";
 import { leftOutNames } from "./console/left_out.ts";
+import { launcherText, statusOption } from "./console/words.ts";
+import { stateWord } from "../runs/state_word.ts";
 import { workText } from "./console/work_text.ts";
 import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
@@ -48,7 +50,7 @@ export function defineRuns(command: Command): void {
     .argument("[trigger]", "name or id; the same as --trigger")
     .option("--project <name>", "only those of this project")
     .option("--trigger <trigger>", "only those of this trigger, by its name or id")
-    .addOption(new Option("--status <status>", "only those with this status").choices(RUN_STATUSES))
+    .addOption(statusOption(RUN_STATUSES))
     .addOption(
       new Option("--work <state>", "only those whose executions and pipelines are in this state")
         .choices(WORK_STATES),
@@ -83,12 +85,20 @@ async function list(
   if (quiet) return printIds(runs);
   printList(runs, [
     ["id", (run) => run.id],
-    ["status", ({ status }) => status],
+    ["trigger", ({ trigger, trigger_id }) => trigger ?? trigger_id],
+    ["status", ({ status }) => stateWord(status)],
     ["created", ({ created_at }) => created_at],
+    ["by", launcherText],
     ["from", ({ remote_ip }) => remote_ip],
     ["bytes", (run) => run.payload.size],
     ["work", workText],
     ["actions", ({ actions }) => actions.map(describe).join("; ")],
+    ["project", (run) => run.project, "wide"],
+    ["ended", ({ ended_at }) => ended_at, "wide"],
+    ["delivery id", ({ delivery_id }) => delivery_id, "wide"],
+    ["replay of", ({ replay_of }) => replay_of, "wide"],
+    ["sha256", (run) => run.payload.sha256, "wide"],
+    ["trigger id", ({ trigger_id }) => trigger_id, "wide"],
   ], { json });
 }
 
@@ -154,11 +164,17 @@ async function replay(
 
 function print(run: ShownRun, json: boolean): void {
   if (json) return printJson(run);
-  const { payload: { size, sha256, content_type }, actions, request, ...rest } = run;
-  const { executions: _executions, pipelines: _pipelines, http_requests: _requests, ...fields } =
+  const { payload: { size, sha256, content_type }, actions, request, status, ...rest } = run;
+  const { executions: _executions, pipelines: _pipelines, http_requests: _requests, ...more } =
     rest;
+  const { id, trigger, trigger_id, ...fields } = more;
   printFields({
+    id,
+    trigger,
+    trigger_id,
+    status: stateWord(status),
     ...fields,
+    launched_by: launcherText(run),
     work: [run.work, workText(run)].filter(Boolean).join(": "),
     query: request?.query,
     ...Object.fromEntries(

@@ -7,11 +7,12 @@ import type { Clock } from "../platform/clock.ts";
 import type { Pipeline, PipelinePlan } from "../store/records/pipelines.ts";
 import type { Project } from "../store/records/projects.ts";
 import type { Run } from "../store/records/runs.ts";
+import { launcherFields } from "../store/records/launchers.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 
 /** The origin of a pipeline. */
 interface PipelineOrigin {
-  run: Pick<Run, "id" | "trigger_id">;
+  run: Pick<Run, "id" | "trigger_id" | "launched_by">;
   project: Project;
   clock: Clock;
 }
@@ -27,6 +28,7 @@ export function newPipeline(
     id,
     run_id: run.id,
     trigger_id: run.trigger_id,
+    ...launcherFields(run),
     project: project.name,
     engine: project.engine,
     ...names,

@@ -33,6 +33,7 @@ import {
 } from "../store/records/reusable_executions.ts";
 import type { Store } from "../store/store.ts";
 import type { WrittenKeys } from "../store/commit/written_keys.ts";
+import { launcherFields } from "../store/records/launchers.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
 import { gather, type Gathered, predecessorsOf } from "./edges.ts";
 import { effectsAt, type Moment } from "./node_actions.ts";
@@ -249,6 +250,7 @@ class Reconciliation {
       id: derivedId(id, node.name, node.attempts, "execution"),
       run_id,
       trigger_id,
+      ...launcherFields(this.#pipeline),
       pipeline_id: id,
       pipeline_title: title,
       node: node.name,

@@ -13,6 +13,7 @@ import {
   type Pipeline,
   type PipelinePlan,
 } from "../store/records/pipelines.ts";
+import type { Author } from "../store/records/audit.ts";
 import { getProject, type Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import { newPipeline } from "./new_pipeline.ts";
@@ -22,6 +23,8 @@ import { refusedNodes } from "./plan.ts";
 export interface StartAgainParts {
   store: Store;
   clock: Clock;
+  /** The operator who asks for it. */
+  author: Author;
   /** Starts a pipeline that is on disk. */
   begin(pipelineId: string): void;
 }
@@ -65,7 +68,7 @@ export async function retryPipeline(source: Pipeline, parts: StartAgainParts): P
 async function startAgain(
   how: "copy" | "retry",
   source: Pipeline,
-  { store, clock, begin }: StartAgainParts,
+  { store, clock, author, begin }: StartAgainParts,
   change: (plan: PipelinePlan) => PipelinePlan,
 ): Promise<Pipeline> {
   const refuse = (why: string) => new ConflictError(`Cannot ${how} pipeline ${source.id}: ${why}`);
@@ -79,7 +82,7 @@ async function startAgain(
   const [refused] = refusedNodes(original, project.engine);
   if (refused !== undefined) throw refuse(refused);
   const plan = change(original);
-  const pipeline = pipelineOf(source, plan, { project, clock });
+  const pipeline = pipelineOf(source, plan, { project, clock, author });
   let writes;
   try {
     writes = createPipelineWrites(pipeline, plan);
@@ -95,10 +98,11 @@ async function startAgain(
 function pipelineOf(
   source: Pipeline,
   plan: PipelinePlan,
-  { project, clock }: { project: Project; clock: Clock },
+  { project, clock, author }: { project: Project } & Pick<StartAgainParts, "clock" | "author">,
 ): Pipeline {
   const { run_id, trigger_id, commit, name, title } = source;
-  const origin = { run: { id: run_id, trigger_id }, project, clock };
+  const launched_by = { kind: "operator", ...author } as const;
+  const origin = { run: { id: run_id, trigger_id, launched_by }, project, clock };
   const id = newId(clock.now());
   return { ...newPipeline(id, plan, origin, { commit, name, title }), copy_of: source.id };
 }

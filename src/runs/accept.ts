@@ -240,7 +240,7 @@ export class Acceptor {
 
   #newRun(launch: Launch): Run {
     const { triggerId, project, body, contentType, remoteIp, facts, deliveryId } = launch;
-    const { replayOf, replayId } = launch;
+    const { replayOf, replayId, launchedBy } = launch;
     const now_ms = this.#clock.now();
     return {
       id: newId(now_ms),
@@ -259,6 +259,7 @@ export class Acceptor {
       actions: [],
       ...(replayOf === undefined ? {} : { replay_of: replayOf }),
       ...(replayId === undefined ? {} : { replay_id: replayId }),
+      ...(launchedBy === undefined ? {} : { launched_by: launchedBy }),
     };
   }
 }

@@ -14,6 +14,7 @@ import {
   type PendingRun,
   withdrawWrites,
 } from "../store/records/runs.ts";
+import type { Launcher } from "../store/records/launchers.ts";
 import type { Claim, Delivery } from "./delivery_ids.ts";
 import type { Admission, Quotas } from "./quotas.ts";
 import type { Quota } from "./rate_window.ts";
@@ -38,6 +39,8 @@ export interface Launch {
   replayOf?: string;
   /** The bulk replay that launches it again. */
   replayId?: string | undefined;
+  /** The operator who launches it again; absent for a sender. */
+  launchedBy?: Launcher | undefined;
   /** Returns true when the sender no longer waits: the launch is not stored then, or withdrawn. */
   isAbandoned?(): boolean;
   /** Returns true while its trigger is unchanged since it let this in. Asked when the launch is stored. */

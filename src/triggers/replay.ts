@@ -8,6 +8,7 @@
  */
 import { maskBody } from "../conditions/masked_body.ts";
 import { type LaunchRequest, launchRequest } from "../conditions/request.ts";
+import type { Author } from "../store/records/audit.ts";
 import type { ActionSettings, Run } from "../store/records/runs.ts";
 import { readPayload } from "../store/records/payloads.ts";
 import type { KeptPlace } from "../store/records/kept_requests.ts";
@@ -43,6 +44,8 @@ interface ReplayChanges {
   delivery?: Delivery | undefined;
   /** The bulk replay that it belongs to. */
   replayId?: string;
+  /** The operator who asked for it; undefined where an earlier version did not store it. */
+  author?: Author | undefined;
 }
 
 /**
@@ -214,7 +217,7 @@ async function currentTrigger(
 async function launchAgain(
   { triggers, acceptor }: ReplayParts,
   deliveryId: string,
-  { commit, replayId }: ReplayChanges,
+  { commit, replayId, author }: ReplayChanges,
   prepare: () => Promise<PreparedLaunch>,
 ): Promise<Replayed> {
   for (;;) {
@@ -231,6 +234,7 @@ async function launchAgain(
       quotas,
       replayOf: deliveryId,
       replayId,
+      launchedBy: { kind: "replay", ...author },
       isCurrent: () => triggers.isCurrent(prepared),
     });
     if (!("outdated" in acceptance)) return acceptance;

@@ -45,7 +45,7 @@ const log = getLogger(["hooklaunch", "replay"]);
 /** The settings of a bulk replay. */
 type ReplaySettings = Pick<
   Replay,
-  "filter" | "rate" | "only_without_success" | "commit" | "body"
+  "created_by" | "filter" | "rate" | "only_without_success" | "commit" | "body"
 >;
 
 /** The bulk replays of a service. */
@@ -199,10 +199,13 @@ export class Replays {
     return undefined;
   }
 
-  #replay({ id: replayId, body, commit }: Replay, found: FoundDelivery): Promise<Replayed> {
+  #replay(
+    { id: replayId, body, commit, created_by: author }: Replay,
+    found: FoundDelivery,
+  ): Promise<Replayed> {
     const { id } = "run" in found ? found.run : found.entry;
     const delivery = { id: `replay/${replayId}/${id}`, window_s: REPEAT_WINDOW_S };
-    const changes = { body, commit, delivery, replayId };
+    const changes = { body, commit, delivery, replayId, author };
     return "run" in found
       ? replay(this.#parts, found.run, changes)
       : replayKept(this.#parts, { triggerId: found.trigger_id, entryId: id }, changes);

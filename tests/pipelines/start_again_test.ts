@@ -33,7 +33,8 @@ async function failed(fixture: PipelineFixture) {
 }
 
 function partsOf({ store, pipelines }: PipelineFixture) {
-  return { store, clock: systemClock, begin: (id: string) => pipelines.begin(id) };
+  const author = { name: "ops", id: "0123456789abcdef" };
+  return { store, clock: systemClock, author, begin: (id: string) => pipelines.begin(id) };
 }
 
 /** The nodes that got an execution of an earlier pipeline. */
@@ -47,6 +48,9 @@ Deno.test("a retry runs what has failed, and what gets something else from it", 
   const first = await retryPipeline(source, partsOf(fixture));
   assertEquals([first.copy_of, first.run_id, first.commit], [source.id, "the run", source.commit]);
   const fit = await fixture.launched(first.id, "fit");
+  const launched_by = { kind: "operator", name: "ops", id: "0123456789abcdef" } as const;
+  assertEquals([first.launched_by, fit.launched_by], [launched_by, launched_by]);
+  assertEquals(source.launched_by, undefined);
   assertEquals(fit.inputs.in?.map((file) => "output_of" in file && file.output_of), [made]);
   await fixture.finish(fit.id, { outputs: ["b"] });
   await fixture.end(first.id, "test", { status: "error" });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ShownRun } from "../../http/api/runs.ts";
+import type { ShownRun } from "../../http/api/shown_run.ts";
 import { harmless } from "../console/table.ts";
 import { type ApiClient, ApiError } from "./client.ts";
 import { printFollowed, printLines } from "./print_log.ts";

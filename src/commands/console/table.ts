@@ -22,7 +22,7 @@ export function printList<T>(
   { json = false }: { json?: boolean } = {},
 ): void {
   if (json) return printJson(elements);
-  const shown = columns.filter(([, , when]) => when === undefined || showsAllColumns());
+  const shown = visibleColumns(columns);
   const rows = elements.map((element) => shown.map(([, show]) => cell(show(element))));
   const headings = shown.map(([heading]) => heading);
   const isColoured = takesColours();
@@ -30,6 +30,11 @@ export function printList<T>(
     if (!isColoured) return text;
     return row === 0 ? emphasised(text) : coloured(headings[column] ?? "", text);
   });
+}
+
+/** Returns the columns that are shown. */
+export function visibleColumns<T>(columns: readonly Column<T>[]): readonly Column<T>[] {
+  return columns.filter(([, , when]) => when === undefined || showsAllColumns());
 }
 
 /** Prints the ids of elements, or the names of those that have no id, one a line. */

@@ -28,6 +28,7 @@ import { found } from "./finder.ts";
 import { leftOut, run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
 import { httpRequest } from "./http_requests.ts";
+import { authorOf, launcher } from "./origins.ts";
 import { operation } from "./operation.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
 import { deliveryQuery, lastIdSchema, triggerIdOf } from "./queries.ts";
@@ -56,6 +57,7 @@ const fields = {
   run_id: text.exactOptional().describe("The run that it made, or that it is a repeat of"),
   run_status: z.enum(RUN_STATUSES).exactOptional().describe("The status of the run that it made"),
   replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
+  launched_by: launcher.exactOptional(),
   redacted: z.literal(true).exactOptional().describe(
     "The body was stored without its credentials: the payload is not what came",
   ),
@@ -210,9 +212,13 @@ export const deliveryOperations = [
       const delivery = await found("delivery", id, records.delivery(id));
       if (!("run" in delivery)) expectNoRepeat("replay", delivery.entry);
       const { body, ...rest } = parseInput(replayInput, sent ?? {}, "the replay");
-      const changes = { ...rest, ...(body !== undefined && { body: Uint8Array.fromBase64(body) }) };
+      const changes = {
+        ...rest,
+        author: authorOf(context),
+        ...(body !== undefined && { body: Uint8Array.fromBase64(body) }),
+      };
       return await answerReplay(
-        { api, context, id, path: REPLAY_PATH },
+        { api, records, context, id, path: REPLAY_PATH },
         () =>
           "run" in delivery
             ? replay(api, delivery.run, changes)

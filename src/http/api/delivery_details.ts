@@ -12,14 +12,15 @@ import { NO_CONDITION } from "../../triggers/order.ts";
 import { shownKeptBody, shownPayload } from "../../triggers/shown_body.ts";
 import { knownVerdicts } from "../../triggers/verdicts.ts";
 import { type DeliveryParts, type ShownDelivery, shownDelivery } from "./delivery_views.ts";
-import type { Store } from "../../store/store.ts";
+
 import { type ShownHttpRequest, shownHttpRequest } from "./http_requests.ts";
 import type { Operator } from "./operator.ts";
 import type { Records } from "./records.ts";
+import { shownRun } from "./shown_run.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
 import { type OutcomeDifference, outcomeDifferencesOf } from "./outcomes.ts";
-import type { ShownRun } from "./runs.ts";
-import { withStates, type WorkStates } from "./work_states.ts";
+import type { ShownRun } from "./shown_run.ts";
+import type { WorkStates } from "./work_states.ts";
 
 /** The newest ones are shown. */
 const REPLAYS_MAX = 20;
@@ -82,18 +83,26 @@ export async function deliveryDetails(
       ? await acceptedRequest(parts, delivery.run)
       : { ...refusedRequest(delivery.entry), ...await keptBody(parts, delivery) }),
     ...(replays.length > 0 && { replays }),
-    ...(run && await runDetails(parts.store, run)),
+    ...(run && await runDetails(parts, records, run)),
   };
 }
 
-async function runDetails(store: Store, run: Run): Promise<Pick<DeliveryDetails, "run" | "sent">> {
-  const shown = await withStates(store, run);
+async function runDetails(
+  parts: DeliveryParts,
+  records: Records,
+  run: Run,
+): Promise<Pick<DeliveryDetails, "run" | "sent">> {
+  const { store } = parts;
+  const labels = new TriggerLabels(parts);
+  const shown = await records.withoutForeignName(await shownRun(store, labels, run));
   const requests = await Promise.all(
     shown.http_requests.map(({ id }) => getHttpRequest(store, id)),
   );
   const sent = await Promise.all(
     requests.filter((request) => request !== undefined)
-      .map((request) => shownHttpRequest(store, request)),
+      .map(async (request) =>
+        await records.withoutForeignName(await shownHttpRequest(store, labels, request))
+      ),
   );
   return { run: shown, ...(sent.length > 0 && { sent }) };
 }

@@ -21,6 +21,8 @@ import {
 } from "../../store/records/trigger_log_entries.ts";
 import { searchable } from "../../triggers/shown_body.ts";
 import type { Operator } from "./operator.ts";
+import { launcherFields } from "../../store/records/launchers.ts";
+import { type Origin, shownLauncher } from "./origins.ts";
 import { TriggerLabels, type TriggerRecord } from "./trigger_labels.ts";
 import { statesOf, type WorkStates } from "./work_states.ts";
 
@@ -51,6 +53,8 @@ export interface ShownDelivery extends Partial<WorkStates> {
   run_status?: RunStatus;
   /** The delivery whose payload was launched again: this one was no request. */
   replay_of?: string;
+  /** The operator or the sender who has launched its run; absent where it made none. */
+  launched_by?: Origin["launched_by"];
   /** The body was stored without its credentials. */
   redacted?: true;
 }
@@ -153,6 +157,7 @@ function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run):
     run_id: id,
     run_status: run.status,
     ...(replay_of === undefined ? {} : { replay_of }),
+    launched_by: shownLauncher({ ...launcherFields(run), ...(replay_of && { replay_of }) }),
     ...(redacted && { redacted }),
   };
 }

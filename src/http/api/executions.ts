@@ -20,6 +20,8 @@ import type { Page } from "../../store/read/lists.ts";
 import type { Store } from "../../store/store.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
+import { origin, withOrigin } from "./origins.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
 import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { executionQuery, triggerIdOf } from "./queries.ts";
@@ -40,6 +42,7 @@ const execution = answer<ShownExecution>()(
     id: text,
     run_id: text,
     trigger_id: text,
+    ...origin,
     pipeline_id: text.exactOptional(),
     pipeline_title: text.exactOptional(),
     node: text.exactOptional(),
@@ -127,7 +130,9 @@ export const executionOperations = [
         filters: { ...filters, pipeline_id: pipeline, trigger_id },
         isPast: ({ id }) => id < oldest,
       });
-      return pageAnswer(context, api.baseUrl(), records.map(show), next);
+      const labels = new TriggerLabels(api);
+      const shown = await Promise.all(records.map((each) => show(labels, each)));
+      return pageAnswer(context, api.baseUrl(), shown, next);
     },
   }),
   operation({
@@ -136,8 +141,9 @@ export const executionOperations = [
     path: "/executions/{id}/",
     summary: "Read an execution",
     answers: { 200: { schema: execution } },
-    async perform({ api, context, params: { id } }) {
-      return context.json(show(await existing(api.store, id)));
+    async perform({ api, records, context, params: { id } }) {
+      const shown = await show(new TriggerLabels(api), await existing(api.store, id));
+      return context.json(await records.withoutForeignName(shown));
     },
   }),
   operation({
@@ -147,10 +153,12 @@ export const executionOperations = [
     scope: "operate",
     summary: "Stop an execution",
     answers: { 202: { schema: execution } },
-    async perform({ api: { store, engines }, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
+      const { store, engines } = api;
       const { engine } = await existing(store, id);
       await engines.of(engine.type).stop(id);
-      return context.json(show(await existing(store, id)), STATUS_CODE.Accepted);
+      const shown = await show(new TriggerLabels(api), await existing(store, id));
+      return context.json(await records.withoutForeignName(shown), STATUS_CODE.Accepted);
     },
   }),
 ];
@@ -167,11 +175,11 @@ function idsOfPipeline(pipeline: string | undefined): [oldest: string, newest: s
 }
 
 /** An execution as the API shows it. */
-export type ShownExecution = ReturnType<typeof show>;
+export type ShownExecution = Awaited<ReturnType<typeof show>>;
 
 /** Leaves out what concerns the service alone, and the credentials in the URLs of inputs. */
-function show(
-  {
+async function show(labels: TriggerLabels, record: Execution) {
+  const {
     engine_state: _state,
     traceparent: _trace,
     note: _note,
@@ -179,8 +187,7 @@ function show(
     outputs,
     inputs,
     ...execution
-  }: Execution,
-) {
+  } = await withOrigin(labels, record);
   const shown = Object.entries(inputs).map(([name, files]): [string, InputFile[]] => [
     name,
     files.map((file) => "url" in file ? { ...file, url: withoutCredentials(file.url) } : file),

@@ -16,6 +16,8 @@ import {
 import type { Store } from "../../store/store.ts";
 import { answer, count, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
+import { type Origin, origin, withOrigin } from "./origins.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
 import { operation } from "./operation.ts";
 
 /** Something that came back to a request, as the API shows it. */
@@ -28,8 +30,9 @@ interface ShownAnswer extends HttpAnswer {
 export interface ShownHttpRequest extends
   Omit<
     HttpRequest,
-    "answer" | "result" | "callback_hash" | "traceparent" | "sender" | "tried"
-  > {
+    "launched_by" | "answer" | "result" | "callback_hash" | "traceparent" | "sender" | "tried"
+  >,
+  Origin {
   answer?: ShownAnswer;
   result?: ShownAnswer;
 }
@@ -51,6 +54,7 @@ export const httpRequest = answer<ShownHttpRequest>()(
     id: text.describe("Also its Idempotency-Key"),
     run_id: text,
     trigger_id: text,
+    ...origin,
     project: text,
     method: text,
     url: text.describe("Without its query, which may hold credentials"),
@@ -75,8 +79,11 @@ export const httpRequestOperations = [
     path: "/http-requests/{id}/",
     summary: "Read an HTTP request of an action, and what came back",
     answers: { 200: { schema: httpRequest } },
-    async perform({ api: { store }, context, params: { id } }) {
-      return context.json(await shownHttpRequest(store, await existing(store, id)));
+    async perform({ api, records, context, params: { id } }) {
+      const { store } = api;
+      const labels = new TriggerLabels(api);
+      const shown = await shownHttpRequest(store, labels, await existing(store, id));
+      return context.json(await records.withoutForeignName(shown));
     },
   }),
   operation({
@@ -87,11 +94,13 @@ export const httpRequestOperations = [
     summary: "Stop an HTTP request of an action",
     description: "It is not sent again, and waits no more.",
     answers: { 202: { schema: httpRequest } },
-    async perform({ api: { store, httpRequests }, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
+      const { store, httpRequests } = api;
       await existing(store, id);
       await httpRequests.stop(id);
-      const stopped = await shownHttpRequest(store, await existing(store, id));
-      return context.json(stopped, STATUS_CODE.Accepted);
+      const labels = new TriggerLabels(api);
+      const stopped = await shownHttpRequest(store, labels, await existing(store, id));
+      return context.json(await records.withoutForeignName(stopped), STATUS_CODE.Accepted);
     },
   }),
 ];
@@ -99,6 +108,7 @@ export const httpRequestOperations = [
 /** Returns an HTTP request with the bodies of what came back. */
 export async function shownHttpRequest(
   store: Store,
+  labels: TriggerLabels,
   request: HttpRequest,
 ): Promise<ShownHttpRequest> {
   const {
@@ -109,7 +119,7 @@ export async function shownHttpRequest(
     sender: _sender,
     tried: _tried,
     ...shown
-  } = request;
+  } = await withOrigin(labels, request);
   const body = async (part: "answer" | "result") =>
     (await readAnswerBody(store, request.id, part)).toBase64();
   return {

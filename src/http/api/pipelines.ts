@@ -23,6 +23,9 @@ import type { Page } from "../../store/read/lists.ts";
 import type { Store } from "../../store/store.ts";
 import { answer, count, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
+import { authorOf, origin, withOrigin } from "./origins.ts";
+import type { Records } from "./records.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
@@ -50,6 +53,7 @@ const pipelineSchema = z.object({
   id: text,
   run_id: text,
   trigger_id: text,
+  ...origin,
   project: text,
   engine: z.looseObject({ type: text }).exactOptional()
     .describe("The project's when it was launched"),
@@ -102,7 +106,9 @@ export const pipelineOperations = [
         cursor,
         filters: { ...filters, trigger_id },
       });
-      return pageAnswer(context, api.baseUrl(), records.map(show), next);
+      const labels = new TriggerLabels(api);
+      const shown = await Promise.all(records.map((each) => show(labels, each)));
+      return pageAnswer(context, api.baseUrl(), shown, next);
     },
   }),
   operation({
@@ -111,8 +117,10 @@ export const pipelineOperations = [
     path: "/pipelines/{id}/",
     summary: "Read a pipeline with its nodes, edges and parameters",
     answers: { 200: { schema: pipelineDetails } },
-    async perform({ api: { store }, context, params: { id } }) {
-      const pipeline = await existing(store, id);
+    async perform({ api, records, context, params: { id } }) {
+      const { store } = api;
+      const shown = await show(new TriggerLabels(api), await existing(store, id));
+      const pipeline = await records.withoutForeignName(shown);
       return context.json(withPlan(pipeline, await getPlan(store, id)));
     },
   }),
@@ -123,10 +131,10 @@ export const pipelineOperations = [
     scope: "operate",
     summary: "Stop a pipeline",
     answers: { 202: { schema: pipeline } },
-    async perform({ api: { store, pipelines }, context, params: { id } }) {
-      await existing(store, id);
-      await pipelines.stop(id);
-      return context.json(show(await existing(store, id)), STATUS_CODE.Accepted);
+    async perform({ api, records, context, params: { id } }) {
+      await existing(api.store, id);
+      await api.pipelines.stop(id);
+      return await answered(STATUS_CODE.Accepted, id, { api, records, context });
     },
   }),
   operation({
@@ -137,9 +145,10 @@ export const pipelineOperations = [
     summary: "Run a pipeline again",
     description: "With the same commit, parameters and inputs, all its nodes are run.",
     answers: { 201: { schema: pipeline, headers: LOCATION } },
-    async perform({ api, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
       const source = await existing(api.store, id);
-      return made(await copyPipeline(source, startParts(api)), { api, context });
+      const { id: copyId } = await copyPipeline(source, startParts(api, context));
+      return await answered(STATUS_CODE.Created, copyId, { api, records, context });
     },
   }),
   operation({
@@ -153,9 +162,10 @@ export const pipelineOperations = [
       "results, unless what they get from other nodes has changed, or an output is gone. 409 says that it has " +
       "not ended, or that all nodes have completed.",
     answers: { 201: { schema: pipeline, headers: LOCATION } },
-    async perform({ api, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
       const source = await existing(api.store, id);
-      return made(await retryPipeline(source, startParts(api)), { api, context });
+      const { id: retryId } = await retryPipeline(source, startParts(api, context));
+      return await answered(STATUS_CODE.Created, retryId, { api, records, context });
     },
   }),
   operation({
@@ -166,14 +176,15 @@ export const pipelineOperations = [
     summary: "Let nodes continue that wait for approval",
     body: { schema: approval, isOptional: true, examples: { "One node": { node: "deploy" } } },
     answers: { 202: { schema: pipeline } },
-    async perform({ api: { store, pipelines }, context, params: { id }, body }) {
+    async perform({ api, records, context, params: { id }, body }) {
+      const { store, pipelines } = api;
       const pipeline = await existing(store, id);
       const { node } = parseInput(approval, body === undefined ? {} : body, "the approval");
       if (node !== undefined) expectNode(pipeline, node);
       if ((await pipelines.approve(id, node)).length === 0) {
         throw new ConflictError(noApprovalReason(await existing(store, id), node));
       }
-      return context.json(show(await existing(store, id)), STATUS_CODE.Accepted);
+      return await answered(STATUS_CODE.Accepted, id, { api, records, context });
     },
   }),
 ];
@@ -182,23 +193,27 @@ function existing(store: Store, id: string): Promise<Pipeline> {
   return found("pipeline", id, getPipeline(store, id));
 }
 
-function startParts({ store, clock, pipelines }: Operator): StartAgainParts {
-  return { store, clock, begin: (id) => pipelines.begin(id) };
+function startParts({ store, clock, pipelines }: Operator, context: Context): StartAgainParts {
+  return { store, clock, author: authorOf(context), begin: (id) => pipelines.begin(id) };
 }
 
-/** Answers with a pipeline that was just made. */
-function made(
-  pipeline: Pipeline,
-  { api, context }: { api: Operator; context: Context },
-): Response {
-  const location = `${api.baseUrl()}/api/v0/pipelines/${pipeline.id}/`;
-  return context.json(show(pipeline), STATUS_CODE.Created, { location });
+/** Answers with a pipeline as it is now; of one that was just made, also its address. */
+async function answered(
+  status: typeof STATUS_CODE.Accepted | typeof STATUS_CODE.Created,
+  id: string,
+  { api, records, context }: { api: Operator; records: Records; context: Context },
+): Promise<Response> {
+  const pipeline = await show(new TriggerLabels(api), await existing(api.store, id));
+  const location = `${api.baseUrl()}/api/v0/pipelines/${id}/`;
+  const headers = status === STATUS_CODE.Created ? { location } : {};
+  return context.json(await records.withoutForeignName(pipeline), status, headers);
 }
 
 /** A pipeline as a list shows it. */
-export type ShownPipeline = ReturnType<typeof show>;
+export type ShownPipeline = Awaited<ReturnType<typeof show>>;
 
-function show({ traceparent: _trace, ...pipeline }: Pipeline) {
+async function show(labels: TriggerLabels, record: Pipeline) {
+  const { traceparent: _trace, ...pipeline } = await withOrigin(labels, record);
   return pipeline;
 }
 
@@ -206,10 +221,10 @@ function show({ traceparent: _trace, ...pipeline }: Pipeline) {
 export type PipelineDetails = ReturnType<typeof withPlan>;
 
 /** Adds what the plan says of a pipeline; nothing where the plan is damaged. */
-function withPlan(pipeline: Pipeline, plan: PipelinePlan | undefined) {
+function withPlan(pipeline: ShownPipeline, plan: PipelinePlan | undefined) {
   const { edges, parameters }: Pick<PipelinePlan, "edges" | "parameters"> = plan ??
     { edges: [], parameters: {} };
-  return { ...show(pipeline), edges, parameters };
+  return { ...pipeline, edges, parameters };
 }
 
 function expectNode({ nodes }: Pipeline, name: string): void {

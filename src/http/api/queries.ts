@@ -74,7 +74,7 @@ export const runQuery = z.strictObject({
   ...page,
   trigger: nameOrIdSchema,
   project,
-  status: z.enum(RUN_STATUSES).optional().describe("Only those with this status"),
+  status: statusOf(RUN_STATUSES, "completed", "complete"),
   work: z.enum(WORK_STATES).optional().describe("Only those whose work is in this state"),
 });
 
@@ -134,7 +134,7 @@ export const idQuery = z.strictObject(page);
 export const executionQuery = z.strictObject({
   ...page,
   project,
-  status: z.enum(EXECUTION_STATUSES).optional().describe("Only those with this status"),
+  status: statusOf(EXECUTION_STATUSES, "complete", "completed"),
   pipeline: idSchema.optional().describe("Only those of this pipeline, by its id"),
   trigger: nameOrIdSchema,
 });
@@ -162,7 +162,7 @@ export const attentionQuery = z.strictObject({
 export const pipelineQuery = z.strictObject({
   ...page,
   project,
-  status: z.enum(PIPELINE_STATUSES).optional().describe("Only those with this status"),
+  status: statusOf(PIPELINE_STATUSES, "complete", "completed"),
   trigger: nameOrIdSchema,
 });
 
@@ -240,6 +240,19 @@ export async function triggerIdOf(
 function cursor(schema: z.ZodString) {
   return z.union([schema, z.literal("")]).optional().transform((text) => text || undefined)
     .describe("The `cursor` of the address of the next page; the first page when absent");
+}
+
+/** A status to pick records by. The word that others have for the same state means the same. */
+function statusOf<const Status extends string>(
+  statuses: readonly Status[],
+  status: NoInfer<Status>,
+  other: string,
+) {
+  return z.enum([...statuses, other])
+    // All values but the other word are statuses.
+    .transform((word) => word === other ? status : word as Status)
+    .optional()
+    .describe(`Only those with this status; ${other} means ${status}`);
 }
 
 /** A whole number from 1 on, as text. */

@@ -10,11 +10,14 @@ import type { Run } from "../../store/records/runs.ts";
 import type { Replayed } from "../../triggers/replay.ts";
 import { requestTracer } from "../request_spans.ts";
 import type { Operator } from "./operator.ts";
-import { withStates } from "./work_states.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
+import { shownRun } from "./shown_run.ts";
+import type { Records } from "./records.ts";
 
 /** A replay that an operator asked for. */
 interface Asked {
   api: Operator;
+  records: Pick<Records, "withoutForeignName">;
   context: Context;
   /** The delivery. */
   id: string;
@@ -30,12 +33,13 @@ const trace = requestTracer();
  * @throws {ConflictError} when no run was made
  */
 export async function answerReplay(
-  { api, context, id, path }: Asked,
+  { api, records, context, id, path }: Asked,
   launch: () => Promise<Replayed>,
 ): Promise<Response> {
   const perform = async () => {
     const made = runOf(id, await launch());
-    return context.json(await withStates(api.store, made), STATUS_CODE.Created, {
+    const shown = await shownRun(api.store, new TriggerLabels(api), made);
+    return context.json(await records.withoutForeignName(shown), STATUS_CODE.Created, {
       location: `${api.baseUrl()}/api/v0/runs/${made.id}/`,
     });
   };

@@ -15,6 +15,7 @@ import { type ReplayResult, replayResults } from "./replay_results.ts";
 import { answer, count, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
+import { authorOf } from "./origins.ts";
 import { operation } from "./operation.ts";
 import { searchable } from "../../triggers/shown_body.ts";
 import type { Operator } from "./operator.ts";
@@ -26,7 +27,9 @@ const PAGE_SIZE = 200;
 const BODY_BYTES_MAX = 64 * 1024;
 
 /** A replay, as the API shows it. */
-export interface ShownReplay extends Omit<Replay, "body"> {
+export interface ShownReplay extends Omit<Replay, "body" | "created_by"> {
+  /** The name of the operator's token; absent in those of earlier versions. */
+  created_by?: string;
   /** Its runs get another payload than their own. */
   has_body?: true;
 }
@@ -44,6 +47,7 @@ const replaySchema = answer<ShownReplay>()(
   z.object({
     id: text,
     state: z.enum(REPLAY_STATES),
+    created_by: text.exactOptional().describe("The name of the token of the operator who began it"),
     created_at: time,
     ended_at: time.exactOptional(),
     filter: z.record(text, text),
@@ -149,6 +153,7 @@ export const replayOperations = [
         return context.json(isWhole ? counted : { ...counted, has_more: true });
       }
       const made = await api.replays.create({
+        created_by: authorOf(context),
         ...rest,
         filter: shownFilter(filter),
         ...(commit !== undefined && { commit }),
@@ -281,6 +286,10 @@ function shownFilter({ from, to, ...rest }: z.output<typeof replayFilter>): Reco
   );
 }
 
-function shown({ body, ...replay }: Replay): ShownReplay {
-  return body === undefined ? replay : { ...replay, has_body: true };
+function shown({ body, created_by, ...replay }: Replay): ShownReplay {
+  return {
+    ...replay,
+    ...(created_by !== undefined && { created_by: created_by.name }),
+    ...(body !== undefined && { has_body: true }),
+  };
 }

@@ -17,17 +17,11 @@ import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { answerReplay } from "./replay_answer.ts";
 import { search } from "./search.ts";
-import {
-  type RunWorkState,
-  withStates,
-  workState,
-  type WorkStates,
-  workStates,
-} from "./work_states.ts";
+import { workState, workStates } from "./work_states.ts";
+import { authorOf, origin } from "./origins.ts";
+import { type ShownRun, shownRun } from "./shown_run.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
 import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
-
-/** A run as the API shows it. */
-export type ShownRun = Run & WorkStates & RunWorkState;
 
 /** The object that an action created. */
 const created = z.union([
@@ -47,6 +41,7 @@ export const run = answer<ShownRun>()(
   z.object({
     id: text,
     trigger_id: text,
+    ...origin,
     project: text,
     status: z.enum(RUN_STATUSES),
     created_at: time,
@@ -103,7 +98,7 @@ export const runOperations = [
     async perform({ api, context, params: { id }, query: { limit, cursor } }) {
       await found("trigger", id, presentOrFormer(api, id));
       const { records, next } = await runsOf(api, id, { before: cursor, limit });
-      return pageAnswer(context, api.baseUrl(), await allWithStates(api, records), next);
+      return pageAnswer(context, api.baseUrl(), await allShown(api, records), next);
     },
   }),
   operation({
@@ -122,11 +117,11 @@ export const runOperations = [
       if (filters.work === undefined) {
         const { work: _work, ...ofRuns } = filters;
         const { records, next } = await search(read, { ...part, filters: ofRuns });
-        return pageAnswer(context, api.baseUrl(), await allWithStates(api, records), next);
+        return pageAnswer(context, api.baseUrl(), await allShown(api, records), next);
       }
       const readStates = async (part: Page): Promise<Listed<ShownRun>> => {
         const { records, next } = await read(part);
-        return { records: await allWithStates(api, records), next };
+        return { records: await allShown(api, records), next };
       };
       const { records, next } = await search(readStates, { ...part, filters });
       return pageAnswer(context, api.baseUrl(), records, next);
@@ -138,9 +133,10 @@ export const runOperations = [
     path: "/runs/{id}/",
     summary: "Read a run",
     answers: { 200: { schema: run } },
-    async perform({ api, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
       const run = await found("run", id, getRun(api.store, id));
-      return context.json(await withStates(api.store, run));
+      const shown = await shownRun(api.store, new TriggerLabels(api), run);
+      return context.json(await records.withoutForeignName(shown));
     },
   }),
   operation({
@@ -185,15 +181,17 @@ export const runOperations = [
     summary: "Launch a run's payload again",
     description: "With the trigger's actions and rate limits as they are now.",
     answers: { 201: { schema: run, headers: { Location: "The address of the new run" } } },
-    async perform({ api, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
       const run = await found("run", id, getRun(api.store, id));
-      return await answerReplay({ api, context, id, path: REPLAY_PATH }, () => replay(api, run));
+      const asked = { api, records, context, id, path: REPLAY_PATH };
+      return await answerReplay(asked, () => replay(api, run, { author: authorOf(context) }));
     },
   }),
 ];
 
-function allWithStates({ store }: Operator, runs: readonly Run[]): Promise<ShownRun[]> {
-  return Promise.all(runs.map((run) => withStates(store, run)));
+function allShown(api: Operator, runs: readonly Run[]): Promise<ShownRun[]> {
+  const labels = new TriggerLabels(api);
+  return Promise.all(runs.map((run) => shownRun(api.store, labels, run)));
 }
 
 function runsOf({ store, worker }: Operator, triggerId: string, part: Page): Promise<Listed<Run>> {

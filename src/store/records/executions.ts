@@ -5,6 +5,7 @@
  */
 import { derivedId, isId } from "../../platform/ids.ts";
 import { keys } from "../keys.ts";
+import type { Launched } from "./launchers.ts";
 import {
   type Listed,
   listNewest,
@@ -91,7 +92,7 @@ export interface ExecutionSecret {
 }
 
 /** One launch of a step: what is to be executed, and its outcome. */
-export interface Execution {
+export interface Execution extends Launched {
   id: string;
   run_id: string;
   trigger_id: string;

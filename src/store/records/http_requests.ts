@@ -5,6 +5,7 @@
  */
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
+import type { Launched } from "./launchers.ts";
 import { isUndecodable, logDamage, scan } from "../read/scan.ts";
 import { listOldestEnded, type OldestEnded, recordOf } from "../read/lists.ts";
 import { CHUNK_BYTES, chunkCount } from "./payloads.ts";
@@ -50,7 +51,7 @@ export interface HttpAnswer {
 export type AnswerPart = "answer" | "result";
 
 /** An HTTP request of an action and how far it is. All times are RFC 3339. */
-export interface HttpRequest {
+export interface HttpRequest extends Launched {
   id: string;
   run_id: string;
   trigger_id: string;

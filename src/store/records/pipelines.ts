@@ -6,6 +6,7 @@
 import type { Change, Write } from "../commit/change.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "../keys.ts";
+import type { Launched } from "./launchers.ts";
 import { isUndecodable, logDamage, scan } from "../read/scan.ts";
 import {
   type Listed,
@@ -74,7 +75,7 @@ export interface NodeState {
 }
 
 /** One launch of a pipeline and how far it is. All times are RFC 3339. */
-export interface Pipeline {
+export interface Pipeline extends Launched {
   id: string;
   run_id: string;
   trigger_id: string;

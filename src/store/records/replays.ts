@@ -4,6 +4,7 @@
  * @module
  */
 import type { Write } from "../commit/change.ts";
+import type { Author } from "./audit.ts";
 import { keys } from "../keys.ts";
 import { type Listed, listNewest, type Page } from "../read/lists.ts";
 import { readValue } from "../read/scan.ts";
@@ -18,6 +19,8 @@ type ReplayState = typeof REPLAY_STATES[number];
 /** A bulk replay. All times are RFC 3339. */
 export interface Replay {
   id: string;
+  /** The operator who began it; absent in records of earlier versions. */
+  created_by?: Author;
   state: ReplayState;
   created_at: string;
   ended_at?: string;

@@ -14,6 +14,7 @@ import {
   removePayloadWrites,
   storedSize,
 } from "./payloads.ts";
+import type { Launched } from "./launchers.ts";
 import { type FoundEntry, readFirst, scan, whole } from "../read/scan.ts";
 import { RecordCaches } from "../read/record_cache.ts";
 import { recordBytes } from "./record_size.ts";
@@ -60,7 +61,7 @@ export interface LaunchFacts {
 }
 
 /** One accepted launch and its outcome. All times are RFC 3339. */
-export interface Run {
+export interface Run extends Launched {
   id: string;
   trigger_id: string;
   project: string;
@@ -131,8 +132,9 @@ function actionsBytes(actions: readonly ActionSettings[]): number {
 }
 
 /** Returns an upper bound of the size that the facts about a request take. Headers are Latin-1. */
-function requestBytes({ request = {}, delivery_id = "" }: Run): number {
+function requestBytes({ request = {}, delivery_id = "", launched_by }: Run): number {
   let bytes = 2 * ((request.query?.length ?? 0) + delivery_id.length);
+  if (launched_by !== undefined) bytes += 2 * (launched_by.name?.length ?? 0) + 64;
   for (const name in request.headers) {
     bytes += name.length + (request.headers[name]?.length ?? 0) + 8;
   }

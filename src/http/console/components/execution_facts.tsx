@@ -4,6 +4,7 @@ import { hasEnded, type InputFile } from "../../../store/records/executions.ts";
 import { search } from "../client.ts";
 import type { Html, View } from "../route.ts";
 import { Notice } from "./table.tsx";
+import { LaunchedBy } from "./launched_by.tsx";
 import { Copied, durationText, Facts, Size, Time } from "./values.tsx";
 
 interface ExecutionProps {
@@ -52,7 +53,7 @@ export function ExecutionFacts({ execution, view }: ExecutionProps): Html {
 
 /** The facts of its origin: the code, the delivery, the pipeline. */
 export function ExecutionOrigin({ execution }: Pick<ExecutionProps, "execution">): Html {
-  const { project, step, commit, image, run_id, pipeline_id, pipeline_title, node } = execution;
+  const { project, step, commit, image, pipeline_id, pipeline_title, node, trigger } = execution;
   return (
     <Facts
       facts={[
@@ -60,7 +61,8 @@ export function ExecutionOrigin({ execution }: Pick<ExecutionProps, "execution">
         ["Step", step],
         ["Commit", <code>{commit.slice(0, 12)}</code>],
         ["Image", <code>{image}</code>],
-        ["Launched by", <a href={`deliveries/${run_id}`}>this delivery</a>],
+        ["Trigger", trigger],
+        ["Launched by", <LaunchedBy {...execution} />],
         [
           "Pipeline",
           pipeline_id === undefined ? undefined : (

@@ -1,4 +1,5 @@
 /** States in colour, with an icon and a word: colour alone says nothing to many. */
+import { stateWord } from "../../../runs/state_word.ts";
 import type { Html } from "../route.ts";
 
 /** The meanings that colours have. */
@@ -49,7 +50,7 @@ export function toneOf(state: string): Tone {
 
 /** A state. */
 export function State({ state }: { state: string }): Html {
-  return <Badge tone={toneOf(state)} label={state.replaceAll("_", " ")} />;
+  return <Badge tone={toneOf(state)} label={stateWord(state).replaceAll("_", " ")} />;
 }
 
 /** A word in colour, with an icon. */

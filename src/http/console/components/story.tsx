@@ -1,7 +1,7 @@
 /** The story of a delivery: it arrived, each condition had its say, the sender got an answer, the work went on. */
 import type { Child } from "@hono/hono/jsx";
 import type { DeliveryDetails, DeliveryVerdict } from "../../api/delivery_details.ts";
-import type { ShownRun } from "../../api/runs.ts";
+import type { ShownRun } from "../../api/shown_run.ts";
 import type { WorkStates } from "../../api/work_states.ts";
 import type { Html, View } from "../route.ts";
 import { State } from "./states.tsx";
@@ -63,13 +63,14 @@ function Step({ title, mark, children }: StepProps): Html {
 }
 
 function Arrival({ delivery, view }: { delivery: DeliveryDetails; view: View }): Html {
-  const { time, remote_ip, delivery_id, replay_of } = delivery;
+  const { time, remote_ip, delivery_id, replay_of, launched_by } = delivery;
   const title = replay_of === undefined ? "Arrived" : "Launched again";
   return (
     <Step title={title} mark="quiet">
       <Time at={time} now_ms={view.now_ms} /> {replay_of === undefined ? <>from {remote_ip}</> : (
         <>
-          by an operator, from <a href={`deliveries/${replay_of}`}>an earlier delivery</a>
+          by {launched_by?.name ?? "an operator"}, from{" "}
+          <a href={`deliveries/${replay_of}`}>an earlier delivery</a>
         </>
       )}
       {delivery_id === undefined ? null : (
@@ -127,7 +128,8 @@ function Verdict({ verdict }: { verdict: DeliveryVerdict }): Html {
 }
 
 function Work({ run }: { run: ShownRun }): Html {
-  const { actions, executions, pipelines, http_requests, status, created_at, ended_at } = run;
+  const { actions, executions, pipelines, http_requests, status, work } = run;
+  const { created_at, ended_at } = run;
   const took_ms = ended_at === undefined
     ? undefined
     : Date.parse(ended_at) - Date.parse(created_at);
@@ -139,6 +141,11 @@ function Work({ run }: { run: ShownRun }): Html {
       >
         <State state={status} />
         {took_ms === undefined ? "" : ` after ${durationText(took_ms)}`}
+        {status === "pending" ? null : (
+          <div>
+            All its work: <State state={work} />
+          </div>
+        )}
       </Step>
       {actions.map(({ action, created, error, skipped }) => {
         const launched = created && launchedOf(created, { executions, pipelines, http_requests });

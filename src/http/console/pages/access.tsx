@@ -1,6 +1,7 @@
 /** `/access`: tokens, sessions, and the log of changes. */
 import type { AuditEntry } from "../../../store/records/audit.ts";
 import { type ListedToken, SCOPES } from "../../../store/records/tokens.ts";
+import type { ServiceState } from "../../api/service.ts";
 import type { ShownSession } from "../../api/sessions.ts";
 import type { MadeToken } from "../../api/tokens.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
@@ -26,7 +27,8 @@ interface AccessProps {
 }
 
 async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
-  const [tokens, sessions, audit] = await Promise.all([
+  const [{ settings }, tokens, sessions, audit] = await Promise.all([
+    view.api.get<ServiceState>("service/"),
     view.api.list<ListedToken>("tokens/", { limit: 200 }),
     view.api.list<ShownSession>("sessions/", { limit: 200 }),
     view.api.list<AuditEntry>("audit/", {
@@ -39,7 +41,12 @@ async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
       <h1>Access</h1>
       {props.made === undefined ? null : <NewToken made={props.made} />}
       <h2 id="tokens">Tokens</h2>
-      <Tokens view={view} tokens={tokens.results} sessions={sessions.results} />
+      <Tokens
+        view={view}
+        tokens={tokens.results}
+        sessions={sessions.results}
+        hasVariable={settings.HOOKLAUNCH_ADMIN_TOKEN === true}
+      />
       <TokenForm view={view} {...props} />
       <h2 id="sessions">Sessions</h2>
       <Sessions view={view} sessions={sessions.results} />
@@ -62,15 +69,26 @@ interface TokensProps {
   view: View;
   tokens: readonly ListedToken[];
   sessions: readonly ShownSession[];
+  /** The service has a token in its variable. */
+  hasVariable: boolean;
 }
 
-function Tokens({ view, tokens, sessions }: TokensProps): Html {
-  if (tokens.length === 0) {
-    return <p class="dim">There is none but HOOKLAUNCH_ADMIN_TOKEN of the environment.</p>;
-  }
+function Tokens({ view, tokens, sessions, hasVariable }: TokensProps): Html {
   const { now_ms } = view;
   return (
     <Table label="Tokens" columns={["Name", "Scope", "Limited to", "Last used", "Expires", ""]}>
+      {hasVariable
+        ? (
+          <Row id="of-variable">
+            <td>HOOKLAUNCH_ADMIN_TOKEN</td>
+            <td>admin</td>
+            <td class="wide">–</td>
+            <td>–</td>
+            <td>never</td>
+            <td class="dim">In a variable of the service: to revoke it, change that</td>
+          </Row>
+        )
+        : null}
       {tokens.map(({ id, name, scope = "admin", triggers, projects, last_used_at, expires_at }) => (
         <Row id={id}>
           <td>{name}</td>

@@ -1,7 +1,7 @@
 /** `/deliveries/<id>`: one request, from its arrival to the work that came of it; the doctor, and replays. */
 import type { DeliveryDetails } from "../../api/delivery_details.ts";
 import type { DiagnosisResult } from "../../api/diagnose.ts";
-import type { ShownRun } from "../../api/runs.ts";
+import type { ShownRun } from "../../api/shown_run.ts";
 import { ApiCallError } from "../client.ts";
 import { Action, CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { WorkStates } from "../components/delivery_row.tsx";

@@ -9,7 +9,7 @@ import { durationText, ShortId, Time } from "../components/values.tsx";
 import { WorkFilters, workFilters, type WorkFilterValues } from "../components/work_filters.tsx";
 import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
 
-const COLUMNS = ["Created", "Step", "Project", "State", "Engine", "Duration", "Id"];
+const COLUMNS = ["Created", "Step", "Trigger", "Project", "State", "Engine", "Duration", "Id"];
 const REFRESH_S = 5;
 
 async function show({ view }: Visit): Promise<Shown> {
@@ -89,8 +89,8 @@ function ExecutionTable({ view, executions }: {
 }
 
 function ExecutionRow({ view, execution }: { view: View; execution: ShownExecution }): Html {
-  const { id, created_at, step, project, status, waiting, engine, machine, duration, reason } =
-    execution;
+  const { id, created_at, step, trigger, project, status, waiting, engine } = execution;
+  const { machine, duration, reason } = execution;
   const told = waiting ?? reason;
   return (
     <Row id={id}>
@@ -100,6 +100,7 @@ function ExecutionRow({ view, execution }: { view: View; execution: ShownExecuti
         </a>
       </td>
       <td>{step}</td>
+      <td>{trigger}</td>
       <td>{project}</td>
       <td class="wide">
         <State state={status} /> {told === undefined ? null : <span class="dim">{told}</span>}

@@ -4,6 +4,7 @@ import type { PipelineDetails, ShownPipeline } from "../../api/pipelines.ts";
 import { ApiCallError, search } from "../client.ts";
 import { Values } from "../components/execution_facts.tsx";
 import { Action, Confirm } from "../components/form.tsx";
+import { LaunchedBy } from "../components/launched_by.tsx";
 import { Graph } from "../components/graph.tsx";
 import { may, Page } from "../components/page.tsx";
 import { State } from "../components/states.tsx";
@@ -51,7 +52,7 @@ async function PipelinePage(
 }
 
 function Head({ view, pipeline }: PipelineProps): Html {
-  const { title, status, reason, created_at, ended_at, run_id, commit, copy_of } = pipeline;
+  const { title, status, reason, created_at, ended_at, trigger, commit, copy_of } = pipeline;
   const { now_ms } = view;
   return (
     <>
@@ -73,7 +74,8 @@ function Head({ view, pipeline }: PipelineProps): Html {
               ended_at === undefined ? undefined : <Time at={ended_at} now_ms={now_ms} />,
             ],
             ["Commit", <code>{commit.slice(0, 12)}</code>],
-            ["Launched by", <a href={`deliveries/${run_id}`}>this delivery</a>],
+            ["Trigger", trigger],
+            ["Launched by", <LaunchedBy {...pipeline} />],
             [
               "Copy of",
               copy_of === undefined

@@ -9,7 +9,7 @@ import { ShortId, Time } from "../components/values.tsx";
 import { WorkFilters, workFilters, type WorkFilterValues } from "../components/work_filters.tsx";
 import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
 
-const COLUMNS = ["Created", "Pipeline", "Project", "State", "Nodes", "Id"];
+const COLUMNS = ["Created", "Pipeline", "Trigger", "Project", "State", "Nodes", "Id"];
 const REFRESH_S = 5;
 
 async function show({ view }: Visit): Promise<Shown> {
@@ -63,7 +63,7 @@ function Found({ view, filters, cursor, page }: FoundProps): Html {
 }
 
 function PipelineRow({ view, pipeline }: { view: View; pipeline: ShownPipeline }): Html {
-  const { id, created_at, title, project, status, nodes, reason } = pipeline;
+  const { id, created_at, title, trigger, project, status, nodes, reason } = pipeline;
   const waits = nodes.some((node) => node.status === "awaiting_approval");
   const complete = nodes.filter((node) => node.status === "complete").length;
   return (
@@ -74,6 +74,7 @@ function PipelineRow({ view, pipeline }: { view: View; pipeline: ShownPipeline }
         </a>
       </td>
       <td>{title}</td>
+      <td>{trigger}</td>
       <td>{project}</td>
       <td class="wide">
         <State state={status} /> {waits ? <State state="awaiting_approval" /> : null}

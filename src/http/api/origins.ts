@@ -1,0 +1,71 @@
+/**
+ * Where records come from: the name of their trigger, and who has launched them.
+ *
+ * @module
+ */
+import type { Context } from "@hono/hono";
+import { z } from "zod";
+import type { Author } from "../../store/records/audit.ts";
+import {
+  type Launched,
+  type Launcher,
+  LAUNCHER_KINDS,
+  launcherOf,
+} from "../../store/records/launchers.ts";
+import { text } from "./answer.ts";
+import type { Authenticated } from "./auth.ts";
+import type { TriggerLabels } from "./trigger_labels.ts";
+
+/** The name of an operator's token; of the environment's, `HOOKLAUNCH_ADMIN_TOKEN`. */
+type ShownLauncher = Omit<Launcher, "id">;
+
+/** The origin of a record, as the API shows it. */
+export interface Origin {
+  /** The name of the trigger; absent when it was deleted. */
+  trigger?: string;
+  launched_by: ShownLauncher;
+}
+
+/** The schema of who has launched something. */
+export const launcher = z.object({
+  kind: z.enum(LAUNCHER_KINDS),
+  name: text.exactOptional().describe(
+    "The name of the operator's token, or HOOKLAUNCH_ADMIN_TOKEN for the environment's",
+  ),
+}).describe(
+  "`sender` for a request at the launch URL; `replay` for a delivery that an operator launched again; " +
+    "`operator` for other work that one started, such as the copy of a pipeline",
+);
+
+/** The schemas of {@linkcode Origin}. */
+export const origin = {
+  trigger: text.exactOptional().describe(
+    "The name of the trigger; absent when it was deleted, or the token may not see it",
+  ),
+  launched_by: launcher,
+};
+
+/** Returns a record with its origin. */
+export async function withOrigin<
+  T extends Launched & { id: string; trigger_id: string; replay_of?: string },
+>(labels: TriggerLabels, record: T): Promise<Omit<T, "launched_by"> & Origin> {
+  const trigger = await labels.ofRecord(record, record.trigger_id);
+  return {
+    ...record,
+    ...(trigger !== undefined && { trigger: trigger.name }),
+    launched_by: shownLauncher(record),
+  };
+}
+
+/** Returns who has launched something, as the API shows it. */
+export function shownLauncher(record: Launched & { replay_of?: string }): ShownLauncher {
+  const { id: _id, ...shown } = launcherOf(record);
+  return shown;
+}
+
+/** Returns the operator who sends a request. */
+export function authorOf(context: Context): Author {
+  // The caller has put it there.
+  const { access: { name, id } }: Authenticated = context.env;
+  return { name, ...(id !== undefined && { id }) };
+}
