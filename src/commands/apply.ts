@@ -4,7 +4,7 @@
  * @module
  */
 import type { Command } from "commander";
-import { applyConfig } from "../config/apply.ts";
+import { applyConfig, type ApplyTarget } from "../config/apply.ts";
 import { type ConfigDocument, parseConfig } from "../config/document.ts";
 import { planConfig, type PlannedChange } from "../config/plan.ts";
 import type { ApiClient } from "./api/client.ts";
@@ -70,7 +70,7 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
   } else if (document.projects.length + document.triggers.length === 0 && !json) {
     console.log(`Nothing to apply: ${source} holds no projects and no triggers`);
   }
-  const done = await applyAll(document, api, json);
+  const done = await applyAll(document, apiTarget(api, source), json);
   for (const each of deletions) {
     await remove(each, api);
     const { kind, name } = each;
@@ -82,11 +82,11 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
 
 async function applyAll(
   document: ConfigDocument,
-  api: ApiClient,
+  target: ApplyTarget,
   json: boolean,
 ): Promise<Record<string, unknown>[]> {
   const done: Record<string, unknown>[] = [];
-  for await (const applied of applyConfig(document, apiTarget(api))) {
+  for await (const applied of applyConfig(document, target)) {
     const { kind, name, outcome, launchUrl, warnings } = applied;
     done.push({ kind, name, outcome, url: launchUrl, warnings });
     if (json) continue;

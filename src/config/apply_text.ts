@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import type { Problem } from "../platform/errors.ts";
-import { writeAudit } from "../store/records/audit.ts";
+import { type Author, writeAudit } from "../store/records/audit.ts";
 import { changesBetween } from "../store/records/audit_changes.ts";
 import type { Engines } from "../engines/mod.ts";
 import { getProject, listProjects, putProject } from "../store/records/projects.ts";
@@ -57,9 +57,8 @@ interface SavedChange {
 }
 
 /** Makes the writer of the audit log for what a file changes. */
-function auditOf({ store, clock }: LocalService, file: string) {
+function auditOf({ store, clock }: LocalService, author: Author) {
   return async ({ operation, path, before, after }: SavedChange): Promise<void> => {
-    const author = { name: `serve --config ${file}` };
     const changes = changesBetween(before, after);
     await writeAudit(store, { author, remote_ip: "", operation, path, changes }, clock.now());
   };
@@ -68,7 +67,8 @@ function auditOf({ store, clock }: LocalService, file: string) {
 /** The database as a target of {@linkcode applyConfig}. */
 function targetOf(service: LocalService, file: string): ApplyTarget {
   const { store, triggers, engines, projectSecrets } = service;
-  const audit = auditOf(service, file);
+  const author = { name: `serve --config ${file}` };
+  const audit = auditOf(service, author);
   const saved = async (trigger: Trigger, ofSecrets: Problem[]): Promise<SavedTrigger> => ({
     ...trigger,
     warnings: [...ofSecrets, ...await savedTriggerWarnings(trigger, service)],
@@ -91,6 +91,8 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
     async createTrigger(settings) {
       const warnings: Problem[] = [];
       const after = await triggers.create(settings, {
+        author,
+        file,
         onWarnings: (found) => warnings.push(...found),
         onSharedSecrets: (found) => warnings.push(...found),
       });
@@ -101,6 +103,8 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
       const before = await triggers.get(id);
       const warnings: Problem[] = [];
       const after = await triggers.update(id, () => settings, {
+        author,
+        file,
         onWarnings: (found) => warnings.push(...found),
         onSharedSecrets: (found) => warnings.push(...found),
       });

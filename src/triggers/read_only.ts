@@ -4,7 +4,18 @@
  * @module
  */
 
-const READ_ONLY = ["url", "warnings", "created_at", "updated_at", "moved_at", "revision"];
+const READ_ONLY = [
+  "url",
+  "warnings",
+  "created_at",
+  "updated_at",
+  "moved_at",
+  "created_by",
+  "updated_by",
+  "owner",
+  "file",
+  "revision",
+];
 
 /** Removes the fields that the service adds, so that a trigger can be written as it was read. */
 export function withoutReadOnly(value: unknown): unknown {

@@ -37,7 +37,7 @@ import {
 import { expectRevision, isSame, type SaveOptions, settingsOf } from "./revision.ts";
 import { type Mark, maskSecrets, unmaskSecrets } from "./secret_masks.ts";
 import type { SharedSecrets } from "./shared_secrets.ts";
-import { expectNewId, type Labels, labelsOf, timesOf, triggerOf } from "./stored_trigger.ts";
+import { expectNewId, historyOf, type Labels, labelsOf, triggerOf } from "./stored_trigger.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 
 /** The prepared triggers that are kept in memory; the least recently used goes first. */
@@ -148,7 +148,10 @@ export class TriggerRegistry {
    * @throws {InvalidInputError} with everything that is wrong with it
    * @throws {ConflictError} when its name or its id is taken
    */
-  create(value: unknown, { isDryRun = false, ...options }: SaveOptions = {}): Promise<Trigger> {
+  create(
+    value: unknown,
+    { isDryRun = false, author, file, ...options }: SaveOptions = {},
+  ): Promise<Trigger> {
     return this.#change(async () => {
       const settings = await this.#check(value, undefined, options);
       await this.#compareSecrets(settings, undefined, options);
@@ -156,7 +159,14 @@ export class TriggerRegistry {
       const id = settings.id ?? newId(now_ms);
       await expectNewId(this.#parts.store, id);
       const now = new Date(now_ms).toISOString();
-      const trigger = { ...settings, id, created_at: now, updated_at: now, revision: 1 };
+      const made = {
+        created_at: now,
+        updated_at: now,
+        created_by: author,
+        updated_by: author,
+        file,
+      };
+      const trigger = { ...settings, id, ...historyOf(made), revision: 1 };
       return isDryRun ? this.#masked(trigger) : await this.#put(trigger);
     });
   }
@@ -174,7 +184,7 @@ export class TriggerRegistry {
   update(
     id: string,
     change: (current: Trigger) => unknown,
-    { expected, isDryRun = false, ...options }: SaveOptions = {},
+    { expected, isDryRun = false, author, file, ...options }: SaveOptions = {},
   ): Promise<Trigger> {
     return this.#change(async () => {
       const stored = await this.#stored(id);
@@ -187,14 +197,15 @@ export class TriggerRegistry {
         .filter((name) => childOf(written, name) === childOf(shown, name));
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
       const settings = await this.#check(written, { value: current, locked }, { ...options, kept });
-      if (isSame(settings, current)) return shown;
+      if (isSame(settings, current)) {
+        return await this.#owned(shown, stored, isDryRun ? undefined : file);
+      }
       await this.#compareSecrets(settings, id, options);
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const revision = shown.revision + 1;
       const moved_at = settings.project === current.project ? stored.moved_at : updated_at;
-      const { created_at } = stored;
-      const times = timesOf({ created_at, updated_at, moved_at });
-      const trigger = { ...settings, id, ...times, revision };
+      const saved = { updated_at, moved_at, updated_by: author, file: file ?? stored.file };
+      const trigger = { ...settings, id, ...historyOf({ ...stored, ...saved }), revision };
       if (isDryRun) return this.#masked(trigger);
       const sealed = kept.map((name) => [name, childOf(stored.settings, name)] as const);
       const unread = opened.locked.filter((at) => kept.includes(nameAt(at)));
@@ -348,9 +359,9 @@ export class TriggerRegistry {
     locked: readonly string[] = [],
   ): Promise<Trigger> {
     const { store, secrets } = this.#parts;
-    const { id, name, moved_at, revision } = trigger;
+    const { id, name, revision } = trigger;
     const settings = { ...sealSecrets(settingsOf(trigger), secrets, id), ...sealed };
-    const record = { id, name, ...timesOf({ moved_at, ...trigger }), revision, settings };
+    const record = { id, name, ...historyOf(trigger), revision, settings };
     const bytes = recordBytes(record);
     if (bytes > RECORD_BYTES_MAX) {
       throw new InvalidInputError(
@@ -360,6 +371,14 @@ export class TriggerRegistry {
     }
     await putStoredTrigger(store, record).finally(() => this.#forget(id));
     return this.#masked(trigger, locked);
+  }
+
+  /** Stores that a file owns a trigger which is as the file has it. Its revision stays. */
+  async #owned(shown: Trigger, stored: StoredTrigger, file: string | undefined): Promise<Trigger> {
+    if (file === undefined || file === stored.file) return shown;
+    await putStoredTrigger(this.#parts.store, { ...stored, file })
+      .finally(() => this.#forget(stored.id));
+    return { ...shown, file };
   }
 
   /** Shows a stored trigger. */

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ChangedError, type Problem } from "../platform/errors.ts";
 import { differencesOf } from "../platform/schema/differences.ts";
 import { withoutNulls } from "../platform/schema/nulls.ts";
+import type { Author } from "../store/records/audit.ts";
 import { type Mark, maskSecrets } from "./secret_masks.ts";
 import type { Trigger, TriggerSettings } from "./trigger.ts";
 
@@ -14,6 +15,10 @@ import type { Trigger, TriggerSettings } from "./trigger.ts";
 export interface SaveOptions {
   /** The revisions of which the record must have one; any one when undefined. */
   expected?: readonly number[] | undefined;
+  /** The operator who makes it. */
+  author?: Author | undefined;
+  /** The configuration file that it comes from, which owns the trigger then. Without one the owner stays. */
+  file?: string | undefined;
   /** Validates the change and returns its result, and stores nothing. */
   isDryRun?: boolean;
   /** Rejects where the author may not save this. */
@@ -26,7 +31,8 @@ export interface SaveOptions {
 
 /** Returns the part of a trigger that its owner writes. */
 export function settingsOf(trigger: Trigger): TriggerSettings {
-  const { created_at: _created, updated_at: _updated, moved_at: _moved, ...rest } = trigger;
+  const { created_at: _created, updated_at: _updated, moved_at: _moved, ...more } = trigger;
+  const { created_by: _creator, updated_by: _author, file: _file, ...rest } = more;
   const { revision: _revision, ...settings } = rest;
   return settings;
 }

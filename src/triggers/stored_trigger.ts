@@ -19,22 +19,37 @@ export interface Labels {
   moved_ms?: number;
 }
 
-/** The times of a trigger (RFC 3339). */
-type Times = Pick<Trigger, "created_at" | "updated_at" | "moved_at">;
+/** The history of a trigger: when and by whom it was saved, and from which file. Times are RFC 3339. */
+type History = Pick<
+  Trigger,
+  "created_at" | "updated_at" | "moved_at" | "created_by" | "updated_by" | "file"
+>;
+
+/** A history whose optional fields may be undefined. */
+type LooseHistory =
+  & Pick<History, "created_at" | "updated_at">
+  & { [Name in keyof History]?: History[Name] | undefined };
 
 /** Returns a stored trigger with its secrets as they are stored. */
 export function triggerOf(stored: StoredTrigger): Trigger {
-  const { id, created_at, updated_at, moved_at, revision = 1, settings } = stored;
+  const { id, revision = 1, settings } = stored;
   // The stored settings have passed the schema.
   const owned = normalSecrets(settings as TriggerSettings);
-  return { ...owned, id, ...timesOf({ created_at, updated_at, moved_at }), revision };
+  return { ...owned, id, ...historyOf(stored), revision };
 }
 
-/** Returns the times of a trigger. */
-export function timesOf(
-  { created_at, updated_at, moved_at }: Omit<Times, "moved_at"> & { moved_at: string | undefined },
-): Times {
-  return { created_at, updated_at, ...(moved_at !== undefined && { moved_at }) };
+/** Returns the history of a trigger. */
+export function historyOf(
+  { created_at, updated_at, moved_at, created_by, updated_by, file }: LooseHistory,
+): History {
+  return {
+    created_at,
+    updated_at,
+    ...(moved_at !== undefined && { moved_at }),
+    ...(created_by !== undefined && { created_by }),
+    ...(updated_by !== undefined && { updated_by }),
+    ...(file !== undefined && { file }),
+  };
 }
 
 /** Returns the name and the project of a trigger. */

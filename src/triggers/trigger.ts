@@ -8,6 +8,7 @@ import { actionSchema } from "../actions/mod.ts";
 import { handshakesSchema } from "../conditions/handshake/settings.ts";
 import { conditionSchema } from "../conditions/mod.ts";
 import { ID_PATTERN } from "../platform/ids.ts";
+import type { Author } from "../store/records/audit.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { triggerNameSchema } from "./name_schema.ts";
 import { isKeepTime, KEEP_TIME_MAX, keepTime_ms } from "./keep_refused.ts";
@@ -68,6 +69,11 @@ export interface Trigger extends TriggerSettings {
   updated_at: string;
   /** The time at which it came into its project; absent when it was made there. */
   moved_at?: string;
+  /** The operator who made it, and the one who changed it last; absent where an earlier version did that. */
+  created_by?: Author;
+  updated_by?: Author;
+  /** The configuration file that it was applied from last; absent for one that only the API has saved. */
+  file?: string;
   /** The number of times that it was saved. */
   revision: number;
 }

@@ -127,7 +127,7 @@ Deno.test("what trigger list and project list print as JSON is applied again, an
 
 Deno.test("a trigger that somebody else makes while a file is applied is brought up to date", async () => {
   await using service = await startService();
-  const target = apiTarget(new ApiClient({ url: service.url, token: ADMIN_TOKEN }));
+  const target = apiTarget(new ApiClient({ url: service.url, token: ADMIN_TOKEN }), "hooks.yaml");
   const actions = [{ type: "run_execution", step: "echo" }];
   const text = (enabled: boolean) =>
     JSON.stringify({ triggers: [{ name: "hello", project: "files", enabled, actions }] });

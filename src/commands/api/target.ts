@@ -11,16 +11,21 @@ import type { Trigger } from "../../triggers/trigger.ts";
 import type { PlanSource } from "../../config/plan.ts";
 import type { ApplyTarget, SavedProject, SavedTrigger } from "../../config/apply.ts";
 
-/** Makes a running service the target of {@linkcode applyConfig}. */
-export function apiTarget(api: ApiClient): ApplyTarget {
+/**
+ * Makes a running service the target of {@linkcode applyConfig}.
+ *
+ * @param file the name of the file, which owns what it holds
+ */
+export function apiTarget(api: ApiClient, file: string): ApplyTarget {
+  const of = `?file=${encodeURIComponent(file)}`;
   return {
     projects: () => api.list<Project>("projects/"),
     putProject: (project) => api.request<SavedProject>("PUT", `projects/${project.name}/`, project),
     triggers: () => api.list<Trigger>("triggers/"),
     createTrigger: (settings) =>
-      api.request<SavedTrigger>("POST", "triggers/", settings).catch(throwConflict),
+      api.request<SavedTrigger>("POST", `triggers/${of}`, settings).catch(throwConflict),
     updateTrigger: (id, settings) =>
-      api.request<SavedTrigger>("PUT", `triggers/${id}/`, settings).catch(throwConflict),
+      api.request<SavedTrigger>("PUT", `triggers/${id}/${of}`, settings).catch(throwConflict),
   };
 }
 

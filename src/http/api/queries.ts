@@ -50,6 +50,13 @@ export const saveQuery = z.strictObject({
     .describe("Validate the change and answer with its result, and store nothing"),
 });
 
+/** The query of changes of triggers. */
+export const triggerSaveQuery = saveQuery.extend({
+  file: z.string().min(1).max(1_024).optional().describe(
+    "The configuration file that the change comes from: it owns the trigger then. The owner stays when absent",
+  ),
+});
+
 /** The query of lists of records with ids. */
 export const listQuery = z.strictObject(page);
 

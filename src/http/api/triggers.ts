@@ -24,8 +24,9 @@ import { found } from "./finder.ts";
 import { isObject, mergePatch } from "./input.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import { authorOf } from "./origins.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { saveQuery, triggerQuery } from "./queries.ts";
+import { triggerQuery, triggerSaveQuery } from "./queries.ts";
 import type { Records } from "./records.ts";
 import {
   expectedRevisions,
@@ -50,6 +51,14 @@ const trigger = answer<ShownTrigger>()(
     moved_at: time.exactOptional().describe(
       "The time at which it came into its project; absent when it was made there",
     ),
+    created_by: text.exactOptional().describe(
+      "The name of the token of the operator who made it; absent where an earlier version did that",
+    ),
+    updated_by: text.exactOptional().describe("That of the operator who changed it last"),
+    owner: z.enum(["file", "api"]).describe(
+      "`file` where it was applied from a configuration file: the next apply makes it as the file says",
+    ),
+    file: text.exactOptional().describe("The configuration file that owns it"),
     revision: count.describe("The number of times that it was saved"),
     url: text.describe("The launch URL"),
     warnings: z.array(problem).describe(
@@ -111,14 +120,15 @@ export const triggerOperations = [
     path: "/triggers/",
     limitedTokens: "checked",
     summary: "Create a trigger",
-    query: saveQuery,
+    query: triggerSaveQuery,
     body: triggerInput,
     answers: {
       200: { description: "With dry_run: nothing is stored", schema: trigger },
       201: { schema: trigger, headers: LOCATION },
     },
-    async perform({ api, records, context, query: { dry_run: isDryRun }, body }) {
-      const save = saveOf({ records, context }, isDryRun);
+    async perform({ api, records, context, query, body }) {
+      const { dry_run: isDryRun } = query;
+      const save = saveOf({ records, context }, query);
       const created = await api.triggers.create(withoutReadOnly(body), save);
       const answer = await saved(created, api, save);
       if (isDryRun) return context.json(answer);
@@ -144,13 +154,13 @@ export const triggerOperations = [
     method: "put",
     path: "/triggers/{id}/",
     summary: "Replace a trigger",
-    query: saveQuery,
+    query: triggerSaveQuery,
     headers: IF_MATCH,
     body: triggerInput,
     answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
-    async perform({ api, records, context, params: { id }, query: { dry_run: isDryRun }, body }) {
+    async perform({ api, records, context, params: { id }, query, body }) {
       const settings = withoutReadOnly(body);
-      const save = saveOf({ records, context }, isDryRun);
+      const save = saveOf({ records, context }, query);
       const replaced = await api.triggers.update(id, () => settings, save);
       return context.json(await saved(replaced, api, save), 200, revisionHeader(replaced));
     },
@@ -160,13 +170,13 @@ export const triggerOperations = [
     method: "patch",
     path: "/triggers/{id}/",
     summary: "Change a trigger by a JSON Merge Patch (RFC 7396)",
-    query: saveQuery,
+    query: triggerSaveQuery,
     headers: IF_MATCH,
     body: triggerPatch,
     answers: { 200: { schema: trigger, headers: REVISION_HEADER } },
-    async perform({ api, records, context, params: { id }, query: { dry_run: isDryRun }, body }) {
+    async perform({ api, records, context, params: { id }, query, body }) {
       const patch = withoutReadOnly(body);
-      const save = saveOf({ records, context }, isDryRun);
+      const save = saveOf({ records, context }, query);
       const patched = await api.triggers.update(
         id,
         (current) => patchSettings(settingsOf(current), patch),
@@ -203,7 +213,7 @@ interface Save extends SaveOptions {
 /** Makes the terms of a change: what the token of a request may save, and the revision that it expects. */
 function saveOf(
   { records, context }: { records: Records; context: Context },
-  isDryRun: boolean,
+  { dry_run: isDryRun, file }: z.output<typeof triggerSaveQuery>,
 ): Save {
   // The caller has put it there.
   const { access }: Authenticated = context.env;
@@ -211,6 +221,8 @@ function saveOf(
   return {
     expected: expectedRevisions(context),
     isDryRun,
+    author: authorOf(context),
+    file,
     async authorize(written, current) {
       requireProject(access, written.project, current?.project);
       if (current === undefined) requireNoId(access, written);
@@ -289,8 +301,12 @@ async function saved(
 }
 
 function shown(trigger: Trigger, { baseUrl, env }: Operator) {
+  const { created_by, updated_by, ...rest } = trigger;
   return {
-    ...trigger,
+    ...rest,
+    ...(created_by !== undefined && { created_by: created_by.name }),
+    ...(updated_by !== undefined && { updated_by: updated_by.name }),
+    owner: trigger.file === undefined ? "api" as const : "file" as const,
     url: `${baseUrl()}/api/v0/launch/${trigger.id}/`,
     warnings: triggerWarnings(trigger, env),
   };

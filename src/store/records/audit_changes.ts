@@ -10,7 +10,14 @@ const CHANGES_MAX = 100;
 /** Limit of a value as JSON. A longer one is cut and shown as text. */
 const VALUE_LENGTH_MAX = 1_000;
 /** Fields that every save sets. */
-const UNTOLD = new Set(["updated_at", "moved_at", "warnings", "revision"]);
+const UNTOLD = new Set([
+  "updated_at",
+  "moved_at",
+  "created_by",
+  "updated_by",
+  "warnings",
+  "revision",
+]);
 
 /** Returns the values that differ, with JSON Pointers. At most 100; a list counts as one value. */
 export function changesBetween(before: unknown, after: unknown): AuditedChange[] {

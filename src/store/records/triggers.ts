@@ -8,6 +8,7 @@ import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { triggerChangeWrite } from "../commit/trigger_version.ts";
 import { likenessOf } from "../../platform/text/likeness.ts";
+import type { Author } from "./audit.ts";
 import { withPause } from "../commit/chunked.ts";
 import { type Listed, recordOf } from "../read/lists.ts";
 import { behind, isStored, readValue, scan } from "../read/scan.ts";
@@ -26,6 +27,11 @@ export interface StoredTrigger {
   updated_at: string;
   /** The time at which it came into its project; absent when it was made there. */
   moved_at?: string;
+  /** The operator who made it, and the one who changed it last; absent in records of earlier versions. */
+  created_by?: Author;
+  updated_by?: Author;
+  /** The configuration file that it was applied from last; absent for one that only the API has saved. */
+  file?: string;
   /** The number of times that it was saved; absent in records of earlier versions, which is 1. */
   revision?: number;
   /** The settings, by the schema in `trigger/trigger.ts`. */
