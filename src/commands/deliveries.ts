@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<ShownDelivery>[] = [
   ["from", ({ remote_ip }) => remote_ip],
   ["what came of it", outcomeText],
   ["project", ({ project }) => project, "wide"],
-  ["by", ({ launched_by }) => launched_by && launcherText({ launched_by }), "wide"],
+  ["by", launcherText, "wide"],
   ["size", ({ size }) => size, "wide"],
   ["sha256", ({ sha256 }) => sha256, "wide"],
   ["delivery id", ({ delivery_id }) => delivery_id, "wide"],

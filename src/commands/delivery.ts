@@ -56,13 +56,13 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     http_requests: _requests,
     sent = [],
     run_status,
-    launched_by,
+    launched_by: _launcher,
     ...fields
   } = delivery;
   printFields({
     ...fields,
     run_status: run_status && stateWord(run_status),
-    launched_by: launched_by && launcherText({ launched_by }),
+    launched_by: launcherText(delivery),
     query: query || undefined,
   });
   section("Headers", Object.entries(headers).map(([name, value]) => `${name}: ${value}`));

@@ -70,7 +70,14 @@ async function list({ url, json = false, quiet = false }: ApiOptions): Promise<v
     ["project", ({ project }) => project],
     ["enabled", ({ enabled }) => enabled ? "yes" : "no"],
     ["conditions", ({ conditions }) => conditions.map(({ type }) => type).join(" ")],
+    ["owner", ownerText],
     ["launch URL", (trigger) => trigger.url],
+    ["id", ({ id }) => id, "wide"],
+    ["created", ({ created_at }) => created_at, "wide"],
+    ["created by", ({ created_by }) => created_by, "wide"],
+    ["changed", ({ updated_at }) => updated_at, "wide"],
+    ["changed by", ({ updated_by }) => updated_by, "wide"],
+    ["revision", ({ revision }) => revision, "wide"],
   ], { json });
 }
 
@@ -79,9 +86,11 @@ async function show(nameOrId: string, { url, json = false }: ApiOptions): Promis
   const trigger = await findTrigger(api, nameOrId);
   if (json) return printJson(trigger);
   const { quotas }: TriggerQuotas = await api.request("GET", `triggers/${trigger.id}/quotas/`);
-  const { enabled, conditions, actions, response, filtered, warnings = [], ...fields } = trigger;
+  const { enabled, conditions, actions, response, filtered, warnings = [], ...rest } = trigger;
+  const { owner: _owner, file: _file, ...fields } = rest;
   printFields({
     ...fields,
+    owner: ownerText(trigger),
     filtered: filtered && `status ${filtered.status}`,
     enabled: enabled ? "yes" : "no",
     ...numbered("condition", conditions),
@@ -90,6 +99,11 @@ async function show(nameOrId: string, { url, json = false }: ApiOptions): Promis
     response: JSON.stringify(response),
     ...numbered("warning", warnings.map(problemText)),
   });
+}
+
+/** Describes who owns a trigger: the file that it was applied from, or `api`. */
+function ownerText({ owner, file }: ShownTrigger): string {
+  return file ?? owner;
 }
 
 async function printUrl(nameOrId: string, { url, json = false }: ApiOptions): Promise<void> {

@@ -117,7 +117,8 @@ Deno.test("what trigger list and project list print as JSON is applied again, an
     0,
     `project files: unchanged\ntrigger exported: unchanged  ${made.url}\n`,
   ]);
-  assertEquals(await list("trigger"), triggers);
+  const [owned] = triggers;
+  assertEquals(await list("trigger"), [{ ...owned, owner: "file", file }]);
   // Made anew by another service: the path of its launch URL stays. Its secrets are not in what was printed.
   await using other = await startService();
   const [trigger] = triggers;

@@ -109,7 +109,7 @@ Deno.test("from a refused delivery to its run: found, diagnosed, mended, launche
     const printed = await command("delivery", id);
     assertMatch(printed, /\nLaunched again\n {2}\S+ \S+ echo \w+\n/);
     const runs = await command("runs");
-    assertMatch(runs, /^ID +STATUS +CREATED +FROM +BYTES +WORK +ACTIONS\n/);
+    assertMatch(runs, /^ID +TRIGGER +STATUS +CREATED +BY +FROM +BYTES +WORK +ACTIONS\n/);
     assertEquals(runs.trim().split("\n").length, 3);
     const [{ id: runId }] = JSON.parse(await command("runs", "labels", "--json"));
     const shown = await command("delivery", runId);

@@ -43,8 +43,11 @@ Deno.test("execution list and show print what there is, and nothing that moves t
   const url = ["--url", service.url];
   const list = await run(["execution", "list", ...url], TOKEN);
   assertEquals(list.code, 0, list.printed);
-  assertMatch(list.printed, /^ID +STATUS +PROJECT +STEP +CREATED +DURATION +REASON\n/);
-  assertMatch(list.printed, new RegExp(`\n${id} +complete +files +it +20\\S+Z +[\\d.]+ s\n$`));
+  assertMatch(list.printed, /^ID +STATUS +TRIGGER +PROJECT +STEP +CREATED +DURATION +BY +REASON\n/);
+  assertMatch(
+    list.printed,
+    new RegExp(`\n${id} +complete +trigger-1 +files +it +20\\S+Z +[\\d.]+ s +sender\n$`),
+  );
 
   const none = await run(["execution", "list", "--project", "digits", ...url], TOKEN);
   assertMatch(none.printed, /^ID +STATUS[^\n]+\n$/);

@@ -54,10 +54,12 @@ Deno.test("pipelines are listed and shown, readably and as JSON", async () => {
   const url = ["--url", routes.url];
   const list = await run(["pipeline", "list", ...url], TOKEN);
   assertEquals(list.code, 0, list.printed);
-  assertMatch(list.printed, /^ID +STATUS +PROJECT +NAME +NODES +CREATED +REASON\n/);
+  assertMatch(list.printed, /^ID +STATUS +TRIGGER +PROJECT +NAME +NODES +CREATED +BY +REASON\n/);
   assertMatch(
     list.printed,
-    new RegExp(`\n${pipeline.id} +started +files +retrain +1 complete, 1 awaiting_approval +20`),
+    new RegExp(
+      `\n${pipeline.id} +started +\\S+ +files +retrain +1 complete, 1 awaiting_approval +20`,
+    ),
   );
   const filtered = await run(
     ["pipeline", "list", "--project", "digits", "--status", "error", "--json", ...url],
@@ -185,7 +187,10 @@ Deno.test("execution list filters by project and status, the newest first", asyn
   assertEquals(await list("--status", "error"), ["digits error", "files error"]);
   assertEquals(await list("--limit", "1"), ["digits error"]);
   const table = await run(["execution", "list", "--limit", "1", ...url], TOKEN);
-  assertMatch(table.printed, /\n\S+ +error +digits +digits error +20\S+Z +it failed\n$/);
+  assertMatch(
+    table.printed,
+    /\n\S+ +error +\S+ +digits +digits error +20\S+Z +sender +it failed\n$/,
+  );
 });
 
 Deno.test("pipeline show --wait goes on when the service does not answer for a moment, and tells what it hid", async () => {

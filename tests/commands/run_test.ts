@@ -26,7 +26,7 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
 
   await t.step("list", async () => {
     const printed = await hooklaunch("list", "labels");
-    assertMatch(printed, /^ID +STATUS +CREATED +FROM +BYTES +WORK +ACTIONS\n/);
+    assertMatch(printed, /^ID +TRIGGER +STATUS +CREATED +BY +FROM +BYTES +WORK +ACTIONS\n/);
     assertStringIncludes(
       printed,
       `run_execution: execution_step copy execution_id ${execution_id}`,
@@ -35,7 +35,7 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
   });
   await t.step("show", async () => {
     const printed = await hooklaunch("show", id);
-    assertMatch(printed, /\nstatus +completed\n/);
+    assertMatch(printed, /\nstatus +complete\n/);
     assertStringIncludes(printed, `${body.length} bytes, sha256 ${record.payload.sha256}`);
     assertMatch(printed, new RegExp(`\naction 0 +run_execution: .*execution_id ${execution_id}\n`));
     // Its execution may have ended since the record was read.

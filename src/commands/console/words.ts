@@ -7,8 +7,9 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Origin } from "../../http/api/origins.ts";
 import { stateWord } from "../../runs/state_word.ts";
 
-/** Describes who has launched something, such as `replay by ci`. */
-export function launcherText({ launched_by: { kind, name } }: Pick<Origin, "launched_by">): string {
+/** Describes who has launched something, such as `replay by ci`. Earlier versions of the service do not say it. */
+export function launcherText({ launched_by }: Partial<Origin>): string | undefined {
+  const { kind, name } = launched_by ?? {};
   return name === undefined ? kind : `${kind} by ${name}`;
 }
 

@@ -104,6 +104,8 @@ export async function serveRoutes(
     // These routes read logs of engines, and nothing else.
     engines: { of: () => engine as unknown as Engine },
     pipelines: control,
+    // The records of these routes have no triggers.
+    triggers: { labelsOf: () => Promise.resolve(undefined) },
     baseUrl: () => url,
   };
   const access = { name: "test", scope: "admin" } as const;
