@@ -58,7 +58,7 @@ export function defineTrigger(command: Command): void {
   defineTriggerTry(command.command("try"));
   defineTriggerChanges(command);
   defineTriggerSecret(
-    command.command("secret").description("Add, expire and remove the secrets of a trigger"),
+    command.command("secret").description("List, add, expire and remove the secrets of a trigger"),
   );
 }
 

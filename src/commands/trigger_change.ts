@@ -35,6 +35,12 @@ export function defineTriggerChanges(command: Command): void {
     .action(remove);
 }
 
+/** Tells what the next apply of the file that owns a trigger does. */
+function tellOwner({ name, file }: ShownTrigger, does: string): void {
+  if (file === undefined) return;
+  console.error(harmless(`Trigger ${name} belongs to ${file}: the next apply of it ${does}`));
+}
+
 /** Prints a trigger that was saved: its launch URL and its warnings. */
 export function printSaved(did: string, trigger: ShownTrigger, json: boolean): void {
   if (json) return printJson(trigger);
@@ -66,6 +72,7 @@ async function setEnabled(
   const { id } = await findTrigger(api, nameOrId);
   const trigger: ShownTrigger = await api.request("PATCH", `triggers/${id}/`, { enabled });
   printSaved(enabled ? "enabled" : "disabled", trigger, json);
+  if (!json) tellOwner(trigger, "makes it as the file says");
 }
 
 async function remove(
@@ -73,7 +80,8 @@ async function remove(
   { url, json = false, yes = false }: ApiOptions & { yes?: boolean },
 ): Promise<void> {
   const api = clientOf(url);
-  const { id, name, revision } = await findTrigger(api, nameOrId);
+  const trigger = await findTrigger(api, nameOrId);
+  const { id, name, revision } = trigger;
   if (!yes) {
     confirm(`Delete trigger ${name}? Its launch URL is gone for good then.`);
   }
@@ -84,5 +92,6 @@ async function remove(
       `Trigger ${name} is deleted. What it has launched goes on: ` +
         `hooklaunch runs --trigger ${shellQuote(name)}`,
     );
+    tellOwner(trigger, "creates it again");
   }
 }

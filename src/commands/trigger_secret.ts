@@ -5,11 +5,14 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import type { ShownTrigger } from "../http/api/triggers.ts";
+import type { TriggerSecrets } from "../http/api/trigger_secrets.ts";
 import { InvalidInputError, NotFoundError } from "../platform/errors.ts";
+import type { ListedSecret } from "../triggers/list_secrets.ts";
+import type { ApiClient } from "./api/client.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
-import { harmless } from "./console/table.ts";
-import { readInput } from "./input/options.ts";
+import { harmless, printIds, printList } from "./console/table.ts";
+import { quietly, readInput } from "./input/options.ts";
 import { printSaved } from "./trigger_change.ts";
 
 /** Units of `--in`, in milliseconds. */
@@ -24,6 +27,16 @@ interface SecretOptions extends ApiOptions {
 
 /** Defines the commands. */
 export function defineTriggerSecret(command: Command): void {
+  apiOptions(
+    command.command("list").summary("List the secrets of a trigger, without their texts")
+      .description(
+        "List the secrets of a trigger, stored ones and those in variables and files, by names and fingerprints.",
+      ),
+  )
+    .argument("<trigger>", "name or id")
+    .addOption(quietly("print their names alone, or else their fingerprints, one a line"))
+    .option("--json", "print JSON")
+    .action(list);
   secretCommand(command, "add", "Add a secret. Requests may be signed with any secret of the list")
     .option(
       "--from <reference>",
@@ -49,6 +62,33 @@ function secretCommand(command: Command, name: string, description: string): Com
     .option("--json", "print JSON");
 }
 
+async function list(
+  nameOrId: string,
+  { url, json = false, quiet = false }: ApiOptions,
+): Promise<void> {
+  const api = clientOf(url);
+  const secrets = await secretsIn(api, (await findTrigger(api, nameOrId)).id);
+  if (quiet) {
+    return printIds(secrets.flatMap(({ name, fingerprint }) => {
+      const shown = name ?? fingerprint;
+      return shown === undefined ? [] : [{ name: shown }];
+    }));
+  }
+  printList(secrets, [
+    ["name", ({ name }) => name],
+    ["fingerprint", ({ fingerprint }) => fingerprint],
+    ["state", ({ state }) => state],
+    ["until", ({ until }) => until],
+    ["from", ({ kind, source }) => [kind, source].filter(Boolean).join(" ")],
+    ["place", ({ pointer }) => pointer.slice(1)],
+  ], { json });
+}
+
+async function secretsIn(api: ApiClient, triggerId: string): Promise<ListedSecret[]> {
+  const { secrets }: TriggerSecrets = await api.request("GET", `triggers/${triggerId}/secrets/`);
+  return secrets;
+}
+
 async function add(
   trigger: string,
   name: string,
@@ -67,7 +107,7 @@ async function add(
       "Expected {env:NAME} or {file:/path}, found another text",
     );
   }
-  await change(trigger, options, "changed", (secrets) => [...secrets, { name, value }]);
+  await change(trigger, options, (secrets) => [...secrets, { name, value }]);
 }
 
 async function expire(
@@ -76,8 +116,8 @@ async function expire(
   options: SecretOptions & { in?: number; until?: string },
 ): Promise<void> {
   const { in: in_ms, until = endIn(in_ms) } = options;
-  await change(trigger, options, "changed", (secrets) => {
-    const place = placeOf(secrets, name);
+  await change(trigger, options, (secrets, known) => {
+    const place = placeOf(known, name);
     return secrets.map((each, index) =>
       index === place ? { ...(typeof each === "string" ? { value: each } : each), until } : each
     );
@@ -85,8 +125,8 @@ async function expire(
 }
 
 async function remove(trigger: string, name: string, options: SecretOptions): Promise<void> {
-  await change(trigger, options, "changed", (secrets) => {
-    const place = placeOf(secrets, name);
+  await change(trigger, options, (secrets, known) => {
+    const place = placeOf(known, name);
     return secrets.filter((_, index) => index !== place);
   });
 }
@@ -95,35 +135,40 @@ async function remove(trigger: string, name: string, options: SecretOptions): Pr
 async function change(
   nameOrId: string,
   { url, json = false, condition }: SecretOptions,
-  did: string,
-  edit: (secrets: readonly Secret[]) => readonly Secret[],
+  edit: (secrets: readonly Secret[], known: readonly ListedSecret[]) => readonly Secret[],
 ): Promise<void> {
   const api = clientOf(url);
   const trigger = await findTrigger(api, nameOrId);
-  const place = condition ?? conditionWithSecrets(trigger);
-  const conditions = trigger.conditions.map((each, index) =>
-    index === place ? { ...each, secrets: edit(secretsOf(each)) } : each
-  );
   const { id, revision } = trigger;
+  const place = condition ?? conditionWithSecrets(trigger);
+  const at = `/conditions/${place}/secrets/`;
+  const known = (await secretsIn(api, id)).filter(({ pointer }) => pointer.startsWith(at));
+  const conditions = trigger.conditions.map((each, index) =>
+    index === place ? { ...each, secrets: edit(secretsOf(each), known) } : each
+  );
   const saved: ShownTrigger = await api.request(
     "PATCH",
     `triggers/${id}/`,
     { conditions },
     { revision },
   );
-  printSaved(did, saved, json);
-  if (!json) await printFileLines(saved, place);
+  printSaved("changed", saved, json);
+  if (!json && saved.file !== undefined) await printFileLines(saved, saved.file, place);
 }
 
-/** Prints the lines that keep a change in a configuration file: an apply makes the trigger as the file has it. */
-async function printFileLines({ conditions }: ShownTrigger, place: number): Promise<void> {
+/** Prints what the next apply of the file that owns a trigger does, and the lines that keep a change there. */
+async function printFileLines(
+  { name, conditions }: ShownTrigger,
+  file: string,
+  place: number,
+): Promise<void> {
   // Commands that only ask a service do not load it.
   const { stringify } = await import("yaml");
   const secrets = secretsOf(conditions[place] ?? {});
   const isMasked = JSON.stringify(secrets).includes('"********"');
   const lines = [
-    "If a configuration file has this trigger, the next apply or start with --config sets the secrets of",
-    `the file again. To keep this change, write in the file, at conditions/${place} of the trigger:`,
+    `Trigger ${name} belongs to ${file}: the next apply of it, or start with it, sets the secrets of the file`,
+    `again. To keep this change, write in the file, at conditions/${place} of the trigger:`,
     ...(isMasked ? ["# The service keeps the stored secret in place of ********."] : []),
     ...stringify({ secrets }, { lineWidth: 0 }).trimEnd().split("\n"),
   ];
@@ -147,15 +192,18 @@ function secretsOf(condition: object): Secret[] {
   return "secrets" in condition && Array.isArray(condition.secrets) ? condition.secrets : [];
 }
 
-function placeOf(secrets: readonly Secret[], name: string): number {
-  const place = secrets.findIndex((each) =>
-    typeof each !== "string" && (each.name === name || each.fingerprint === name)
+/** Returns the place of a secret in its list, by its name or its fingerprint. */
+function placeOf(known: readonly ListedSecret[], wanted: string): number {
+  const named = known.filter(({ name }) => name === wanted);
+  const found = named.length > 0 ? named : known.filter((each) => each.fingerprint === wanted);
+  const [only, ...others] = found;
+  if (only !== undefined && others.length === 0) return Number(only.pointer.split("/").at(-1));
+  const names = known.map(({ name, fingerprint }) => name ?? fingerprint).filter(Boolean);
+  throw new NotFoundError(
+    only === undefined
+      ? `There is no secret "${wanted}"; there are: ${names.join(", ") || "none"}`
+      : `There are several secrets "${wanted}": name one by its fingerprint, as trigger secret list shows it`,
   );
-  if (place >= 0) return place;
-  const known = secrets.flatMap((each) =>
-    typeof each === "string" ? [] : each.name ?? each.fingerprint ?? []
-  );
-  throw new NotFoundError(`There is no secret "${name}"; there are: ${known.join(", ") || "none"}`);
 }
 
 function endIn(in_ms: number | undefined): string {

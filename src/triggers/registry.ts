@@ -20,11 +20,10 @@ import {
   deleteStoredTrigger,
   getStoredTrigger,
   listStoredTriggers,
-  noneLockedWith,
-  putNoneLockedWith,
   putStoredTrigger,
   type StoredTrigger,
 } from "../store/records/triggers.ts";
+import { countLocked, type LockedTriggers } from "./count_locked.ts";
 import { countMissing, type MissingSecrets } from "./count_missing.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import {
@@ -34,7 +33,8 @@ import {
   type SecretBox,
   withSealedActions,
 } from "./secrets.ts";
-import { expectRevision, isSame, type SaveOptions, settingsOf } from "./revision.ts";
+import type { ListedSecret } from "./list_secrets.ts";
+import { expectRevision, isSame, nameAt, type SaveOptions, settingsOf } from "./revision.ts";
 import { type Mark, maskSecrets, unmaskSecrets } from "./secret_masks.ts";
 import type { SharedSecrets } from "./shared_secrets.ts";
 import { expectNewId, historyOf, type Labels, labelsOf, triggerOf } from "./stored_trigger.ts";
@@ -126,6 +126,12 @@ export class TriggerRegistry {
     return stored && this.#shown(stored);
   }
 
+  /** Lists the secrets of a trigger, without their texts; undefined when none has this id. */
+  async secretsOf(id: string): Promise<ListedSecret[] | undefined> {
+    const { readSecrets } = await import("./list_secrets.ts");
+    return await readSecrets(id, { ...this.#parts, mark: this.#markOf(id) });
+  }
+
   /** Reads a page of triggers as the API shows them, oldest first. */
   async list(
     page: { after?: string | undefined; limit: number },
@@ -197,9 +203,8 @@ export class TriggerRegistry {
         .filter((name) => childOf(written, name) === childOf(shown, name));
       const locked = opened.locked.filter((at) => !kept.includes(nameAt(at)));
       const settings = await this.#check(written, { value: current, locked }, { ...options, kept });
-      if (isSame(settings, current)) {
-        return await this.#owned(shown, stored, isDryRun ? undefined : file);
-      }
+      const owner = isDryRun ? undefined : file;
+      if (isSame(settings, current)) return await this.#owned(shown, stored, owner);
       await this.#compareSecrets(settings, id, options);
       const updated_at = new Date(this.#parts.context.clock.now()).toISOString();
       const revision = shown.revision + 1;
@@ -238,24 +243,9 @@ export class TriggerRegistry {
     return this.#change(act);
   }
 
-  /**
-   * Counts the triggers, and those with secrets that cannot be decrypted with this key. If an earlier count
-   * with the same keys found none, none is locked now, and the triggers are not read. Pauses after each
-   * page: launches come first.
-   */
-  async countLocked(): Promise<{ locked: number; total: number } | "none"> {
-    const { store, secrets, context } = this.#parts;
-    if (await noneLockedWith(store) === secrets.fingerprint) return "none";
-    let locked = 0;
-    let total = 0;
-    for await (const stored of allStoredTriggers(store, { rests: true })) {
-      if (context.signal.aborted) return { locked, total };
-      const opened = openWhatOpens(stored.settings, secrets, stored.id);
-      if (opened.locked.length > 0) locked++;
-      total++;
-    }
-    await putNoneLockedWith(store, locked > 0 ? undefined : secrets.fingerprint);
-    return { locked, total };
+  /** Counts the triggers, and those with secrets that cannot be decrypted with this key. */
+  countLocked(): Promise<LockedTriggers> {
+    return countLocked(this.#parts);
   }
 
   /** Counts the triggers with secrets that the service does not have. */
@@ -376,8 +366,8 @@ export class TriggerRegistry {
   /** Stores that a file owns a trigger which is as the file has it. Its revision stays. */
   async #owned(shown: Trigger, stored: StoredTrigger, file: string | undefined): Promise<Trigger> {
     if (file === undefined || file === stored.file) return shown;
-    await putStoredTrigger(this.#parts.store, { ...stored, file })
-      .finally(() => this.#forget(stored.id));
+    const owned = { ...stored, file };
+    await putStoredTrigger(this.#parts.store, owned).finally(() => this.#forget(owned.id));
     return { ...shown, file };
   }
 
@@ -406,9 +396,4 @@ export class TriggerRegistry {
     this.#lastChange = result.catch(() => {});
     return await result;
   }
-}
-
-/** Returns the name of the field of a trigger that a pointer leads into. */
-function nameAt(at: string): string {
-  return at.split("/")[1] ?? "";
 }

@@ -37,6 +37,11 @@ export function settingsOf(trigger: Trigger): TriggerSettings {
   return settings;
 }
 
+/** Returns the name of the field of a trigger that a pointer leads into. */
+export function nameAt(at: string): string {
+  return at.split("/")[1] ?? "";
+}
+
 /** Returns true when settings are those of a trigger. */
 export function isSame(settings: TriggerSettings, current: Trigger): boolean {
   // The id may be written or left out.

@@ -10,6 +10,7 @@ import {
   startService,
   type TestService,
 } from "../data.ts";
+import { loggedIn, textOf } from "../http/console/fixture.ts";
 import { runHosted as run } from "./hosted.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN, GITHUB_SECRET: "x" };
@@ -78,25 +79,36 @@ Deno.test("a secret is rotated by name: added, expired and removed", async () =>
   const shown = async () =>
     (await service.api("GET", `triggers/${id}/`)).body.conditions[0].secrets;
 
+  // Of a trigger that no file owns, nothing is told.
+  const unowned = await secret("add", "hook", "spare", "--from", "{env:NEW_SECRET}");
+  assertEquals(unowned.printed, `Trigger hook is changed: ${url}\n`);
+  assertEquals((await secret("remove", "hook", "spare")).code, 0);
+  const file = join(service.folder, "hooklaunch.yaml");
+  const write = async (conditions: unknown) => {
+    const { body } = await service.api("GET", `triggers/${id}/`);
+    const { name, project, actions } = body;
+    const triggers = [{ name, project, actions, conditions }];
+    await Deno.writeTextFile(file, JSON.stringify({ triggers }));
+  };
+  await write([{ ...HMAC_CONDITION, secrets }]);
+  assertEquals((await command(service, "apply", file)).code, 0);
+
   const added = await secret("add", "hook", "new", "--from", "{env:NEW_SECRET}");
   assertEquals(added.code, 0, added.printed);
+  assertStringIncludes(
+    added.printed,
+    `Trigger hook belongs to ${file}: the next apply of it, or start with it, sets the secrets`,
+  );
   assertEquals([await launch(url, "the-old-secret-1"), await launch(url, "the-new-secret-1")], [
     200,
     200,
   ]);
   const check = async (conditions: unknown) => {
-    const { body } = await service.api("GET", `triggers/${id}/`);
-    const { name, project, actions } = body;
-    const file = join(service.folder, "hooklaunch.yaml");
-    await Deno.writeTextFile(
-      file,
-      JSON.stringify({ triggers: [{ name, project, actions, conditions }] }),
-    );
+    await write(conditions);
     return (await command(service, "apply", file, "--check")).code;
   };
-  const [, lines = ""] =
-    /^If a configuration file has [^]*?\n(secrets:\n[^]*)/m.exec(added.printed) ??
-      [];
+  const [, lines = ""] = /^Trigger hook belongs to [^]*?\n(secrets:\n[^]*)/m.exec(added.printed) ??
+    [];
   assertEquals(await check([{ ...HMAC_CONDITION, secrets }]), 2, "the file takes the change back");
   assertEquals(await check([{ ...HMAC_CONDITION, ...Object(parse(lines)) }]), 0, added.printed);
   assert(!added.printed.includes("the-old-secret-1"), added.printed);
@@ -113,6 +125,128 @@ Deno.test("a secret is rotated by name: added, expired and removed", async () =>
     400,
     200,
   ]);
+});
+
+Deno.test("secrets have names and fingerprints, also those in variables and files", async (t) => {
+  await using service = await startService({ env: { TOKEN_A: "a-token-of-tests", EMPTY: "" } });
+  const path = join(service.folder, "provider-key");
+  await Deno.writeTextFile(path, "a-long-key-in-a-file\n");
+  const condition = (secrets: unknown[], header = "X-Signature") => ({
+    ...HMAC_CONDITION,
+    header,
+    secrets,
+  });
+  const { id } = await service.trigger({
+    name: "hook",
+    conditions: [
+      condition([
+        "a-literal-of-tests",
+        { name: "old", value: "another-literal", until: "2020-01-01T00:00:00Z" },
+        "{env:TOKEN_A}",
+        { name: "named", value: "{env:EMPTY}" },
+        `{file:${path}}`,
+      ]),
+    ],
+  });
+  const twin = await service.trigger({ name: "twin", conditions: [condition(["{env:TOKEN_A}"])] });
+  const secretsOf = async (of = id) =>
+    (await service.api("GET", `triggers/${of}/secrets/`)).body.secrets;
+  const secrets = await secretsOf();
+  await t.step("in the API", async () => {
+    const marks: string[] = secrets.map(({ fingerprint = "" }) => fingerprint);
+    assertEquals(marks.map((mark) => /^[0-9a-f]{12}$/.test(mark)), [true, true, true, false, true]);
+    assertEquals(new Set(marks).size, 5);
+    assertEquals(secrets.map(({ fingerprint: _, ...each }: { fingerprint?: string }) => each), [
+      { pointer: "/conditions/0/secrets/0", kind: "stored", state: "usable" },
+      {
+        pointer: "/conditions/0/secrets/1",
+        name: "old",
+        kind: "stored",
+        until: "2020-01-01T00:00:00Z",
+        state: "ended",
+      },
+      {
+        pointer: "/conditions/0/secrets/2",
+        name: "TOKEN_A",
+        kind: "variable",
+        source: "TOKEN_A",
+        state: "usable",
+      },
+      {
+        pointer: "/conditions/0/secrets/3",
+        name: "named",
+        kind: "variable",
+        source: "EMPTY",
+        state: "missing",
+      },
+      {
+        pointer: "/conditions/0/secrets/4",
+        name: "provider-key",
+        kind: "file",
+        source: path,
+        state: "usable",
+      },
+    ]);
+    // Nobody sees that two triggers have the same secret.
+    assertEquals((await secretsOf(twin.id))[0].fingerprint === marks[2], false);
+    assertEquals(
+      (await service.api("GET", "triggers/00000000-0000-7000-8000-000000000000/secrets/")).status,
+      404,
+    );
+  });
+  await t.step("on the command line", async () => {
+    const listed = await command(service, "trigger", "secret", "list", "hook");
+    assertEquals(listed.code, 0, listed.printed);
+    assertMatch(listed.printed, /^NAME +FINGERPRINT +STATE +UNTIL +FROM +PLACE\n/);
+    assertMatch(
+      listed.printed,
+      /\nTOKEN_A +[0-9a-f]{12} +usable +variable TOKEN_A +conditions\/0\/secrets\/2\n/,
+    );
+    assertMatch(listed.printed, /\nnamed +missing +variable EMPTY/);
+    for (
+      const text of ["a-literal", "another-literal", "a-token-of-tests", "a-long-key-in-a-file"]
+    ) {
+      assertEquals(listed.printed.includes(text), false);
+    }
+    const quiet = await command(service, "trigger", "secret", "list", "hook", "-q");
+    assertEquals(quiet.printed, `${secrets[0].fingerprint}\nold\nTOKEN_A\nnamed\nprovider-key\n`);
+  });
+  await t.step("in the console", async () => {
+    const page = textOf(await (await loggedIn(service)).get("triggers/hook"));
+    assertStringIncludes(
+      page,
+      `TOKEN_A ✓ present fingerprint ${secrets[2].fingerprint}`,
+    );
+    assertMatch(page, /provider-key .*present file \S+provider-key fingerprint [0-9a-f]{12}/);
+  });
+  await t.step("a new text in the file has another fingerprint", async () => {
+    await Deno.writeTextFile(path, "a-new-key-in-the-file\n");
+    const now = (await secretsOf())[4].fingerprint;
+    assert(now !== secrets[4].fingerprint, now);
+  });
+  await t.step("they are named to be changed", async () => {
+    const expired = await command(
+      service,
+      "trigger",
+      "secret",
+      "expire",
+      "hook",
+      "TOKEN_A",
+      "--in",
+      "1d",
+    );
+    assertEquals(expired.code, 0, expired.printed);
+    assertMatch((await secretsOf())[2].until, /^20/);
+    for (const name of ["provider-key", secrets[2].fingerprint]) {
+      const removed = await command(service, "trigger", "secret", "remove", "hook", name);
+      assertEquals(removed.code, 0, removed.printed);
+    }
+    assertEquals((await secretsOf()).map(({ name }: { name?: string }) => name), [
+      undefined,
+      "old",
+      "named",
+    ]);
+  });
 });
 
 Deno.test("what is wrong with a change of secrets is said", async (t) => {

@@ -29,6 +29,7 @@ import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
 import { projectSecretOperations } from "./project_secrets.ts";
 import { quotaOperations } from "./quotas.ts";
+import { secretOperations } from "./trigger_secrets.ts";
 import { projectContentsOperations } from "./project_contents.ts";
 import { replayOperations } from "./replays.ts";
 import { runOperations } from "./runs.ts";
@@ -50,6 +51,7 @@ export const operations: readonly Operation[] = [
   ...triggerOperations,
   ...activityOperations,
   ...quotaOperations,
+  ...secretOperations,
   ...tryOutOperations,
   ...tryFilterOperations,
   ...tryActionsOperations,

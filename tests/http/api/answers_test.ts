@@ -181,11 +181,12 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     assert(warnings.length > 0);
     const at = { id };
     await ask("/triggers/{id}/", { at });
-    await ask("/triggers/{id}/", { method: "PUT", at, body });
+    await ask("/triggers/{id}/", { method: "PUT", at, body, query: "?file=hooklaunch.yaml" });
     const moved = { enabled: false, project: "ssh" };
     await ask("/triggers/{id}/", { method: "PATCH", at, body: moved });
     await ask("/triggers/", { query: "?activity" });
     await ask("/triggers/{id}/quotas/", { at });
+    await ask("/triggers/{id}/secrets/", { at });
     const tried = { body: '{"a":2}', headers: { "X-Id": "1" } };
     const said = await ask("/triggers/{id}/test/", { method: "POST", at, body: tried });
     assert(said.conditions.some((each: Json) => each.expected && each.found && each.reason));

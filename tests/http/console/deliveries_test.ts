@@ -131,5 +131,5 @@ Deno.test("a run that failed is told in the list, on its page, in a replay and o
     const text = textOf(await browser.get(`replays/${replay.body.id}`));
     return text.match(/run ✕ error/g)?.length === 2 ? text : undefined;
   });
-  assertStringIncludes(seen, "✓ completed 1 of 1");
+  assertStringIncludes(seen, "✓ complete 1 of 1");
 });

@@ -17,7 +17,7 @@ Deno.test("a delivery is told from its arrival to its work, diagnosed, and launc
     const text = textOf(seen);
     assertMatch(
       text,
-      /Arrived .* hmac ✓ passed payload_filter ✓ passed deduplication ✓ passed rate_limit ✓ passed Response .* 200\. Run ✓ completed .* run_execution retrain ✓ complete/,
+      /Arrived .* hmac ✓ passed payload_filter ✓ passed deduplication ✓ passed rate_limit ✓ passed Response .* 200\. Run ✓ complete .* All its work: ✓ complete .*run_execution retrain ✓ complete/,
     );
     assertStringIncludes(text, "x-github-event: push");
     assertStringIncludes(text, "Add labels");

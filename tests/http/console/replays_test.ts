@@ -42,9 +42,9 @@ Deno.test("the deliveries that a filter finds are counted, and launched again", 
       const page = await browser.get(address);
       return page.text.includes("data-refresh") ? undefined : textOf(page);
     });
-    assertMatch(seen, /✓ completed 3 of 3 Begun .* Launched 3 Left out 0 Failed 0/);
+    assertMatch(seen, /✓ complete 3 of 3 Begun .* Launched 3 Left out 0 Failed 0/);
     assertEquals(seen.match(/✓ accepted/g)?.length, 6, seen);
-    assertMatch(textOf(await browser.get("replays")), /✓ completed 3 with trigger retrain 3 0/);
+    assertMatch(textOf(await browser.get("replays")), /✓ complete 3 with trigger retrain 3 0/);
   });
   await t.step("one that is stopped", async () => {
     const { headers } = await browser.post("replays", {

@@ -8,7 +8,7 @@ import {
 } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { ADMIN_TOKEN, startService, TestClock } from "../../data.ts";
-import { Browser, loggedIn } from "./fixture.ts";
+import { Browser, loggedIn, textOf } from "./fixture.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -27,6 +27,13 @@ Deno.test("without a session every page leads to the login, and back to the same
   });
   assertEquals(headers.get("location"), "/deliveries?outcome=refused");
   assertEquals((await browser.get("deliveries?outcome=refused")).status, 200);
+});
+
+Deno.test("the page of tokens names the one in the variable of the service", async () => {
+  await using service = await startService();
+  await service.api("POST", "tokens/", { name: "ci" });
+  const seen = textOf(await (await loggedIn(service)).get("access"));
+  assertMatch(seen, /HOOKLAUNCH_ADMIN_TOKEN admin .* In a variable of the service.* ci admin/);
 });
 
 Deno.test("the login leads nowhere else", async (t) => {

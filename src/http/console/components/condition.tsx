@@ -1,5 +1,6 @@
 /** The conditions and actions of a trigger in words, and the secrets of conditions. */
 import type { ShownTrigger } from "../../api/triggers.ts";
+import type { ListedSecret } from "../../../triggers/list_secrets.ts";
 import type { Html, View } from "../route.ts";
 import { presetOf, secretsOf, type Settings } from "../triggers.ts";
 import { valueText } from "./execution_facts.tsx";
@@ -35,10 +36,12 @@ export function Described({ settings }: { settings: Settings }): Html {
 interface SecretsProps {
   view: View;
   trigger: ShownTrigger;
+  /** All its secrets, by names and fingerprints. */
+  secrets: readonly ListedSecret[];
 }
 
 /** The secrets of all conditions: present or missing, and what can be done with them. */
-export function Secrets({ view, trigger }: SecretsProps): Html {
+export function Secrets({ view, trigger, secrets }: SecretsProps): Html {
   const conditions = trigger.conditions.map((settings, index) => ({ settings, index }))
     .filter(({ settings }) => secretsOf(settings).length > 0);
   if (conditions.length === 0) return <p class="dim">It has none: no condition needs one.</p>;
@@ -49,7 +52,13 @@ export function Secrets({ view, trigger }: SecretsProps): Html {
           <h3>{presetOf(settings)?.title ?? settings.type}</h3>
           <ul class="files">
             {secretsOf(settings).map((_, place) => (
-              <SecretRow view={view} trigger={trigger} condition={index} place={place} />
+              <SecretRow
+                view={view}
+                trigger={trigger}
+                secrets={secrets}
+                condition={index}
+                place={place}
+              />
             ))}
           </ul>
           {may(view, "admin")
@@ -62,12 +71,16 @@ export function Secrets({ view, trigger }: SecretsProps): Html {
 }
 
 function SecretRow(
-  { view, trigger, condition, place }: SecretsProps & { condition: number; place: number },
+  { view, trigger, secrets, condition, place }: SecretsProps & { condition: number; place: number },
 ): Html {
   const settings = trigger.conditions[condition] ?? {};
-  const { name, fingerprint, value, until } = secretsOf(settings)[place] ?? {};
-  const isStored = fingerprint !== undefined;
-  const label = name ?? (isStored ? fingerprint : value ?? "");
+  const { value, until } = secretsOf(settings)[place] ?? {};
+  const listed = secrets.find(({ pointer }) =>
+    pointer === `/conditions/${condition}/secrets/${place}`
+  );
+  const { name, fingerprint, kind, source } = listed ?? {};
+  const isStored = kind === "stored";
+  const label = name ?? fingerprint ?? value ?? "";
   const missing = trigger.warnings.find(({ pointer }) =>
     pointer.startsWith(`/conditions/${condition}/secrets/${place}`)
   );
@@ -86,6 +99,10 @@ function SecretRow(
         : isOver
         ? <Badge tone="quiet" label="has ended" />
         : <Badge tone="ok" label={isStored ? "stored" : "present"} />}{" "}
+      <span class="dim">
+        {source === undefined || name === source ? null : `${kind} ${source} `}
+        {fingerprint === undefined || fingerprint === label ? null : `fingerprint ${fingerprint} `}
+      </span>
       {until === undefined ? null : (
         <span class="dim">
           ends <Time at={until} now_ms={view.now_ms} />
@@ -116,7 +133,7 @@ function SecretRow(
 }
 
 function AddSecret(
-  { view, trigger, condition }: SecretsProps & { condition: number },
+  { view, trigger, condition }: Omit<SecretsProps, "secrets"> & { condition: number },
 ): Html {
   const id = `secret-${condition}`;
   return (

@@ -4,6 +4,7 @@ import type { ShownDelivery } from "../../api/delivery_views.ts";
 import type { ShownQuota, TriggerQuotas } from "../../api/quotas.ts";
 import type { SignedResult } from "../../api/try_out.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
+import type { TriggerSecrets } from "../../api/trigger_secrets.ts";
 import { neededSettings } from "../../../triggers/needs.ts";
 import { ApiCallError, search } from "../client.ts";
 import { Described, Secrets } from "../components/condition.tsx";
@@ -12,18 +13,13 @@ import { Action, Confirm, CsrfField, describedBy, Field } from "../components/fo
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Table } from "../components/table.tsx";
+import { TriggerOrigin } from "../components/trigger_origin.tsx";
 import { Refusal } from "../components/trigger_problems.tsx";
 import { Copied, Time } from "../components/values.tsx";
 import { Warnings, warningsOf } from "../components/warnings.tsx";
-import {
-  type Html,
-  type Message,
-  route,
-  type Submission,
-  type Submitted,
-  type View,
-} from "../route.ts";
+import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
 import { bodyTextOf, sampleOf } from "../samples.ts";
+import { headersOf, testMessage } from "../test_request.ts";
 import {
   pageOf,
   presetNameOf,
@@ -37,12 +33,6 @@ import { Health, placesIn } from "./triggers.tsx";
 const DELIVERIES = 10;
 const QUOTA_REFRESH_S = 5;
 const DAY_MS = 24 * 60 * 60_000;
-/** The tones of the outcomes of tests; bad where there is none. */
-const TEST_TONES: Readonly<Record<string, Message["tone"]>> = {
-  accepted: "ok",
-  repeat: "waiting",
-  filtered: "waiting",
-};
 
 interface TriggerProps {
   view: View;
@@ -60,10 +50,11 @@ interface PageProps {
 async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Html> {
   const trigger = await readTrigger(view, name);
   const { id, conditions, actions, url } = trigger;
-  const [warnings, recent, { quotas }] = await Promise.all([
+  const [warnings, recent, { quotas }, { secrets }] = await Promise.all([
     warningsOf(view, trigger),
     view.api.get<DeliveryPage>("deliveries/", { trigger: id, limit: DELIVERIES }),
     view.api.get<TriggerQuotas>(`triggers/${id}/quotas/`),
+    view.api.get<TriggerSecrets>(`triggers/${id}/secrets/`),
   ]);
   return (
     <Page view={view} title={trigger.name} nav="Triggers">
@@ -79,6 +70,7 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
       <p>
         <Copied value={url} label="the URL" />
       </p>
+      <TriggerOrigin view={view} trigger={trigger} />
       <div class="columns">
         <section>
           <h2>Conditions</h2>
@@ -105,7 +97,7 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
         </section>
         <section>
           <h2>Secrets</h2>
-          <Secrets view={view} trigger={trigger} />
+          <Secrets view={view} trigger={trigger} secrets={secrets} />
           <SetUp trigger={trigger} />
         </section>
       </div>
@@ -166,7 +158,7 @@ function Head({ view, trigger, warnings }: TriggerProps & { warnings: number }):
             <Confirm
               view={view}
               to={`triggers/${id}/delete`}
-              consequence={`Delete ${name}, its URL and its log`}
+              consequence={`Delete ${name} and its URL`}
             >
               Delete
             </Confirm>
@@ -277,31 +269,6 @@ async function deliveryOf(
   // The body of a request that is refused by its head is not read.
   return results.find(({ sha256 }) => sha256 === digest) ??
     results.find(({ sha256 }) => sha256 === undefined);
-}
-
-/** Says how a test ended. */
-function testMessage(
-  { ok, status }: Response,
-  delivery: ShownDelivery | undefined,
-  why: string,
-): Message {
-  const text = `The test was answered ${status}`;
-  if (delivery === undefined) return { text: text + why, tone: ok ? "ok" : "bad" };
-  const { id, outcome, condition, reason } = delivery;
-  const told = outcome === "repeat"
-    ? "a repeat of an earlier delivery, so it launches nothing"
-    : reason === undefined
-    ? outcome
-    : `${outcome} by ${condition}, ${reason}`;
-  return { text: `${text}: ${told}${why}`, tone: TEST_TONES[outcome] ?? "bad", delivery: id };
-}
-
-function headersOf(lines: string): Record<string, string> {
-  const pairs = lines.split(/\r?\n/).filter((line) => line.includes(":")).map((line) => {
-    const at = line.indexOf(":");
-    return [line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim()];
-  });
-  return Object.fromEntries(pairs);
 }
 
 /** Changes the secrets of one condition, unless the trigger has changed since the page was made. */
