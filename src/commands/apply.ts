@@ -17,6 +17,9 @@ import { isStandardInput, readConfiguration } from "./input/options.ts";
 /** The exit code of `--check` when the service differs from the file. */
 const DIFFERS = 2;
 
+/** The word for the changes of a sign. */
+const WORDS = { "+": "created", "~": "changed", "-": "removed" } as const;
+
 interface ApplyOptions extends ApiOptions {
   plan?: boolean;
   prune?: boolean;
@@ -107,10 +110,11 @@ async function remove({ kind, name, id, revision }: PlannedChange, api: ApiClien
 function printPlan(changes: readonly PlannedChange[], json: boolean): void {
   if (json) return printJson(changes);
   if (changes.length === 0) console.log("Nothing changes: the service is as the file says");
-  for (const { sign, kind, name, differences } of changes) {
-    console.log(`${sign} ${kind} ${name}`);
+  for (const { sign, kind, name, detail, differences } of changes) {
+    const more = detail === undefined ? "" : `: ${detail}`;
+    console.log(harmless(`${sign} ${kind} ${name} would be ${WORDS[sign]}${more}`));
     for (const { pointer, detail } of differences) {
-      console.log(harmless(`    ${pointer}: ${detail}`));
+      console.log(harmless(`    ${pointer.slice(1)}: ${detail}`));
     }
   }
 }

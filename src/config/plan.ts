@@ -3,12 +3,17 @@
  *
  * @module
  */
-import { InvalidInputError, type Problem } from "../platform/errors.ts";
-import { differencesOf } from "../platform/schema/differences.ts";
+import { InvalidInputError } from "../platform/errors.ts";
 import { type Project, projectSettings } from "../store/records/projects.ts";
 import { withoutReadOnly } from "../triggers/read_only.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
 import { findTrigger, type SavedProject } from "./apply.ts";
+import {
+  newProjectText,
+  newTriggerText,
+  type PlannedDifference,
+  plannedDifferences,
+} from "./plan_words.ts";
 import type { ConfigDocument } from "./document.ts";
 
 /** A source of plans: the API of a running service. */
@@ -35,8 +40,10 @@ export interface PlannedChange {
   id?: string;
   /** The revision that it has. */
   revision?: number | undefined;
+  /** A description of what is created; absent for other changes. */
+  detail?: string;
   /** The fields of an update that change. Secrets are masked. */
-  differences: Problem[];
+  differences: PlannedDifference[];
 }
 
 /**
@@ -88,12 +95,17 @@ async function projectChange(
 ): Promise<PlannedChange[]> {
   const { name } = project;
   const before = all.find((each) => each.name === name);
-  if (before === undefined) return [{ sign: "+", kind: "project", name, differences: [] }];
+  if (before === undefined) {
+    return [{ sign: "+", kind: "project", name, detail: newProjectText(project), differences: [] }];
+  }
   const { secrets, ...others } = projectSettings(before);
   // Only the service can compare secrets. A file without a list of them leaves them as they are.
   const differences = project.secrets === undefined
-    ? differencesOf(others, projectSettings(project))
-    : differencesOf({ ...others, ...(secrets && { secrets }) }, await previewed(project, source));
+    ? plannedDifferences(others, projectSettings(project))
+    : plannedDifferences(
+      { ...others, ...(secrets && { secrets }) },
+      await previewed(project, source),
+    );
   return differences.length === 0 ? [] : [{ sign: "~", kind: "project", name, differences }];
 }
 
@@ -113,15 +125,17 @@ async function triggerChange(
   source: PlanSource,
 ): Promise<PlannedChange[]> {
   const change = { kind: "trigger", name: settings.name } as const;
+  const detail = newTriggerText(settings);
+  const created: PlannedChange = { sign: "+", ...change, detail, differences: [] };
   try {
     const after = await source.preview(before?.id, settings);
-    if (before === undefined) return [{ sign: "+", ...change, differences: [] }];
+    if (before === undefined) return [created];
     if (after.revision === before.revision) return [];
     return [{
       sign: "~",
       ...change,
       id: before.id,
-      differences: differencesOf(written(before), written(after)),
+      differences: plannedDifferences(written(before), written(after)),
     }];
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
@@ -129,7 +143,7 @@ async function triggerChange(
     const isNew = document.projects.some(({ name }) => name === settings.project) &&
       error.problems.every(({ pointer }) => pointer === "/project");
     if (!isNew) throw document.locate(index, error);
-    return [{ sign: before === undefined ? "+" : "~", ...change, differences: [] }];
+    return [before === undefined ? created : { sign: "~", ...change, differences: [] }];
   }
 }
 

@@ -45,8 +45,10 @@ Deno.test("a plan shows what is created, updated and deleted, and nothing is don
   assertEquals(check.code, 2, check.printed);
   assertEquals(
     check.printed,
-    "+ project fresh\n~ trigger changed\n    /enabled: Stored is true, sent was false\n" +
-      "+ trigger in-fresh\n- trigger extra\n- project files\n",
+    `+ project fresh would be created: its code is in ${directory}, its engine is local\n` +
+      "~ trigger changed would be changed\n    enabled: true → false\n" +
+      "+ trigger in-fresh would be created: run_execution echo in project fresh, with hmac\n" +
+      "- trigger extra would be removed\n- project files would be removed\n",
   );
   const json = await command(service, "apply", path, "--check", "--json");
   assertEquals(
@@ -91,7 +93,10 @@ async function expectSecretMasked(
   );
   const { code, printed } = await command(service, "apply", path, "--check");
   assertEquals(code, 2, printed);
-  assertMatch(printed, /^~ trigger changed\n {4}\/conditions\/0\/secrets\/0\/fingerprint: /);
+  assertMatch(
+    printed,
+    /^~ trigger changed would be changed\n {4}conditions\/0\/secrets: secret with fingerprint [0-9a-f]{12} is removed, secret with fingerprint [0-9a-f]{12} is added\n/,
+  );
   assert(!printed.includes(SECRET), printed);
 }
 

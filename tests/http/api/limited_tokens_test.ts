@@ -91,6 +91,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   dismissWarning: "tp",
   restoreWarning: "tp",
   getTriggerQuotas: "tp",
+  listTriggerSecrets: "tp",
   testTrigger: "tp",
   signRequest: "tp",
   tryTriggerFilter: "tp",
