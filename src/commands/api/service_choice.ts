@@ -37,7 +37,7 @@ function contextOf(command: Command): typeof chosen {
 }
 
 /** The token for a service, and the words for its place. */
-export interface FoundToken {
+interface FoundToken {
   token: string;
   place: string;
 }
