@@ -16,8 +16,15 @@ const CHECKED_BYTES_MAX = 1024 * 1024;
 /** Values after which others have their turn. */
 const VALUES_AT_ONCE = 20_000;
 const MASK = Buffer.from(SECRET_MASK);
+const QUOTED_MASK = JSON.stringify(SECRET_MASK);
 /** Stands for any element of a list in the path to a field. */
 const ANY = "*";
+/** A shorter credential is not looked for elsewhere in the body: most texts hold such a one. */
+const COPY_LENGTH_MIN = 6;
+/** The most credentials that are looked for. With more, any text may hold one. */
+const COPIES_MAX = 64;
+/** A scheme, and the credential after it. */
+const SCHEME = /^\S+ +(\S.*)$/s;
 
 type Path = readonly string[];
 
@@ -29,8 +36,8 @@ export function maskedFieldsOf(credentials: readonly CredentialField[]): string[
 }
 
 /**
- * Masks fields of a body, each time that one comes, whatever kind of value it has. A body that is neither JSON nor a
- * form is masked whole: nothing tells where the credential is in it.
+ * Masks fields of a body, each time that one comes, whatever kind of value it has, and what holds a copy of one. A
+ * body that is neither JSON nor a form is masked whole: nothing tells where the credential is in it.
  */
 export async function maskBody(
   body: Uint8Array,
@@ -45,7 +52,8 @@ export async function maskBody(
     const spans = await jsonSpans(text, fields.map(pointerParts));
     if (spans !== undefined) return withoutSpans(body, spans);
   }
-  return isForm ? withoutSpans(body, formSpans(text, fields)) : MASK;
+  const spans = isForm ? formSpans(text, fields) : undefined;
+  return spans === undefined ? MASK : withoutSpans(body, spans);
 }
 
 function isJson(body: Uint8Array): boolean {
@@ -72,18 +80,48 @@ function withoutSpans(body: Uint8Array, spans: readonly Span[]): Uint8Array {
   return Buffer.concat(parts);
 }
 
-function formSpans(text: string, fields: readonly string[]): Span[] {
-  const names = new Set(fields.map((field) => pointerParts(field)[0]));
-  const spans: Span[] = [];
-  let start = 0;
-  for (const part of text.split("&")) {
-    const end = start + part.length;
-    const [[name] = []] = [...formFields(Buffer.from(part, "latin1").toString("utf8"))];
-    const equals = part.indexOf("=");
-    if (names.has(name) && equals !== -1) spans.push([start + equals + 1, end, SECRET_MASK]);
-    start = end + 1;
+/** The texts that are credentials, and those behind a scheme. */
+class Copies {
+  readonly #texts = new Set<string>();
+
+  add(text: string): void {
+    for (const each of [text, SCHEME.exec(text)?.[1] ?? ""]) {
+      if (each.length >= COPY_LENGTH_MIN) this.#texts.add(each);
+    }
   }
-  return spans;
+
+  get size(): number {
+    return this.#texts.size;
+  }
+
+  /** Returns true when a text holds one of them. */
+  isIn(text: string): boolean {
+    for (const each of this.#texts) if (text.includes(each)) return true;
+    return false;
+  }
+}
+
+/** Returns the places of fields and of their copies; undefined where there are too many credentials. */
+function formSpans(text: string, fields: readonly string[]): Span[] | undefined {
+  const names = new Set(fields.map((field) => pointerParts(field)[0]));
+  const copies = new Copies();
+  let start = 0;
+  const parts = text.split("&").map((part) => {
+    const [[name = "", value = ""] = []] = [
+      ...formFields(Buffer.from(part, "latin1").toString("utf8")),
+    ];
+    const isCredential = names.has(name);
+    if (isCredential) copies.add(value);
+    const place = { start, end: start + part.length, equals: part.indexOf("=") };
+    start = place.end + 1;
+    return { ...place, name, value, isCredential };
+  });
+  if (copies.size > COPIES_MAX) return undefined;
+  return parts.flatMap(({ start, end, equals, name, value, isCredential }): Span[] => {
+    if (copies.isIn(name)) return [[start, end, SECRET_MASK]];
+    const isHidden = equals !== -1 && (isCredential || copies.isIn(value));
+    return isHidden ? [[start + equals + 1, end, SECRET_MASK]] : [];
+  });
 }
 
 /** An object or a list that has begun. */
@@ -95,8 +133,37 @@ interface Frame {
   expectsKey: boolean;
 }
 
-/** Returns the places of fields; undefined where the text is not one whole value of JSON. */
+/**
+ * Returns the places of fields and of their copies; undefined where the text is not one whole value of JSON, or there
+ * are too many credentials.
+ */
 async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[] | undefined> {
+  const spans = await spansIn(text, paths);
+  if (spans === undefined) return undefined;
+  const copies = new Copies();
+  for (const [start, end] of spans) addTexts(text.slice(start, end), copies);
+  if (copies.size > COPIES_MAX) return undefined;
+  return copies.size === 0 ? spans : await spansIn(text, paths, copies);
+}
+
+/** Adds the texts and the numbers in a value of JSON, of which each character stands for one byte. */
+function addTexts(written: string, copies: Copies): void {
+  for (const [token, colon] of written.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[^\s{}[\],:"]+/gs)) {
+    if (colon === undefined) copies.add(textOf(token));
+  }
+}
+
+/** Returns the text that a string or a number of JSON stands for. Each of its characters stands for one byte. */
+function textOf(written: string): string {
+  if (!written.includes("\\")) return written.replace(/^"|"$/g, "");
+  return Buffer.from(keyIn(written), "utf8").toString("latin1");
+}
+
+async function spansIn(
+  text: string,
+  paths: readonly Path[],
+  copies = new Copies(),
+): Promise<Span[] | undefined> {
   const spans: Span[] = [];
   const frames: Frame[] = [];
   let values = 0;
@@ -113,6 +180,7 @@ async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[] |
     if (frame?.expectsKey) {
       const end = endOfString(text, at);
       frame.key = keyIn(text.slice(at, end));
+      if (copies.isIn(textOf(text.slice(at, end)))) spans.push([at, end, QUOTED_MASK]);
       frame.expectsKey = false;
       at = end;
       continue;
@@ -121,12 +189,16 @@ async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[] |
     if (frames.length === 0) roots++;
     if (paths.some((path) => isAt(path, frames))) {
       const end = endOfValue(text, at);
-      spans.push([at, end, JSON.stringify(SECRET_MASK)]);
+      spans.push([at, end, QUOTED_MASK]);
       at = end;
     } else if (sign === "{" || sign === "[") {
       frames.push({ isList: sign === "[", key: 0, expectsKey: sign === "{" });
       at++;
-    } else at = endOfValue(text, at);
+    } else {
+      const end = endOfValue(text, at);
+      if (copies.isIn(textOf(text.slice(at, end)))) spans.push([at, end, QUOTED_MASK]);
+      at = end;
+    }
   }
   return roots === 1 && frames.length === 0 ? spans : undefined;
 }
