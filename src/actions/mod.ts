@@ -23,7 +23,7 @@ import { runExecution } from "./run_execution.ts";
 import { runPipeline } from "./run_pipeline.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import { neverValues } from "./never_values.ts";
-import { stoppedBy, withValues } from "./values.ts";
+import { stoppedBy, watchedValues, withValues } from "./values.ts";
 
 /** The time limit of the checks of a trigger's actions together. */
 const CHECK_MS = 5_000;
@@ -62,16 +62,17 @@ export async function performActions(
   for (const [place, written] of actions.entries()) {
     const outcome: ActionOutcome = { action: written.type };
     performed.outcomes.push(outcome);
+    const values = watchedValues(evaluate);
     try {
       const ready = stopped === undefined
-        ? await withValues(written, evaluate)
+        ? await withValues(written, values.evaluate)
         : { skipped: stopped };
       if ("skipped" in ready) {
         outcome.skipped = ready.skipped.slice(0, 4_096);
         continue;
       }
       const { settings } = ready;
-      const at = { run, place, repeated, evaluate };
+      const at = { run, place, repeated, evaluate: values.evaluate };
       const isLast = place === actions.length - 1;
       const made = await inSpan(
         `action ${settings.type}`,
@@ -81,7 +82,7 @@ export async function performActions(
       if (made) outcome.created = made.created;
       if (made && isLast) performed.unstored = made;
     } catch (error) {
-      outcome.error = messageOf(error).slice(0, 4_096);
+      outcome.error = values.messageOf(error).slice(0, 4_096);
       if (isShortage(error)) performed.isShort = true;
       if (written.on_failure === "stop") stopped = stoppedBy(place, written);
     }

@@ -3,12 +3,11 @@
  *
  * @module
  */
-import { messageOf } from "../platform/errors.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
 import type { PreviewContext, PreviewedWork } from "./action.ts";
 import { kindOf } from "./mod.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
-import { stoppedBy, withValues } from "./values.ts";
+import { stoppedBy, watchedValues, withValues } from "./values.ts";
 
 /** The result that an action would have: work, none, or why it has failed or was skipped. */
 export interface ActionPreview extends Partial<PreviewedWork> {
@@ -28,17 +27,21 @@ export async function previewActions(
   for (const [place, written] of actions.entries()) {
     const preview: ActionPreview = { action: written.type };
     previews.push(preview);
+    const values = watchedValues(evaluate);
     try {
       const ready = stopped === undefined
-        ? await withValues(written, evaluate)
+        ? await withValues(written, values.evaluate)
         : { skipped: stopped };
       if ("skipped" in ready) preview.skipped = ready.skipped;
       else {Object.assign(
           preview,
-          await kindOf(written)?.preview?.(ready.settings, { ...context, evaluate }),
+          await kindOf(written)?.preview?.(ready.settings, {
+            ...context,
+            evaluate: values.evaluate,
+          }),
         );}
     } catch (error) {
-      preview.error = messageOf(error);
+      preview.error = values.messageOf(error);
       if (written.on_failure === "stop") stopped = stoppedBy(place, written);
     }
   }

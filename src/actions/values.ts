@@ -6,12 +6,15 @@
  */
 import { z } from "zod";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
-import { ActionError } from "../platform/errors.ts";
+import { ActionError, messageOf } from "../platform/errors.ts";
 import { PendingValue } from "../projects/mod.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
 
 /** The settings whose texts hold values. */
 const VALUE_FIELDS = ["parameters", "environment", "metadata"] as const;
+
+/** A message that tells a text tells the beginning of it. */
+const START_CHARACTERS = 8;
 
 /** The settings of actions of any kind. */
 export const commonFields = {
@@ -49,6 +52,49 @@ export async function withValues<Settings extends ActionSettings>(
     refuse(problems.map(({ path, detail }) => `${path.join("/")}: ${detail}`).join("; "));
   }
   return { settings: { ...settings, ...Object(value) } };
+}
+
+/**
+ * Watches the evaluation of one action's values: an error may repeat a value, and no log shows one that is made of a
+ * credential.
+ *
+ * @returns the evaluation to perform the action with, and what makes the message of its error
+ */
+export function watchedValues(
+  evaluate: EvaluateValues,
+): { evaluate: EvaluateValues; messageOf(error: unknown): string } {
+  const telling: { source: string; text: string }[] = [];
+  return {
+    async evaluate(wanted) {
+      const found = await evaluate(wanted);
+      for (const [index, source] of wanted.sources.entries()) {
+        const value = found.values[index];
+        if (!found.credentials?.includes(source) || !value || "problem" in value) continue;
+        telling.push(...textsIn(value.json).map((text) => ({ source, text })));
+      }
+      return found;
+    },
+    messageOf(error) {
+      const message = messageOf(error);
+      const told = telling.find(({ text }) => isTold(text, message));
+      return told === undefined
+        ? message
+        : `The reason is not shown: it tells the value of {${told.source}}, which reads a credential. Read another field`;
+    },
+  };
+}
+
+/** Lists the texts and the other values that are no lists and no maps. */
+function textsIn(json: unknown): string[] {
+  if (typeof json !== "object" || json === null) return [String(json)];
+  return Object.values(json).flatMap(textsIn);
+}
+
+/** Tells whether a message has a text, or the beginning of it, as it is or as JSON has it. */
+function isTold(text: string, message: string): boolean {
+  const start = text.slice(0, START_CHARACTERS);
+  return start !== "" &&
+    (message.includes(start) || message.includes(JSON.stringify(start).slice(1, -1)));
 }
 
 /** Says why the actions behind one that has failed are skipped. */

@@ -1,5 +1,5 @@
 /** Values and conditions of actions that read a credential of the body: the owner is told, and reasons hide it. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { endOfRun, startService } from "../data.ts";
 import { collectLog } from "../log_records.ts";
 
@@ -126,6 +126,50 @@ Deno.test("a value that is missing repeats no credential, in the run, in the log
   const written = JSON.stringify(logs.records);
   assert(written.includes("A value of the response"));
   assert(!written.includes(SECRET), written.slice(written.indexOf(SECRET) - 300).slice(0, 400));
+});
+
+/** Actions whose errors repeat a value. */
+const repeating: object[] = [
+  { type: "run_execution", step: "count", parameters: { n: "{#}" } },
+  { type: "run_execution", step: "count", parameters: { n: "{# + ' '}" } },
+  { type: "run_execution", step: "count", parameters: { n: "{#.upperAscii()}" } },
+  { type: "run_execution", step: "count", parameters: { n: "{#.substring(0, 5)}" } },
+];
+
+Deno.test("an action that fails repeats no value that is made of a credential", async () => {
+  await using logs = await collectLog("warning");
+  await using service = await startService();
+  const step = {
+    step: {
+      name: "count",
+      image: "debian",
+      command: "true",
+      parameters: [{ name: "n", type: "integer" }],
+    },
+  };
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([step]));
+  const parts = /the-t|THE-T/;
+  for (const action of repeating) {
+    const { id, url } = await service.trigger({
+      conditions: [token()],
+      actions: [JSON.parse(JSON.stringify(action).replaceAll("#", "body.token"))],
+      response: { type: "text", text: "{run_id}" },
+    });
+    const body = JSON.stringify({ token: SECRET });
+    const run = await (await fetch(url, { method: "POST", body })).text();
+    const { actions: [{ error }] } = await endOfRun(service, run);
+    assertMatch(
+      error,
+      /The reason is not shown: it tells the value of \{.*body\.token|found none: not shown/,
+    );
+    const tried = await service.api("POST", `triggers/${id}/try-actions/`, {});
+    assertEquals(tried.status, 200);
+    const log = await service.api("GET", `triggers/${id}/log/`);
+    for (const text of [error, JSON.stringify(log.body), JSON.stringify(tried.body)]) {
+      assert(!parts.test(text), text);
+    }
+  }
+  assert(!parts.test(JSON.stringify(logs.records)));
 });
 
 Deno.test("a delivery's id that is a credential is not shown, and tells repeats all the same", async () => {

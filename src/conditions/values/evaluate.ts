@@ -75,6 +75,8 @@ interface FoundValues {
   problem?: string;
   /** In the order of the sources; none when the action is skipped. */
   values: JsonOrProblem[];
+  /** Those of the sources that read credentials and have values. */
+  credentials?: string[];
 }
 
 /** Evaluates expressions over the request of a run. */
@@ -155,9 +157,15 @@ function evaluateOver(
     censor ??= censorOf(request, credentials);
     return { problem: censor(value.problem) };
   };
-  return {
-    values: sources.map((source) => censored(bounded(evaluateOne(request, source, own)), source)),
-  };
+  const values = sources.map((source) =>
+    censored(bounded(evaluateOne(request, source, own)), source)
+  );
+  const telling = credentials.length === 0
+    ? []
+    : sources.filter((source, index) =>
+      "json" in Object(values[index]) && readsCredential(valueOf(source).reads, credentials)
+    );
+  return { values, ...(telling.length > 0 && { credentials: telling }) };
 }
 
 /** Counts the characters of a value of JSON, roughly. */
