@@ -10,7 +10,13 @@ import type { CredentialField } from "../conditions/field.ts";
 import type { Condition } from "../conditions/mod.ts";
 import type { PreparedHandshake } from "../conditions/handshake/prepare.ts";
 import { prepareConditions } from "../conditions/prepare.ts";
-import { secretEnd_ms, type SecretSetting } from "../conditions/secret.ts";
+import {
+  isSecret,
+  resolveSecrets,
+  secretEnd_ms,
+  type Secrets,
+  type SecretSetting,
+} from "../conditions/secret.ts";
 import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
 import { sizeOf } from "./max_payload.ts";
 import { handshakeOrder, launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
@@ -25,6 +31,8 @@ export interface PreparedTrigger {
   conditions: readonly Condition[];
   /** The fields in which a request carries credentials: no log shows them. */
   credentials: readonly CredentialField[];
+  /** Tells whether a text is one of its secrets. */
+  isSecret(text: string): boolean;
   /** JSON Pointers to the fields of the body that are stored without their values. */
   redacted: readonly string[];
   /** The time at which a secret expires and it must be prepared again, in milliseconds since the epoch. */
@@ -82,6 +90,7 @@ export async function prepareTrigger(
     trigger,
     conditions: live,
     credentials: conditions.credentials,
+    isSecret: secretLookup(live, handshakes, environment),
     redacted: maskedFieldsOf(conditions.redacted),
     until_ms: Math.min(...secrets.map(secretEnd_ms)),
     secretFiles,
@@ -99,6 +108,22 @@ export async function prepareTrigger(
     handshake: handshakeOrder(parts),
     handshakes: conditions.handshakes,
     handshakeMethods: new Set(conditions.handshakes.map(({ row }) => row.method)),
+  };
+}
+
+/** Makes the look-up of a trigger's secrets. They are read with the first request that is refused. */
+function secretLookup(
+  conditions: readonly Condition[],
+  handshakes: NonNullable<Trigger["handshakes"]>,
+  environment: ConditionEnvironment,
+): (text: string) => boolean {
+  let secrets: Secrets | undefined;
+  return (text) => {
+    secrets ??= resolveSecrets([
+      ...conditions.flatMap((each) => "secrets" in each ? each.secrets ?? [] : []),
+      ...handshakes.flatMap(({ secret }) => secret ?? []),
+    ], (name) => environment.env(name));
+    return isSecret(new TextEncoder().encode(text), secrets);
   };
 }
 

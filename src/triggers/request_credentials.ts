@@ -6,6 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { withoutPrefix } from "../conditions/authorization.ts";
+import { headerText } from "../platform/network/header_text.ts";
 import { hidePassword, percentDecode } from "../platform/network/urls.ts";
 
 /** A scheme and the credentials after it (RFC 9110 section 11.4). */
@@ -13,6 +14,10 @@ const SCHEME = /^([a-z]+) +(\S.*)$/i;
 const NOT_ASCII = /[^\0-\x7f]/;
 /** Characters that are in no URL. */
 const NOT_IN_URL = /[\s"{}]/;
+/** The most values of a request that may be a secret at a wrong place. */
+const VALUES_MAX = 512;
+/** A shorter text is no secret. */
+const SECRET_LENGTH_MIN = 8;
 /** The most texts that are looked for. With more, any text may hold one. */
 const TEXTS_MAX = 64;
 
@@ -43,6 +48,30 @@ export class RequestCredentials {
       const value = part.slice(name.length + 1);
       this.#add(value);
       this.#add(formDecode(value));
+    }
+  }
+
+  /**
+   * Adds the values of a request that are secrets, wherever they stand.
+   *
+   * @param isSecret tells whether a text is one
+   */
+  addSecrets(
+    { headers, queryText }: {
+      headers: readonly (readonly [name: string, value: string])[];
+      queryText: string;
+    },
+    isSecret: (text: string) => boolean,
+  ): void {
+    const parts = queryText.split("&", VALUES_MAX).flatMap((part) => {
+      const [name = ""] = part.split("=", 1);
+      return [name, part.slice(name.length + 1)].map(formDecode);
+    });
+    const texts = [...headers.slice(0, VALUES_MAX).map(([, value]) => headerText(value)), ...parts];
+    for (const text of texts) {
+      for (const each of [text, SCHEME.exec(text)?.[2] ?? ""]) {
+        if (each.length >= SECRET_LENGTH_MIN && isSecret(each)) this.#add(each);
+      }
     }
   }
 

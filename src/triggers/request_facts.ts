@@ -152,6 +152,7 @@ export function requestFacts(request: SeenRequest, prepared: PreparedTrigger): R
   const { method, remoteIp: remote_ip, queryText, body } = request;
   const sent = entriesOf(request.headers);
   const credentials = credentialsIn({ headers: sent, queryText }, treatment);
+  credentials.addSecrets({ headers: sent, queryText }, prepared.isSecret);
   const headers: Record<string, string> = {};
   for (const [name, value] of sent.slice(0, HEADERS_MAX)) {
     const isShown = SHOWN_HEADERS.has(name) && !treatment.hidden.has(name) &&
@@ -250,8 +251,9 @@ export function deliveryIdOf(
   prepared: PreparedTrigger,
 ): string | undefined {
   const treatment = treatmentOf(prepared);
-  const { queryText } = request;
-  const credentials = credentialsIn({ headers: entriesOf(request.headers), queryText }, treatment);
+  const head = { headers: entriesOf(request.headers), queryText: request.queryText };
+  const credentials = credentialsIn(head, treatment);
+  credentials.addSecrets(head, prepared.isSecret);
   return idIn((name) => {
     const value = request.headers.get(name);
     return value === null || credentials.isIn(value) ? undefined : headerText(value);

@@ -101,6 +101,44 @@ Deno.test("a secret of a header is shown in no other header and not in the query
   }
 });
 
+Deno.test("a right secret at a wrong place of a request is not shown", async () => {
+  const secret = "s3cret of-the-test";
+  await using service = await startService({ env: { OWN: secret } });
+  const encoded = encodeURIComponent(secret);
+  const places: { query?: string; headers?: Record<string, string> }[] = [
+    { query: `?ref=${encoded}` },
+    { query: `?ref=s3cret+of-the-test&a=1` },
+    { query: `?ref=1&${encoded}` },
+    { query: `?${encoded}=1` },
+    { query: `?ref=Bearer+${encoded}` },
+    { query: `?a=x-${encoded}-y&ref=${encoded}` },
+    { headers: { "x-request-id": secret } },
+    { headers: { "user-agent": `Bearer ${secret}`, "x-timestamp": `at ${secret}` } },
+  ];
+  const conditions = [
+    {
+      type: "static_token",
+      in: "header",
+      name: "x-token",
+      secrets: ["another-of-the-test", "{env:OWN}"],
+    },
+    { type: "hmac", preset: "github", secrets: [{ value: secret }] },
+  ];
+  for (const condition of conditions) {
+    const { id, url } = await service.trigger({ conditions: [condition] });
+    for (const { query = "", headers = {} } of places) {
+      const answer = await fetch(url + query, { method: "POST", headers });
+      await answer.body?.cancel();
+      assertEquals(answer.status, 400);
+      const delivery = await details(service, `trigger=${id}&outcome=refused`);
+      const log = await service.api("GET", `triggers/${id}/log/`);
+      for (const text of [delivery, log.body].map((each) => JSON.stringify(each))) {
+        assert(!/of-the-test/.test(text.replaceAll("another-of-the-test", "")), text);
+      }
+    }
+  }
+});
+
 Deno.test("a parameter that is named like a credential is masked, whatever became of its request", async () => {
   await using service = await startService();
   const conditions = (expression: string) => [
