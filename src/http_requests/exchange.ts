@@ -104,7 +104,11 @@ async function exchange(
     body: Uint8Array | undefined;
     method: string;
   },
-  { private_networks, secrets }: { private_networks: boolean; secrets: Record<string, string> },
+  { private_networks, secrets, hidden }: {
+    private_networks: boolean;
+    secrets: Record<string, string>;
+    hidden: readonly string[];
+  },
   { clock, network }: ExchangeParts,
   signal: AbortSignal,
 ): Promise<Answered> {
@@ -120,16 +124,17 @@ async function exchange(
     headersFor: ({ origin }) => origin === start.origin ? own : forAll,
     network,
     privateNetworks: private_networks,
-    othersArePublic: true,
+    othersAreStrangers: true,
     setting: "private_networks of the action",
     signal,
   });
   const { bytes, isCut } = await firstBytes(answer);
   const { status } = answer;
+  const mask = maskOf(hidden);
   return {
     status,
-    headers: textHeaders(answer),
-    body: bytes,
+    headers: textHeaders(answer, mask),
+    body: maskedBytes(bytes, mask),
     isCut,
     duration_ms: Math.round(clock.steady() - began_ms),
     mayPass: PASSING.includes(status) || status >= 500,

@@ -25,8 +25,8 @@ const SECRET_FIELDS = ["value", "secret"];
 const SINGLE = /^\/(?:handshakes\/\d+|actions\/\d+\/(?:sign|headers\/[^/]+))$/;
 /** Those among the parts of an action, which are opened when it is performed, and not before. */
 const OF_ACTION = /^\/actions\/\d+\/(?:sign|headers\/[^/]+)\/secret(?:\/|$)/;
-/** The part of an action in which every field is one like any other. */
-const BODY = /^\/actions\/\d+\/body(?:\/|$)/;
+/** The parts of an action in which a field named `secrets` is one like any other: it is the sender's, or a header. */
+const PLAIN = /^\/actions\/\d+\/(?:body(?:\/|$)|headers$)/;
 const MARK_LENGTH = 12;
 
 /** A stored secret cannot be decrypted: the key is another one, or the stored text was changed or moved. */
@@ -248,7 +248,7 @@ function walk(
         return [name, typeof inner === "string" ? change(inner, place) : inner];
       }
       if (name === "secret" && SINGLE.test(at)) return [name, change(inner, place)];
-      if (name !== "secrets" || BODY.test(at)) return [name, walk(inner, place, change)];
+      if (name !== "secrets" || PLAIN.test(at)) return [name, walk(inner, place, change)];
       return [
         name,
         Array.isArray(inner)

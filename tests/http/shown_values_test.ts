@@ -204,6 +204,37 @@ Deno.test("a delivery's id that is a credential is not shown, and tells repeats 
   }
 });
 
+Deno.test("an id and a reason do not tell a copy of a credential in another case", async () => {
+  await using service = await startService();
+  const mixed = "The-T0ken-Of-the-Body";
+  const table: [conditions: object[], read: string, query: string][] = [
+    [[], "query.sig", `?sig=${mixed}`],
+    [[], "headers['x-api-key']", ""],
+    [[token({ secrets: [mixed] })], "body.copy", ""],
+    [[token({ secrets: [mixed] })], "query.q", `?q=${mixed}`],
+  ];
+  for (const [conditions, read, query] of table) {
+    for (const made of [`${read}.upperAscii()`, `'x ' + ${read}.lowerAscii()`]) {
+      const filter = { type: "payload_filter", expression: `${made} == 'none'` };
+      for (const own of [[{ type: "deduplication", key: made }], [filter]]) {
+        const { id, url } = await service.trigger({ conditions: [...conditions, ...own] });
+        const answer = await fetch(url + query, {
+          method: "POST",
+          headers: { "content-type": "application/json", "x-api-key": mixed },
+          body: JSON.stringify({ token: mixed, copy: mixed }),
+        });
+        await answer.body?.cancel();
+        assertEquals(answer.status, own[0] === filter ? 400 : 200);
+        const { body: log } = await service.api("GET", `triggers/${id}/log/`);
+        const { body: deliveries } = await service.api("GET", `deliveries/?trigger=${id}`);
+        const text = JSON.stringify([log.results, deliveries.results]);
+        assert(own[0] === filter ? text.includes("not shown") : text.includes("********"), text);
+        assert(!/t0ken-of/i.test(text), text);
+      }
+    }
+  }
+});
+
 /** What tells a credential by parts, each of which is short. */
 const TOLD = ["{x}.split('').join(' ')", "{x}.substring(0, 3)", "{x}.upperAscii()"];
 

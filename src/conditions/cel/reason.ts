@@ -98,18 +98,18 @@ function operandsOf(
 /** Writes a text for the log: cut off where it is long, hidden where it tells a credential. */
 export type Censor = (text: string) => string;
 
-/** Makes the censor of a request's credentials: those of fields, and what is named like one. */
+/** Makes the censor of a request's credentials: those of fields, and what is named like one, in any case. */
 export function censorOf(request: LaunchRequest, fields: readonly CredentialField[]): Censor {
   const credentials = [
     ...fields.flatMap((field) => readCredentials(request, field)),
     ...suspectsIn(request),
-  ];
+  ].map((credential) => credential.toLowerCase());
   return (text) => {
-    const searched = text.slice(0, SEARCHED_CHARACTERS_MAX);
-    const shown = text.slice(0, SHOWN_CHARACTERS_MAX).replace(/^"|"$/g, "");
+    const lower = text.slice(0, SEARCHED_CHARACTERS_MAX).toLowerCase();
+    const shown = lower.slice(0, SHOWN_CHARACTERS_MAX).replace(/^"|"$/g, "");
     const isSecret = credentials.some((credential) => {
       const start = credential.slice(0, CREDENTIAL_START_CHARACTERS_MAX);
-      return searched.includes(start) || searched.includes(JSON.stringify(start).slice(1, -1)) ||
+      return lower.includes(start) || lower.includes(JSON.stringify(start).slice(1, -1)) ||
         (shown.length >= CREDENTIAL_PART_CHARACTERS_MIN && credential.includes(shown));
     });
     return isSecret ? NOT_SHOWN : truncate(text, SHOWN_CHARACTERS_MAX);

@@ -24,8 +24,11 @@ interface FetchOptions extends ConnectOptions, Sent {
   headersFor?(url: URL): Record<string, string>;
   /** False where a redirect is an answer like others. */
   followsRedirects?: boolean;
-  /** True where redirects to other origins lead to public addresses alone, whatever the first may reach. */
-  othersArePublic?: boolean;
+  /**
+   * True where redirects to other origins lead to public addresses alone, whatever the first may reach, and take no
+   * body there.
+   */
+  othersAreStrangers?: boolean;
 }
 
 /**
@@ -43,7 +46,7 @@ export async function fetchPublic(start: URL, options: FetchOptions): Promise<An
     const bare = withoutUserInfo(url);
     const own = options.headersFor?.(bare) ?? {};
     const headers = { ...own, ...(authorization === undefined ? {} : { authorization }) };
-    const reach = options.othersArePublic && bare.origin !== start.origin ? OTHERS : {};
+    const reach = options.othersAreStrangers && bare.origin !== start.origin ? OTHERS : {};
     const answer = await request(bare, headers, { ...options, ...sent, ...reach }).catch(
       (error) => {
         throw redirects === 0 ? error : behindRedirect(error, bare);
@@ -58,6 +61,11 @@ export async function fetchPublic(start: URL, options: FetchOptions): Promise<An
     // Credentials stay with the origin that they were given for.
     authorization = credentialsOf(next) ?? (next.origin === url.origin ? authorization : undefined);
     if (!KEEPING.includes(answer.status)) sent = { method: "GET", body: undefined };
+    else if (options.othersAreStrangers && sent.body !== undefined && !isSameServer(start, next)) {
+      throw new FetchError(
+        `it redirects to ${next.origin}, which does not get the body: write the address there as the URL`,
+      );
+    }
     url = next;
   }
 }
@@ -79,6 +87,13 @@ export async function readAnswer(answer: Answer, bytes_max: number): Promise<Uin
     length += chunk.length;
   }
   return body.subarray(0, length);
+}
+
+/** Tells whether a redirect leads to the server itself, or from http to https of the same host. */
+function isSameServer(start: URL, next: URL): boolean {
+  const isUpgrade = start.protocol === "http:" && next.protocol === "https:" &&
+    start.host === next.host && next.port === "";
+  return start.origin === next.origin || isUpgrade;
 }
 
 function isRedirect({ status, headers }: Answer): boolean {
