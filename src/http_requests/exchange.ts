@@ -11,6 +11,7 @@ import { fetchPublic } from "../platform/network/fetch_public.ts";
 import type { Answer } from "../platform/network/http_exchange.ts";
 import { retryAfter_ms } from "../platform/network/retry_after.ts";
 import type { HttpRequest, HttpRequestPlan } from "../store/records/http_requests.ts";
+import { type AnswerMask, answerMask, maskedBody, maskedHeaders } from "./masked_answer.ts";
 import { type Ready, signed } from "./sign.ts";
 
 /** Bytes of a body that are read at most: expressions see no more. */
@@ -50,7 +51,7 @@ export interface ExchangeParts {
 }
 
 /** The parts of a plan that every request of it has. */
-type Common = Pick<HttpRequestPlan, "headers" | "timeout_ms" | "private_networks">;
+type Common = Pick<HttpRequestPlan, "headers" | "timeout_ms" | "private_networks" | "body">;
 
 /**
  * Sends the request of a plan.
@@ -67,10 +68,10 @@ export function send(
   return withinTime({ ...plan, left_ms }, parts.clock, signal, async (limit) => {
     const { id, trigger_id } = request;
     const reveal = (secret: string) => parts.reveal(secret, trigger_id);
-    const { secrets, ...headers } = headersOf(plan, reveal);
+    const { secrets, plain, mask } = headersOf(plan, reveal);
     const bare: Ready = {
       url: plan.url,
-      headers: { "idempotency-key": id, ...headers.plain },
+      headers: { "idempotency-key": id, ...plain },
       body: new TextEncoder().encode(plan.body ?? ""),
     };
     const { sign, method } = plan;
@@ -80,7 +81,7 @@ export function send(
       secret: revealed(sign.secret, "sign/secret", reveal),
     });
     const body = plan.body === undefined && ready.body.length === 0 ? undefined : ready.body;
-    return await exchange({ ...ready, body, method }, { ...plan, secrets }, parts, limit);
+    return await exchange({ ...ready, body, method }, { ...plan, secrets, mask }, parts, limit);
   });
 }
 
@@ -92,10 +93,13 @@ export function poll(
   signal: AbortSignal,
 ): Promise<Answered | Failed> {
   return withinTime({ ...plan, left_ms: plan.timeout_ms }, parts.clock, signal, async (limit) => {
-    const { secrets, plain } = headersOf(plan, (secret) => parts.reveal(secret, trigger_id));
+    const { secrets, plain, mask } = headersOf(
+      plan,
+      (secret) => parts.reveal(secret, trigger_id),
+    );
     const { "content-type": _, ...headers } = plain;
     const ready = { url: plan.url, headers, body: undefined, method: "GET" };
-    return await exchange(ready, { ...plan, secrets }, parts, limit);
+    return await exchange(ready, { ...plan, secrets, mask }, parts, limit);
   });
 }
 
@@ -104,10 +108,10 @@ async function exchange(
     body: Uint8Array | undefined;
     method: string;
   },
-  { private_networks, secrets, hidden }: {
+  { private_networks, secrets, mask }: {
     private_networks: boolean;
     secrets: Record<string, string>;
-    hidden: readonly string[];
+    mask: AnswerMask;
   },
   { clock, network }: ExchangeParts,
   signal: AbortSignal,
@@ -130,11 +134,10 @@ async function exchange(
   });
   const { bytes, isCut } = await firstBytes(answer);
   const { status } = answer;
-  const mask = maskOf(hidden);
   return {
     status,
-    headers: textHeaders(answer, mask),
-    body: maskedBytes(bytes, mask),
+    headers: maskedHeaders(answer.headers, mask),
+    body: maskedBody(bytes, mask),
     isCut,
     duration_ms: Math.round(clock.steady() - began_ms),
     mayPass: PASSING.includes(status) || status >= 500,
@@ -167,21 +170,24 @@ export function noAnswer({ timeout_ms }: { timeout_ms: number }): Failed {
   return { failure: `no answer within ${timeout_ms / 1_000} s`, mayPass: true };
 }
 
-/** Returns the headers of a plan, those with secrets apart. */
+/** Returns the headers of a plan, those with secrets apart, and what masks them in an answer. */
 function headersOf(
-  { headers }: Pick<HttpRequestPlan, "headers">,
+  plan: Pick<HttpRequestPlan, "headers" | "url" | "body">,
   reveal: (secret: string) => string | undefined,
-): { plain: Record<string, string>; secrets: Record<string, string> } {
+): { plain: Record<string, string>; secrets: Record<string, string>; mask: AnswerMask } {
   const plain: Record<string, string> = {};
   const secrets: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
+  const hidden: string[] = [];
+  for (const [name, value] of Object.entries(plan.headers)) {
     if (typeof value === "string") plain[name] = value;
     else {
       const { secret, prefix = "" } = value;
-      secrets[name] = prefix + revealed(secret, `headers/${name}/secret`, reveal);
+      const text = revealed(secret, `headers/${name}/secret`, reveal);
+      secrets[name] = prefix + text;
+      hidden.push(text);
     }
   }
-  return { plain, secrets };
+  return { plain, secrets, mask: answerMask(hidden, plan) };
 }
 
 function revealed(
@@ -193,12 +199,6 @@ function revealed(
   if (text !== undefined) return text.trim();
   throw new FetchError(
     `${at} cannot be used: its variable is not set, its file cannot be read, or it was stored with another key`,
-  );
-}
-
-function textHeaders({ headers }: Answer): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, [value ?? ""].flat().join(", ")]),
   );
 }
 

@@ -229,6 +229,13 @@ const cases: Case[] = [
     },
   },
   {
+    name: "a header named secrets",
+    action: { headers: { secrets: "shown", x: "1" } },
+    got([{ headers } = NOTHING]) {
+      assertEquals(headers.get("secrets"), "shown");
+    },
+  },
+  {
     name: "a value that leads out of its place",
     action: { path: "/{body.name}/build" },
     body: '{"name": ".."}',
@@ -297,6 +304,10 @@ Deno.test("an action sends a request, and tells what came back", async (t) => {
   }
   await t.step("the sender sees where it went and what was answered", () => senderSees(service));
   await t.step("nothing shows a secret", () => showsNoSecret(service));
+  await t.step(
+    "a receiver that echoes its request shows no secret",
+    () => echoes(service, receiver),
+  );
   await t.step("a failure has a line in its trigger's log, and a count", () => isLogged(service));
   await t.step("a pause is as long as the server asks for", () => pauses(service, receiver));
   await t.step("a replay sends another request", () => replays(service, receiver));
@@ -323,6 +334,40 @@ async function senderSees(service: TestService): Promise<void> {
       }],
     });
   }
+}
+
+async function echoes(service: TestService, receiver: Receiver): Promise<void> {
+  receiver.on("/echoes", ({ headers, body }) => {
+    const echo = { headers: Object.fromEntries(headers), body, calls: [JSON.parse(body).call] };
+    const name = new TextDecoder("latin1").decode(new TextEncoder().encode("sésame"));
+    return Response.json(echo, {
+      headers: { "x-echo": headers.get("authorization") ?? "", "x-name": name },
+    });
+  });
+  const run = await launch(service, {
+    url: `http://127.0.0.1:${receiver.port}/echoes`,
+    headers: {
+      authorization: { secret: "{env:API_TOKEN}", prefix: "Bearer " },
+      "x-api-key": { secret: 'a "literal" of the tests' },
+      "x-plain": "shown",
+    },
+    wait: "callback",
+    body: { call: "{callback_url}" },
+  });
+  const answer = await eventually(async () => {
+    const { body: { http_requests: [found] } } = await service.api("GET", `deliveries/${run}/`);
+    if (found?.status !== "waiting") return undefined;
+    return (await service.api("GET", `http-requests/${found.id}/`)).body.answer;
+  }, { what: "the answer" });
+  const echoed = JSON.parse(new TextDecoder().decode(Uint8Array.fromBase64(answer.body)));
+  assertEquals(
+    ["authorization", "x-api-key", "x-plain"].map((name) => echoed.headers[name]),
+    ["Bearer ********", "********", "shown"],
+  );
+  assertMatch(echoed.calls[0], /^http.*\/callbacks\/[0-9a-f-]{36}\/\*{8}\/$/);
+  assert(!/[0-9a-f]{64}/.test(echoed.body), echoed.body);
+  const { headers } = answer;
+  assertEquals([headers["x-echo"], headers["x-name"]], ["Bearer ********", "sésame"]);
 }
 
 async function showsNoSecret(service: TestService): Promise<void> {
@@ -442,7 +487,7 @@ Deno.test("a request reaches public addresses alone, at every hop", async (t) =>
     assertMatch(sent.reason, redirected);
     assertEquals(other.at("/").length, 0);
   });
-  await t.step("another host gets no secret", async () => {
+  await t.step("another host gets no secret and no body", async () => {
     const { sent } = await ended(
       service,
       await launch(service, {
@@ -452,13 +497,25 @@ Deno.test("a request reaches public addresses alone, at every hop", async (t) =>
         private_networks: false,
       }),
     );
-    assertEquals(sent.status, "complete");
     const [first] = outside.at("/elsewhere");
-    const [second] = outside.at("/got");
     assertEquals(first?.headers.get("authorization"), "secret-of-one-host");
+    assertEquals([sent.status, sent.attempts, outside.at("/got")], ["error", 1, []]);
+    assertMatch(
+      sent.reason,
+      /it redirects to http:\/\/other.test:\d+, which does not get the body: write the address/,
+    );
+    outside.on("/elsewhere-by-get", () => redirect(`http://other.test:${outside.port}/got`, 303));
+    const bare = await launch(service, {
+      url: `http://public.test:${outside.port}/elsewhere-by-get`,
+      headers: { authorization: { secret: "secret-of-one-host" }, "x-other": "1" },
+      body: "text",
+      private_networks: false,
+    });
+    assertEquals((await ended(service, bare)).sent.status, "complete");
+    const [second] = outside.at("/got");
     assertEquals(
       [second?.headers.get("authorization"), second?.headers.get("x-other"), second?.body],
-      [null, null, "text"],
+      [null, null, ""],
     );
   });
 });
@@ -514,8 +571,8 @@ Deno.test("mistakes in an HTTP request are told when its trigger is saved", asyn
   }
 });
 
-function redirect(location: string): Response {
-  return new Response(null, { status: 307, headers: { location } });
+function redirect(location: string, status = 307): Response {
+  return new Response(null, { status, headers: { location } });
 }
 
 let triggers = 0;

@@ -208,6 +208,21 @@ Deno.test("sealing changes the secrets of a value and nothing else, opening brin
   assertEquals(secretsOf(TRIGGER)[0]?.[0], "hunter2", "the value itself is left alone");
 });
 
+Deno.test("a header and a field of a body that are named secrets are none", async () => {
+  const action = {
+    type: "http_request",
+    headers: { secrets: "plain", secret: "plain", x: { secret: "hunter2" } },
+    body: { secrets: ["plain"] },
+  };
+  const sealed = sealSecrets({ actions: [action] }, await boxOf(), OWNER);
+  const { headers: { x, ...headers }, body } = sealed.actions[0] ?? action;
+  assertEquals({ headers, body }, {
+    headers: { secrets: "plain", secret: "plain" },
+    body: action.body,
+  });
+  assert(x.secret.startsWith("aes-256-gcm:"));
+});
+
 Deno.test("of secrets that another key sealed none is opened, and each is told", async () => {
   const [box, other] = [await boxOf(), await boxOf(OTHER_KEY)];
   const sealed = sealSecrets(TRIGGER, other, OWNER);
