@@ -5,7 +5,7 @@
  */
 import { InvalidInputError } from "../platform/errors.ts";
 import { pointer } from "../platform/schema/pointer.ts";
-import { type Context, Hono } from "@hono/hono";
+import { type Context, Hono, type MiddlewareHandler } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { CallbackParts } from "./callbacks/routes.ts";
@@ -63,6 +63,8 @@ const CONSOLE_PATHS = [
   "triggers",
 ].flatMap((name) => [`/${name}`, `/${name}/*`]);
 
+/** The headers of answers of the API that have no others: no cache keeps them, and no browser guesses their type. */
+const PRIVATE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 /** Browsers that were here once use HTTPS from then on (RFC 6797). */
 const HSTS = "max-age=31536000";
 
@@ -108,6 +110,7 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
       context.header("strict-transport-security", HSTS);
     }
   });
+  app.use("/api/v0/*", keepPrivate).use("/metrics", keepPrivate);
   if (parts.forwarding) {
     const { leading, hops, ...way } = parts.forwarding;
     app.use(forwardToLeader(leading, hops, { peerOf: (each) => door.peerOf(each), ...way }));
@@ -201,6 +204,13 @@ function described(baseUrl: () => string): () => Promise<string> {
       JSON.stringify(openApiDocument(baseUrl()))
     );
 }
+
+const keepPrivate: MiddlewareHandler = async (context, next) => {
+  await next();
+  for (const [name, value] of Object.entries(PRIVATE)) {
+    if (!context.res.headers.has(name)) context.header(name, value);
+  }
+};
 
 async function loadApi(operator: Operator, options: ApiOptions): Promise<Hono> {
   const { operatorRoutes } = await import("./api/mod.ts");

@@ -16,6 +16,7 @@ import { Cluster, type ClusterParts, type Pair } from "./cluster.ts";
 import { decidedEnding, decideEnding, endAsReported, isUnexplained } from "./ends.ts";
 import type { JobFiles } from "./job_files.ts";
 import { archiveLog } from "./job_log.ts";
+import { Troubles } from "./troubles.ts";
 
 /** Agents keep the time limit themselves. This is the time after which the service does. */
 const TIME_LIMIT_SLACK_MS = 15_000;
@@ -39,6 +40,8 @@ export class Ticker {
   readonly #tidying = new Set<string>();
   /** Ended jobs of which the cluster is asked why they ended. */
   readonly #explaining = new Set<string>();
+  readonly #untidy = new Troubles();
+  readonly #endless = new Troubles();
   #load: EngineLoad = { running: 0, waiting: 0 };
   /** The clusters with executions, and the projects of these, as the last tick saw them. */
   #inUse: ReadonlyMap<Cluster, readonly string[]> = new Map();
@@ -194,12 +197,16 @@ export class Ticker {
         await endAsReported(execution, job, this.#parts, seen);
       }
     };
-    await turns.take(executionId, end).catch((error) =>
+    try {
+      await turns.take(executionId, end);
+      this.#endless.end(executionId);
+    } catch (error) {
+      if (!this.#endless.begin(executionId, messageOf(error))) return;
       log.warn("Cannot end execution {execution_id}, trying again: {error}", {
         execution_id: executionId,
         error: messageOf(error),
-      })
-    );
+      });
+    }
   }
 
   /** Stops a job whose agent does not keep the time limit, such as one that cannot be heard. */
@@ -226,8 +233,9 @@ export class Ticker {
     this.#tidying.add(id);
     try {
       await context.turns.take(id, () => this.#tidyInTurn(id));
+      this.#untidy.end(id);
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted || !this.#untidy.begin(id, messageOf(error))) return;
       log.warn("Cannot clean up the job of execution {execution_id}, trying again: {error}", {
         execution_id: id,
         error: messageOf(error),

@@ -127,7 +127,9 @@ export const projectOperations = [
           throw new ConflictError(`Cannot create the project: another is named "${made.name}"`);
         }
         const sealed = api.projectSecrets.sealed(made, undefined);
-        return isDryRun ? nextProject(undefined, sealed) : await putProject(store, sealed);
+        return isDryRun
+          ? await nextProject(store, undefined, sealed)
+          : await putProject(store, sealed);
       });
       const answer = await saved(stored, api, isDryRun);
       if (isDryRun) return context.json(answer);
@@ -176,7 +178,9 @@ export const projectOperations = [
         expectRevision(name, current, { expected, mustExist, written });
         return {
           before,
-          stored: isDryRun ? nextProject(before, sealed) : await putProject(store, sealed),
+          stored: isDryRun
+            ? await nextProject(store, before, sealed)
+            : await putProject(store, sealed),
         };
       });
       const answer = await saved(stored, api, isDryRun);

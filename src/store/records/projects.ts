@@ -4,7 +4,9 @@
  * @module
  */
 import { isDeepStrictEqual } from "node:util";
+import { ConflictError } from "../../platform/errors.ts";
 import { expectNewName } from "../../platform/new_name.ts";
+import { likenessOf } from "../../platform/text/likeness.ts";
 import { keys } from "../keys.ts";
 import { type FoundEntry, isStored, logDamage, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
@@ -90,7 +92,7 @@ function wholeProject({ key, value }: FoundEntry): Project | undefined {
 /** Stores a project in place of the one of its name, if it differs from that. Returns what is stored then. */
 export async function putProject(store: Store, project: Project): Promise<Project> {
   const before = await getProject(store, project.name);
-  const stored = nextProject(before, project);
+  const stored = await nextProject(store, before, project);
   if (stored === before) return before;
   await store.committer.write([recordWrite(keys.project(project.name), stored)]);
   known.delete(store);
@@ -101,15 +103,31 @@ export async function putProject(store: Store, project: Project): Promise<Projec
  * Returns what is stored of a project in place of what is stored now: the same, where nothing differs.
  *
  * @throws {InvalidInputError} when it is new, and its name looks like an id
+ * @throws {ConflictError} when it is new, and its name looks like that of another one
  */
-export function nextProject(before: Project | undefined, project: Project): Project {
+export async function nextProject(
+  store: Store,
+  before: Project | undefined,
+  project: Project,
+): Promise<Project> {
   const settings = projectSettings(project);
   if (before === undefined) {
     expectNewName("the project", project.name);
+    await expectUnlikeOthers(store, project.name);
     return { ...settings, revision: 1 };
   }
   if (isDeepStrictEqual(projectSettings(before), settings)) return before;
   return { ...settings, revision: revisionOf(before) + 1 };
+}
+
+/** @throws {ConflictError} when people take the name for that of another project */
+async function expectUnlikeOthers(store: Store, name: string): Promise<void> {
+  const likeness = likenessOf(name);
+  const other = (await listProjects(store)).find((each) => likenessOf(each.name) === likeness);
+  if (other === undefined) return;
+  throw new ConflictError(
+    `Cannot save the project: "${name}" looks like the name of project "${other.name}"`,
+  );
 }
 
 /** Returns the part of a project that its owner writes. */

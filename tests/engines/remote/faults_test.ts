@@ -12,6 +12,7 @@ import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
 import { textOf } from "../fixture.ts";
+import { collectLog } from "../../log_records.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
 
@@ -88,6 +89,34 @@ Deno.test("remote: a cluster that is away says nothing about its jobs, and that 
   const { reachable, waiting: why } = await service.record(waiting);
   assertEquals([reachable, why], [undefined, undefined]);
   assertEquals(service.engine.outages, []);
+});
+
+Deno.test("remote: a cluster that is away while jobs are cleaned up is told once", async () => {
+  await using logs = await collectLog("warning");
+  await using service = await RemoteService.make({ settle_ms: 1 });
+  const { cluster } = service;
+  const remove = cluster.remove.bind(cluster);
+  const tries = new Map<string, number>();
+  const triedOften = Promise.withResolvers<void>();
+  let port = 40_000;
+  let isAway = true;
+  cluster.remove = async (ref) => {
+    if (!isAway) return await remove(ref);
+    tries.set(ref.name, (tries.get(ref.name) ?? 0) + 1);
+    if ([...tries.values()].filter((count) => count >= 3).length === 2) triedOften.resolve();
+    throw new Error(`no answer from 127.0.0.1:${port++}: refused`);
+  };
+  const ids = [await service.submit("true"), await service.submit("true")];
+  await triedOften.promise;
+  const told = () => logs.lines().filter((line) => line.includes("Cannot clean up"));
+  assertEquals(told().length, 1, told().join("\n"));
+  assertMatch(told()[0] ?? "", /trying again: no answer from 127.0.0.1:\d+: refused/);
+  isAway = false;
+  for (const id of ids) {
+    await until(async () =>
+      (await getJob(service.store, id) ?? { is_removed: true }).is_removed === true
+    );
+  }
 });
 
 Deno.test("remote: the cluster's own reason for waiting is shown, and a stop ends what waits", async () => {

@@ -57,6 +57,12 @@ export class Described {
     });
     const text = await answer.text();
     assertEquals(answer.status, status, `${method} ${path}: ${answer.status} ${text}`);
+    if (operation.security === undefined) {
+      // No cache keeps what operators read, and no browser guesses its type.
+      const kept = answer.headers.get("cache-control") ?? "";
+      assert(/no-store|private, no-cache/.test(kept), `${method} ${path}: ${kept}`);
+      assertEquals(answer.headers.get("x-content-type-options"), "nosniff", `${method} ${path}`);
+    }
     const type = answer.headers.get("content-type")?.split(";")[0] ?? "";
     return this.expect({ path, method }, { status, text, type });
   }

@@ -27,6 +27,25 @@ Deno.test("a project is created, read, listed, replaced and deleted", async () =
   assertEquals((await service.api("GET", "projects/digits/")).status, 404);
 });
 
+Deno.test("a new project has no name that looks like another one's", async () => {
+  await using service = await startService();
+  const { body: { directory } } = await service.api("GET", "projects/files/");
+  for (const name of ["Files", "FILES", "fiLes"]) {
+    for (const [method, path] of [["POST", "projects/"], ["PUT", `projects/${name}/`]] as const) {
+      for (const query of ["?dry_run", ""]) {
+        const { status, body } = await service.api(method, path + query, { name, directory });
+        assertEquals(status, 409, JSON.stringify(body));
+        assertMatch(body.detail, /"\w+" looks like the name of project "files"/);
+      }
+    }
+  }
+  assertEquals((await service.api("PUT", "projects/files/", { directory })).status, 200);
+  // The name is free with its project.
+  assertEquals((await service.api("DELETE", "projects/files/")).status, 204);
+  const { status } = await service.api("PUT", "projects/Files/", { directory });
+  assertEquals(status, 201);
+});
+
 Deno.test("a project that a trigger uses is not deleted", async () => {
   await using service = await startService();
   await service.trigger({ name: "user" });
