@@ -8,6 +8,7 @@ import type { Clock } from "../platform/clock.ts";
 import type { Problem } from "../platform/errors.ts";
 import type { Delivery } from "../runs/delivery_ids.ts";
 import type { Check, HeadCheck, Refusal, RunSerially } from "./check.ts";
+import type { Key } from "./cel/paths.ts";
 import type { CredentialField, Field } from "./field.ts";
 import type { DecodeWork } from "./decoding/job.ts";
 import type { KeyWork } from "./delivery_key.ts";
@@ -113,6 +114,8 @@ interface KindBase<Settings extends ConditionSettings> {
   time?(settings: Settings): Field;
   /** Returns the field that stays the same when the sender repeats a delivery, where its preset knows it. */
   deliveryId?(settings: Settings): Field | undefined;
+  /** Returns the paths by which its verdict depends on the request, where its owner chooses them. */
+  reads?(settings: Settings): (readonly Key[])[];
   /** Returns the expression whose value is the delivery's id. */
   deliveryKey?(settings: Settings): string | undefined;
   /** Makes the reader of the secret that signed a request, with which a handshake's answer is signed. */

@@ -54,6 +54,7 @@ export const jsonSchema = {
       return { pointer: typeof written === "string" ? "/schema" : `/schema${pointer}`, detail };
     });
   },
+  reads: () => [["body"]],
   prepare,
 } satisfies CheckedKind<JsonSchemaSettings>;
 

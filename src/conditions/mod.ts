@@ -6,6 +6,8 @@
 import { z } from "zod";
 import { prefixed, type Problem } from "../platform/errors.ts";
 import { schemasOf } from "../platform/schema/schema.ts";
+import { ExpressionError, parseExpression } from "./cel/expression.ts";
+import { type Key, pathsIn } from "./cel/paths.ts";
 import type { ConditionKind, ConditionSettings, SecretForm } from "./condition.ts";
 import { compileKey, keyMistakes } from "./delivery_key.ts";
 import type { CredentialField } from "./field.ts";
@@ -120,6 +122,23 @@ export function credentialsOf(
 /** Returns the fields of the body that are stored without their values. */
 export function redactedBy(conditions: readonly ConditionSettings[]): CredentialField[] {
   return conditions.map(withKind).flatMap(({ settings, kind }) => kind.redacted?.(settings) ?? []);
+}
+
+/** Returns the paths by which the verdict of a condition depends on the request, where its owner chooses them. */
+export function readsOf(condition: ConditionSettings): (readonly Key[])[] {
+  const { settings, kind } = withKind(condition);
+  const key = kind.deliveryKey?.(settings);
+  return [...kind.reads?.(settings) ?? [], ...key === undefined ? [] : readsOfExpression(key)];
+}
+
+/** Returns the paths by which an expression depends on the request; none of one that cannot be compiled. */
+export function readsOfExpression(source: string): (readonly Key[])[] {
+  try {
+    return pathsIn(parseExpression(source).expr);
+  } catch (error) {
+    if (error instanceof ExpressionError) return [];
+    throw error;
+  }
 }
 
 function withKind(settings: ConditionSettings): KnownCondition {

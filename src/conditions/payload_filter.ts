@@ -8,12 +8,13 @@ import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
 import { keepNewest } from "../platform/evict_oldest.ts";
 import { refuseField } from "../platform/schema/schema.ts";
-import { type Expression, ExpressionError } from "./cel/expression.ts";
+import { type Expression, ExpressionError, parseExpression } from "./cel/expression.ts";
+import { type Key, pathsIn } from "./cel/paths.ts";
 import { filterVariables } from "./cel/variables.ts";
 import type { Check } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts, WarningFacts } from "./condition.ts";
 import { compileFilter } from "./filter/filter.ts";
-import { checkList, groupNames, listShape } from "./filter/list.ts";
+import { checkList, groupNames, listPaths, listShape } from "./filter/list.ts";
 import { prepareFilter } from "./filter/prepare.ts";
 import { settingsObject } from "./settings.ts";
 import { signsQuery } from "./signing/coverage.ts";
@@ -52,6 +53,7 @@ export const payloadFilter = {
   stage: "filter",
   schema,
   warnings,
+  reads,
   prepare,
 } satisfies CheckedKind<PayloadFilterSettings>;
 
@@ -64,6 +66,11 @@ function prepare(
     const judged = judge(request);
     return judged instanceof Promise ? judged.then((each) => each?.refusal) : judged?.refusal;
   };
+}
+
+function reads({ expression, ...list }: PayloadFilterSettings): (readonly Key[])[] {
+  const sources = expression === undefined ? listPaths(list) : [expression];
+  return sources.flatMap((source) => pathsIn(parseExpression(source).expr));
 }
 
 /** Writes why a filter cannot be compiled, with the place in an expression that its owner has written. */

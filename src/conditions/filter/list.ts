@@ -122,3 +122,12 @@ function valueProblem(op: FilterClause["op"], value: ClauseValue): string | unde
     ? undefined
     : `Must be true, false or left out: found ${show(value)}`;
 }
+
+/** Lists the expressions of the values that the clauses of a list look at. */
+export function listPaths({ path, all = [], any = [], not }: FilterClause): string[] {
+  const own = path === undefined ? undefined : readPath(path);
+  return [
+    ...typeof own === "object" ? [own.value] : [],
+    ...[...all, ...any, ...not ? [not] : []].flatMap(listPaths),
+  ];
+}

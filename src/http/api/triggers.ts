@@ -20,6 +20,7 @@ import { isLimited, requireNoId, requireProject, requireReferences } from "./acc
 import { type Activity, activity, activityOf } from "./activity.ts";
 import { answer, count, input, page, problem, text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
+import { requireUnreadCredentials } from "./credential_reads.ts";
 import { found } from "./finder.ts";
 import { isObject, mergePatch } from "./input.ts";
 import { operation } from "./operation.ts";
@@ -227,6 +228,7 @@ function saveOf(
       requireProject(access, written.project, current?.project);
       if (current === undefined) requireNoId(access, written);
       requireReferences(access, written, current);
+      requireUnreadCredentials(access, written, current);
       await records.requireSources(written.actions, current?.actions);
     },
     onWarnings: (found) => warnings.push(...found),

@@ -311,6 +311,80 @@ Deno.test("a limited token moves no variable of the service to where it could be
   }
 });
 
+const IN_BODY = { type: "static_token", in: "body", name: "/auth/token", secrets: [OWN] };
+const filter = (expression: string) => ({ type: "payload_filter", expression });
+
+/** Conditions and handshakes beside a credential, by a limited admin. */
+const READERS: [what: string, patch: object, status: 200 | 403][] = [
+  ["a filter on the token", { conditions: [filter("body.auth.token.startsWith('a')")] }, 403],
+  ["a filter on what holds it", { conditions: [filter("size(string(body.auth)) > 1")] }, 403],
+  ["a filter on the raw body", { conditions: [filter("raw.contains('a')")] }, 403],
+  ["a filter on a header", { conditions: [filter("headers['x-token'] < 'm'")] }, 403],
+  ["a filter on the query of a handshake", { conditions: [filter("query.x < 'm'")] }, 403],
+  ["a list", {
+    conditions: [{
+      type: "payload_filter",
+      any: [{ not: { path: "body.auth.token", op: "eq", value: "a" } }],
+    }],
+  }, 403],
+  ["a key", { conditions: [{ type: "deduplication", key: "body.auth.token" }] }, 403],
+  ["a schema", { conditions: [{ type: "json_schema", schema: { type: "object" } }] }, 403],
+  ["a handshake", {
+    handshakes: [{ ...CHECK, method: "POST", when: "body.auth.token < 'm'" }],
+  }, 403],
+  ["another field", { conditions: [filter("body.ref == 'main' && query.y == ''")] }, 200],
+  ["a list on another", {
+    conditions: [{ type: "payload_filter", all: [{ path: "body.auth.name", op: "exists" }] }],
+  }, 200],
+  ["a key of another", { conditions: [{ type: "deduplication", key: "body.id" }] }, 200],
+  ["a handshake on another", {
+    handshakes: [{ ...CHECK, method: "POST", when: "body.type == 'check'" }],
+  }, 200],
+];
+
+Deno.test("a limited token lets no filter read a credential whose secret it may not see", async (t) => {
+  const env = { OWN: "a-secret-of-the-trigger", VERIFY: "a-word-of-it-all" };
+  await using service = await startService({ env });
+  const held = { conditions: [TOKEN, IN_BODY], handshakes: [VERIFIED] };
+  const { id } = await service.trigger({ name: "mine", project: "files", ...held });
+  const send = await withToken(service, { name: "p", projects: ["files"] });
+  const path = `triggers/${id}/`;
+  const patchOf = (
+    { conditions = [], handshakes = [] }: { conditions?: object[]; handshakes?: object[] },
+  ) => ({
+    conditions: [...held.conditions, ...conditions],
+    handshakes: [...held.handshakes, ...handshakes],
+  });
+  for (const [what, more, expected] of READERS) {
+    await t.step(what, async () => {
+      const { status, text } = await send("PATCH", `${path}?dry_run`, patchOf(more));
+      assertEquals(status, expected, text);
+      if (expected === 403) assertMatch(text, /\/(conditions\/2|handshakes\/1) reads a credential/);
+      // An admin may, and what is there stays.
+      const { status: saved, body } = await service.api("PATCH", path, patchOf(more));
+      assertEquals(saved, 200, JSON.stringify(body));
+      const kept = await send("PUT", path, { ...body, response: { type: "text", text: "x" } });
+      assertEquals(kept.status, 200, kept.text);
+      assertEquals((await service.api("PATCH", path, held)).status, 200);
+    });
+  }
+  await t.step("a key with a mistake", async () => {
+    const wrong = patchOf({ conditions: [{ type: "deduplication", key: "body.(" }] });
+    const { status, text } = await send("PATCH", `${path}?dry_run`, wrong);
+    assertEquals(status, 422, text);
+  });
+  await t.step("a stored literal, and one that it sends", async () => {
+    const literal = (secret: unknown) => ({
+      conditions: [{ ...IN_BODY, secrets: [secret] }, filter("body.auth.token < 'm'")],
+      handshakes: [],
+    });
+    const own = { conditions: [{ ...IN_BODY, secrets: [LITERAL] }], handshakes: [] };
+    const { body: { conditions: [shown] } } = await service.api("PATCH", path, own);
+    assertEquals((await send("PATCH", path, literal(shown.secrets[0]))).status, 403);
+    assertEquals((await send("PATCH", path, literal("another-of-the-token"))).status, 200);
+  });
+});
+
 Deno.test("a limited token sends no secret of the service, and none to a private network", async (t) => {
   await using service = await startService({ env: { OWN: "a-secret-of-the-trigger" } });
   const sends = (settings: object) => ({
