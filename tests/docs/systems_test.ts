@@ -54,18 +54,33 @@ const systems: System[] = [
     ],
   },
   {
+    // As Prefect 3.9.1 has answered.
     name: "Prefect",
     start: [
       "/api/deployments/1b5f0f5e-5b5b-4a5b-8f7e-3e2a7d9f1c11/create_flow_run",
       201,
-      { id: FLOW, state: { type: "SCHEDULED" } },
+      {
+        id: FLOW,
+        parameters: { commit: "c0ffee" },
+        state_type: "SCHEDULED",
+        state: { type: "SCHEDULED", name: "Scheduled", message: null, data: null },
+      },
     ],
     state: [
       `/api/flow_runs/${FLOW}`,
-      { id: FLOW, state: { type: "RUNNING" } },
-      { id: FLOW, state: { type: "COMPLETED" } },
+      { id: FLOW, state_type: "PENDING", state: { type: "PENDING", name: "Pending" } },
+      { id: FLOW, state_type: "RUNNING", state: { type: "RUNNING", name: "Running" } },
+      {
+        id: FLOW,
+        state_type: "COMPLETED",
+        state: { type: "COMPLETED", name: "Completed", message: null, data: null },
+      },
     ],
-    sent: ["content-type", "application/json", '{"parameters":{"commit":"c0ffee"}}'],
+    sent: [
+      "content-type",
+      "application/json",
+      '{"parameters":{"commit":"c0ffee"},"idempotency_key":"RUN"}',
+    ],
   },
 ];
 
