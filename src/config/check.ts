@@ -62,6 +62,7 @@ export async function checkConfig(
   const usable = new Map<string, Project>();
   for (const [index, project] of document.projects.entries()) {
     found.projects.push(project.name);
+    found.warnings.push(...at("projects", index, missingHere({ secrets: project.secrets }, env)));
     const directory = code.get(project.name) ?? project.directory;
     if (directory === undefined) {
       found.left_out.push(`the steps of project ${project.name}: its repository is not here`);
@@ -131,14 +132,18 @@ async function triggerFindings(
     errors.push(...actions.map((each) => ({ ...each, pointer: `/actions${each.pointer}` })));
   }
   // A variable that is not set has a sentence of its own here: the service may have it.
-  const missing = missingVariables(trigger, read);
+  const missing = missingHere(trigger, env);
   const isMissing = (problem: Problem) =>
     missing.some(({ pointer }) => pointer === problem.pointer);
   warnings.push(...triggerWarnings(trigger, read).filter((problem) => !isMissing(problem)));
-  for (const { pointer, variable } of missing) {
+  return { errors, warnings: [...warnings, ...missing] };
+}
+
+/** Returns warnings about secrets whose variables are not set here, or whose files are not here. */
+function missingHere(value: unknown, env: CheckOptions["env"]): Problem[] {
+  return missingVariables(value, (name) => env[name]).map(({ pointer, variable }) => {
     const question = didYouMean(variable, Object.keys(env).filter((name) => name !== variable));
     const detail = `${variable} is not set here, or is empty${question}: the service needs it`;
-    warnings.push({ pointer, detail });
-  }
-  return { errors, warnings };
+    return { pointer, detail };
+  });
 }

@@ -45,6 +45,18 @@ Deno.test("check finds in a file what saving would refuse, without a service", a
   ];
   const repository = { directory: undefined, repository: "https://git.example.com/d.git" };
   const cases: Case[] = [
+    [
+      "a variable of a project's secret",
+      file({ project: { secrets: [{ name: "token", value: "{env:HOOK_SECRE}" }] } }),
+      0,
+      /:1:\d+: warning: \/projects\/0\/secrets\/0\/value: HOOK_SECRE is not set here.* \(did you mean HOOK_SECRET\?\)/,
+    ],
+    [
+      "a short secret of a project, which is not shown",
+      file({ project: { secrets: [{ name: "token", value: "1234567" }] } }),
+      1,
+      /\/projects\/0\/secrets\/0\/value: Expected 8 characters or more[^"]*found 7\n/,
+    ],
     ["nothing", file(), 0, /: 1 project, 1 trigger: no errors, no warnings\n$/],
     [
       "a preset",

@@ -20,6 +20,12 @@ Deno.test("secret-key rotate encrypts all secrets with a new key, and the old on
       return (await service.api("GET", `deliveries/${results[0].id}/`)).body.body;
     }, { what: "the refused request" });
   assertEquals(await keptBody(), btoa("kept"));
+  const secretAt = "projects/files/secrets/token/";
+  await service.api("PUT", secretAt, { value: "a-secret-of-the-project" });
+  const warnings = async () => {
+    const { name, directory } = (await service.api("GET", "projects/files/")).body;
+    return (await service.api("PUT", `projects/${name}/`, { directory })).body.warnings;
+  };
   const path = new URL(trigger.url).pathname;
   const data = `${service.folder}/data`;
   const keyBefore = await Deno.readTextFile(`${data}/secret.key`);
@@ -30,7 +36,7 @@ Deno.test("secret-key rotate encrypts all secrets with a new key, and the old on
   await service.service.close();
   const { code, printed } = await run(["secret-key", "rotate", "--data", data]);
   assertEquals(code, 0, printed);
-  assertStringIncludes(printed, "secrets of 1 triggers");
+  assertStringIncludes(printed, "secrets of 1 triggers and 1 projects");
   const keyAfter = await Deno.readTextFile(`${data}/secret.key`);
   assertEquals(keyAfter.trim().split("\n").length, 1, "the key before is forgotten");
   assertNotEquals(keyAfter, keyBefore);
@@ -49,10 +55,12 @@ Deno.test("secret-key rotate encrypts all secrets with a new key, and the old on
   await service.restart();
   assertEquals(await send(), 200);
   assertEquals(await keptBody(), btoa("kept"));
+  assertEquals(await warnings(), []);
   await service.service.close();
   await Deno.writeTextFile(`${data}/secret.key`, keyBefore);
   await service.restart();
   assertNotEquals(await send(), 200);
+  assertStringIncludes(JSON.stringify(await warnings()), "cannot be decrypted with this key");
 });
 
 Deno.test("a key file whose place the variable takes is removed when nothing needs it any more", async () => {

@@ -7,6 +7,7 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { restore } from "../../src/backup/restore.ts";
 import { ProjectSecrets } from "../../src/project_secrets/settings.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
 import { putProject } from "../../src/store/records/projects.ts";
@@ -102,6 +103,7 @@ export const ofSecrets: Case[] = [
          printf '%s' "$QUOTED" | base64; printf 'user:%s' "$QUOTED" | base64 | tr -d '\\n'; echo
          echo "$LINES"; cat "$KEY_FILE" >&2; echo "$LONG"
          printf '{"token": "%s", "loss": 1}\\n' "$(echo "$PATH")"
+         echo "left $(wc -c <../control/environment | tr -d ' ')"
          set -x; : "$QUOTED"; set +x
          i=0; while :; do echo ready $i; i=$((i + 1)); sleep 1; done`,
         { secrets, environment_variables: { PLAIN: "text" } },
@@ -120,6 +122,8 @@ export const ofSecrets: Case[] = [
       assertEquals(printed.slice(6, 9), [`a ${MASK} b ${MASK}`, MASK, MASK]);
       assertStringIncludes(printed[9] ?? "", MASK);
       assertEquals(printed.slice(10, 15), [MASK, MASK, MASK, MASK, MASK]);
+      assertEquals(printed[15], `{"token": "${MASK}", "loss": 1}`);
+      assertEquals(printed[16], "left 0");
       assertEquals(metadata, { token: MASK, loss: 1 });
       assertEquals((await service.printed(id, "stderr")).slice(0, 4), [MASK, MASK, MASK, MASK]);
       assertEquals(record.secrets, secrets);
@@ -150,6 +154,26 @@ export const ofSecrets: Case[] = [
       await until(() => service.engine.stop(id));
       await service.ended(id);
       await expectNowhere(service, [before, after]);
+    },
+  },
+  {
+    name: "a backup of one that runs has no secret in the clear",
+    async test(service) {
+      const value = "a-secret-that-is-in-no-backup";
+      await setSecrets(service, { token: value });
+      const id = await service.submit(
+        'cat "$KEY"; echo " printed"; while :; do echo "$TOKEN"; sleep 1; done',
+        { secrets: { TOKEN: { name: "token" }, KEY: { name: "token", file: true } } },
+      );
+      await service.said(id, `${MASK} printed`);
+      await service.backUp();
+      const data = join(service.folder, "restored");
+      const source = (await Deno.open(join(service.folder, "backup"))).readable;
+      const { signal } = new AbortController();
+      await restore({ data, source, force: false, signal, onProgress() {} });
+      assertEquals(await filesWith(data, value), []);
+      await until(() => service.engine.stop(id));
+      await service.ended(id);
     },
   },
   {

@@ -133,8 +133,9 @@ function writeFiles({ temporary }: WorkFolder, name: string, files: Map<string, 
 }
 
 function controlFiles(
-  { command }: Execution,
+  { command, secrets }: Execution,
   environment: Record<string, string>,
 ): Map<string, string> {
-  return new Map([["command", `${command}\n`], ["environment", exportScript(environment)]]);
+  const script = exportScript(environment, { isSecret: secrets !== undefined });
+  return new Map([["command", `${command}\n`], ["environment", script]]);
 }

@@ -168,7 +168,7 @@ export class JobFiles {
       join(base, "control"),
       new Map([
         ...commandFiles(execution, folder, wrapOf(execution)),
-        ["environment", exportScript(environment)],
+        ["environment", exportScript(environment, { isSecret: execution.secrets !== undefined })],
       ]),
     );
     if (secrets.files.size > 0) {

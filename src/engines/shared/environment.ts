@@ -65,11 +65,21 @@ export function commandEnvironment(
   };
 }
 
-/** Returns the script that exports variables. */
-export function exportScript(environment: Readonly<Record<string, string>>): string {
+/** Empties the script, from the folder in which a wrapper reads it. Its last line is read by then. */
+const FORGET = "{ : >../control/environment; } 2>/dev/null || :\n";
+
+/**
+ * Returns the script that exports variables.
+ *
+ * @param isSecret true when it is emptied as soon as it was read
+ */
+export function exportScript(
+  environment: Readonly<Record<string, string>>,
+  { isSecret = false } = {},
+): string {
   const lines = Object.entries(environment).map(([name, value]) =>
     // With `command` a shell goes on after an error, such as bash for its read-only variable UID.
     `command export ${name}=${shellQuote(value)}\n`
   );
-  return lines.join("");
+  return lines.join("") + (isSecret ? FORGET : "");
 }

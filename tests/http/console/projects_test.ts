@@ -39,6 +39,34 @@ Deno.test("a project's page has its steps and pipelines, or the problems of its 
     assertEquals([status, headers.get("location")], [303, "/projects/more"]);
     assertStringIncludes(textOf(await browser.get("projects")), "more");
   });
+  await t.step("secrets are set, shown by their fingerprints, and removed", async () => {
+    const set = (fields: Record<string, string>) =>
+      browser.post("projects/more/secrets", { csrf, ...fields });
+    const value = "a-secret-of-this-page\r\nin two lines\r\n";
+    for (const secret of ["a b", "..", ""]) {
+      const wrong = await set({ secret, value });
+      assertEquals([wrong.status, wrong.text.includes("a-secret-of")], [422, false], wrong.text);
+    }
+    const short = await set({ secret: "token", value: "short" });
+    assertStringIncludes(textOf(short), "Expected 8 characters or more");
+    const { status, headers } = await set({ secret: "token", value });
+    assertEquals([status, headers.get("location")], [303, "/projects/more"]);
+    const { body: { results: [stored] } } = await service.api("GET", "projects/more/secrets/");
+    const { text } = await browser.get("projects/more");
+    assertStringIncludes(textOf({ text }), `token ${stored.fingerprint}`);
+    assertEquals(text.includes("a-secret-of"), false);
+    const again = { value: "a-secret-of-this-page\nin two lines" };
+    const same = await service.api("PUT", "projects/more/secrets/token/", again);
+    assertEquals([same.status, same.body.fingerprint], [200, stored.fingerprint]);
+    const removed = await browser.post("projects/more/secrets/remove", { csrf, secret: "token" });
+    assertEquals(removed.status, 303);
+    assertEquals((await service.api("GET", "projects/more/secrets/")).body.results, []);
+    assertEquals(
+      (await browser.post("projects/more/secrets/remove", { csrf, secret: ".." })).status,
+      422,
+    );
+    assertEquals((await service.api("DELETE", "projects/more/")).status, 204);
+  });
   await t.step("a repository that cannot be fetched", async () => {
     const code = `file://${service.folder}/nowhere`;
     await browser.post("projects", { csrf, name: "gone", code });
