@@ -53,6 +53,16 @@ const config = readConfigFile(
     command: c
     parameters: [{ name: p }, { name: q, optional: true }]
     environment-variables: [{ name: KEY, optional: false }]
+- step:
+    name: secret
+    image: i
+    command: echo {parameters}
+    parameters: [{ name: p, optional: true, default: "{env:HOME}" }]
+    environment-variables:
+      - { name: TOKEN, default: "{secret:token}", optional: false }
+      - { name: KEY, default: "{secret-file:key.pem}" }
+      - { name: HOST, default: "{env:HOST}" }
+      - { name: TEXT, default: "{secret}" }
 `,
   "valohai.yaml",
 );
@@ -81,6 +91,16 @@ Deno.test("launch: defaults, limits and the payload's input", () => {
     parameters: {},
     environment_variables: {},
   });
+});
+
+Deno.test("launch: secrets are named, and what a launch brings is text in their place", () => {
+  const { secrets, environment_variables, command } = launch("secret");
+  assertEquals(secrets, { TOKEN: { name: "token" }, KEY: { name: "key.pem", file: true } });
+  assertEquals([environment_variables, command], [{ TEXT: "{secret}" }, "echo"]);
+  const brought = { TOKEN: "{secret:other}", HOST: "{secret:token}" };
+  const other = launch("secret", { environment_variables: brought });
+  assertEquals(other.secrets, { KEY: { name: "key.pem", file: true } });
+  assertEquals(other.environment_variables, { ...brought, TEXT: "{secret}" });
 });
 
 Deno.test("launch: what a step asks its engine for", () => {
@@ -169,7 +189,7 @@ const failures: [step: string, options: LaunchOptions, message: string][] = [
     "trian",
     {},
     'Cannot run step "trian": there is none of this name; found "train", "bare", ' +
-    '"fetching", "mounting", "demanding"',
+    '"fetching", "mounting", "demanding", "secret"',
   ],
   [
     "train",

@@ -177,6 +177,20 @@ const accepted: FormatCase[] = [
 
 const warned: FormatCase[] = [
   {
+    name: "defaults that name a variable or a file of the service, and secrets in other places",
+    text: stepOf(
+      "s",
+      'environment-variables: [{ name: A, default: "{env:HOME}" }, { name: B, default: "x{secret:b}" }], ' +
+        'parameters: [{ name: c, default: "{file:/etc/passwd}" }, { name: d, default: "{secret:d}" }]',
+    ),
+    warnings: [
+      ["/0/step/environment-variables/0/default", "Left out, so there is no default: {env:HOME}"],
+      ["/0/step/environment-variables/1/default", "Stays as it is"],
+      ["/0/step/parameters/0/default", "Left out, so there is no default: {file:/etc/passwd}"],
+      ["/0/step/parameters/1/default", "{secret:d} belongs in an environment variable"],
+    ],
+  },
+  {
     name: "37 two steps of one name",
     text: stepOf("s") + stepOf("s"),
     warnings: [["/1/step/name", 'Another step above has the name "s"']],

@@ -55,8 +55,9 @@ function* needed({ node }: ReadNode, step: Step): Generator<{ type: string; name
   const variables = itemsOf(node.override["environment-variables"])
     .filter((item) => item.optional === true || item.default !== undefined);
   const overridden = new Set(variables.map((item) => item.name));
-  for (const { name, optional, default: initial } of step.environmentVariables.values()) {
-    if (optional || initial !== undefined || overridden.has(name)) continue;
+  for (const { name, optional, default: initial, secret } of step.environmentVariables.values()) {
+    const isSet = optional || initial !== undefined || secret !== undefined;
+    if (isSet || overridden.has(name)) continue;
     yield { type: "environment-variable", name };
   }
 }
