@@ -78,18 +78,18 @@ Deno.test("apply sets the secrets that a file lists, keeps what is the same, and
   const steps: [fields: Record<string, unknown>, plan: string, applied: string][] = [
     [
       { secrets: [literal, { name: "token", value: "{env:TOKEN}" }] },
-      "~ project files\n    /secrets",
+      "secret token {env:TOKEN} is added",
       "updated",
     ],
     [{ secrets: [{ name: "token", value: "{env:TOKEN}" }, literal] }, "", "unchanged"],
     [{}, "", "unchanged"],
     [
       { secrets: [{ ...literal, value: "********" }, { name: "token", value: "{env:NOT_SET}" }] },
-      "/secrets",
+      "    secrets: ",
       "{env:NOT_SET} cannot be read",
     ],
-    [{ secrets: [{ ...literal, value: OTHER }] }, "/secrets", "updated"],
-    [{ secrets: [] }, "/secrets", "updated"],
+    [{ secrets: [{ ...literal, value: OTHER }] }, "    secrets: ", "updated"],
+    [{ secrets: [] }, "    secrets: ", "updated"],
   ];
   for (const [fields, plan, applied] of steps) {
     const path = await fileOf(service, fields);
