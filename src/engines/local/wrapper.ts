@@ -119,10 +119,6 @@ set -C
 echo "$$ $identity" 2>/dev/null >control/started || exit ${MARK_IS_TAKEN}
 set +C
 
-# Linux may share out the processors among sessions, and then heeds no priority within one but the session's
-# own (sched(7), "The autogroup feature").
-{ echo 10 >/proc/self/autogroup; } 2>/dev/null
-
 # Whatever ends the command must not end what captures its output and leaves its exit code.
 trap '' HUP INT TERM
 
@@ -162,6 +158,9 @@ trap told=yes TERM
   [ ! -d "/proc/$$/cwd/tmp" ] || TMPDIR="/proc/$$/cwd/tmp"
   cd repository || exit 1
   . ../control/environment
+  # Linux may share out the processors among sessions, and then heeds no priority within one but the session's
+  # own (sched(7), "The autogroup feature"). What comes before the command does not wait behind others.
+  { echo 10 >/proc/self/autogroup; } 2>/dev/null
   # With 9 also what prints elsewhere holds a pipe, and has its time to end when it is told to.
   [ -z "$1" ] || exec "$1" -e "$2" 9>&1
   exec "$2" 9>&1

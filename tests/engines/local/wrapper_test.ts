@@ -20,6 +20,8 @@ interface RunOptions {
   shell?: readonly string[];
   /** A script that comes before the wrapper's. */
   before?: string;
+  /** The script that sets the command's variables. */
+  environment?: string;
 }
 
 /** Runs a command in the wrapper, in a work folder that is prepared in a folder. */
@@ -32,14 +34,14 @@ async function run(root: string, command: string, options?: RunOptions): Promise
 async function start(
   root: string,
   command: string,
-  { asNobody = false, shell: becomes = ["sh"], before = "" }: RunOptions = {},
+  { asNobody = false, shell: becomes = ["sh"], before = "", environment = "" }: RunOptions = {},
 ): Promise<{ folder: WorkFolder; wrapper: Deno.ChildProcess }> {
   const folder = new WorkFolder(root, "e");
   for (const name of ["control", "repository", "outputs"]) {
     await Deno.mkdir(`${folder.path}/${name}`, { recursive: true });
   }
   await Deno.writeTextFile(folder.control("command"), command);
-  await Deno.writeTextFile(`${folder.path}/control/environment`, "");
+  await Deno.writeTextFile(`${folder.path}/control/environment`, environment);
   const [flag = "", script, ...words] = wrapperArguments({
     shell: "/bin/sh",
     streamBytesMax: STREAM_BYTES_MAX,
@@ -101,10 +103,31 @@ Deno.test({
     const { folder, wrapper } = await start(temporary.path, "exec sleep 1000");
     await until(() => readMark(folder)?.hasBegun === true);
     const { pid = 0 } = readMark(folder) ?? {};
-    await until(async () => (await programsOf(pid)).includes("sleep"));
+    // Each begins as a shell, and becomes its program when it comes to it.
+    await until(async () => {
+      const programs = await programsOf(pid);
+      return programs.includes("sleep") && programs.filter((name) => name === "tee").length === 2;
+    });
     assertEquals(await programsOf(pid), ["sh", "sleep", "tee", "tee"]);
     await shell(`kill -KILL -${pid}`);
     await wrapper.status;
+  },
+});
+
+Deno.test({
+  name: "a session gives way to others from its command on",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    await using folder = await temporaryFolder();
+    // Not every kernel knows groups of sessions.
+    const ask = "if [ -e /proc/self/autogroup ]; then cat /proc/self/autogroup; fi";
+    const tell = (name: string) => `{ ${ask}; } >../outputs/${name}`;
+    const environment = `${tell("before")}\n`;
+    const { path } = await run(folder.path, tell("during"), { environment });
+    const niceOf = async (name: string) =>
+      (await Deno.readTextFile(`${path}/outputs/${name}`)).trim().replace(/.* nice /, "");
+    const found = [await niceOf("before"), await niceOf("during")];
+    assertEquals(found, found[0] === "" ? ["", ""] : ["0", "10"]);
   },
 });
 
