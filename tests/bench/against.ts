@@ -1,6 +1,7 @@
 /**
- * This checkout against one commit, in pairs: both services run, and take turns. A launch has HMAC, a rate
- * limit, 1 KiB, and the action `fetch_repository`.
+ * This checkout against one commit, or against adnanh/webhook, in pairs: both services run, and take turns. A
+ * launch has HMAC, a rate limit, 1 KiB, and the action `fetch_repository`; that of adnanh/webhook HMAC and the
+ * command `/bin/true`.
  *
  * Ratios of single figures say little on a machine whose speed drifts: what counts is the median of the
  * ratios of all pairs, and the processor time, which others on the machine hardly change.
@@ -11,7 +12,14 @@ import type { Bench } from "./bench.ts";
 import { pause, quantile, run } from "./measuring.ts";
 import { makeProject } from "./project.ts";
 import { launches, post, SECRET, type Sent, sign, triggerId } from "./requests.ts";
-import { type Checkout, metrics, type ServeProcess, settled, spawnServe } from "./servers.ts";
+import {
+  type Checkout,
+  metrics,
+  type ServeProcess,
+  settled,
+  spawnServe,
+  startWebhook,
+} from "./servers.ts";
 import { load, underLoad } from "./wrk.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -23,6 +31,11 @@ const POLL_MS = 2;
 const MIB = 1024 * 1024;
 const CONNECTIONS = [32, 128];
 const POLL_CONNECTIONS = 32;
+const WEBHOOK_CONNECTIONS = 64;
+/** The time for the last commands of adnanh/webhook, of which it tells nothing. */
+const WEBHOOK_REST_MS = 2_000;
+/** What is given to `--against` instead of a commit. */
+export const WEBHOOK = "webhook";
 
 /** One figure of both, measured one after the other. */
 export interface Pair {
@@ -42,17 +55,61 @@ interface Contender {
 }
 
 /** Measures each figure in turn, and returns all pairs. */
-export async function measureAgainst(bench: Bench, commit: string): Promise<Pair[]> {
+export function measureAgainst(bench: Bench, other: string): Promise<Pair[]> {
+  return other === WEBHOOK ? againstWebhook(bench) : againstCommit(bench, other);
+}
+
+/** A server of which launches are measured, and what waits until its work is done. */
+type Measured = Pick<ServeProcess, "port" | "pid"> & { rest(): Promise<unknown> };
+
+async function againstWebhook(bench: Bench): Promise<Pair[]> {
+  await using contending = await contender(bench, { root: ROOT, config: await tasksOf(ROOT) });
+  await using webhook = await startWebhook(bench, 1);
+  const { server } = contending;
+  const service = { ...server, rest: () => settled(server.port, SETTLED_WITHIN_MS) };
+  const other = { ...webhook, rest: () => pause(WEBHOOK_REST_MS) };
+  const pairs: Pair[] = [];
+  for (let round = 0; round < roundsOf(bench); round++) {
+    const measure = (one: Measured) => figuresBesideWebhook(bench, one);
+    pairs.push(...await inPairs<Measured>([service, other], round, measure));
+  }
+  return pairs;
+}
+
+async function figuresBesideWebhook(
+  bench: Bench,
+  { port, pid, rest }: Measured,
+): Promise<Figure[]> {
+  const options = { port, connections: WEBHOOK_CONNECTIONS, requests: launches(1) };
+  await load(bench, { ...options, seconds: 1 });
+  await rest();
+  const before_ms = await cpuOf(pid);
+  const { per_second, p99_ms, refused, failed } = await load(bench, options);
+  if (refused + failed > 0) throw new Error(`${refused + failed} launches were not accepted`);
+  await rest();
+  const launch_us = (await cpuOf(pid) - before_ms) * 1_000 / (per_second * bench.seconds);
+  const what = `${WEBHOOK_CONNECTIONS} connections, `;
+  return [
+    [`${what}launches`, "/s", per_second],
+    [`${what}p99`, "ms", p99_ms],
+    [`${what}processor time with its work`, "µs", launch_us],
+  ];
+}
+
+async function againstCommit(bench: Bench, commit: string): Promise<Pair[]> {
   await using then = await checkedOut(bench, commit);
   const now: Checkout = { root: ROOT, config: await tasksOf(ROOT) };
   await using first = await contender(bench, now);
   await using second = await contender(bench, then);
   const pairs = [pairOf("start to first accepted launch", "ms", [first.start_ms, second.start_ms])];
-  const rounds = bench.isQuick ? 4 : 10;
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < roundsOf(bench); round++) {
     pairs.push(...await inPairs([first, second], round, (one) => figuresOf(bench, one)));
   }
   return pairs;
+}
+
+function roundsOf({ isQuick }: Bench): number {
+  return isQuick ? 4 : 10;
 }
 
 /** Returns a line for each figure: the medians of both, and the ratio of each pair. */
@@ -155,10 +212,10 @@ async function send(port: number, { method, path, headers, body }: Sent): Promis
 }
 
 /** Measures both, every other time the second first. */
-async function inPairs(
-  [first, second]: readonly [Contender, Contender],
+async function inPairs<T>(
+  [first, second]: readonly [T, T],
   round: number,
-  measure: (one: Contender) => Promise<Figure[]>,
+  measure: (one: T) => Promise<Figure[]>,
 ): Promise<Pair[]> {
   const isFirst = round % 2 === 0;
   const earlier = await measure(isFirst ? first : second);
@@ -236,10 +293,14 @@ async function look(port: number, pid: number): Promise<Look> {
     ["hooklaunch_run_seconds_count", ""],
     ["hooklaunch_memory_bytes", ""],
   ]);
-  // The name of the command, in parentheses, may hold spaces: user and system time are the 12th and 13th behind it.
-  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
-  const [user = NaN, system = NaN] = stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 13)
-    .map(Number);
-  const cpu_ms = (user + system) * 1_000 / TICKS_PER_S;
+  const cpu_ms = await cpuOf(pid, 2);
   return { time_ms: performance.now(), accepted, ended, rss_mib: bytes / MIB, cpu_ms };
+}
+
+/** Returns a process's processor time: its own in two fields, with that of its ended children in all four. */
+async function cpuOf(pid: number, fields = 4): Promise<number> {
+  // The name of the command, in parentheses, may hold spaces: these are the 12th to 15th behind it.
+  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
+  const times = stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 11 + fields).map(Number);
+  return times.reduce((sum, ticks) => sum + ticks, 0) * 1_000 / TICKS_PER_S;
 }

@@ -5,7 +5,7 @@
  * @module
  */
 import { parseArgs } from "node:util";
-import { againstTable, measureAgainst } from "./against.ts";
+import { againstTable, measureAgainst, WEBHOOK } from "./against.ts";
 import { Bench } from "./bench.ts";
 import { measureBoot } from "./boot.ts";
 import { measureCleanup } from "./cleanup.ts";
@@ -54,12 +54,14 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 
 const USAGE = `Usage: deno task bench [--quick] [--json] [part …]
-       deno task bench --against COMMIT [--quick] [--json]
+       deno task bench --against COMMIT|webhook [--quick] [--json]
 
   --quick   short rows, and 20,000 stored runs instead of 1,000,000: for trying it out
   --json    print the rows as JSON, when all are measured
   --against COMMIT
             measure launches of this checkout and of that commit in turn, instead of the parts
+  --against webhook
+            the same with adnanh/webhook, which runs /bin/true, at 64 connections
 
 Parts, all of them unless some are named:
 ${Object.entries(PARTS).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`).join("\n")}
@@ -84,7 +86,7 @@ const makesLoad = names.some((name) => PARTS[name]?.needsNoLoad !== true);
 const needed = {
   ...NEEDED,
   ...(makesLoad || against !== undefined ? NEEDED_FOR_LOAD : {}),
-  ...(makesLoad && against === undefined ? NEEDED_TO_COMPARE : {}),
+  ...(against === WEBHOOK || makesLoad && against === undefined ? NEEDED_TO_COMPARE : {}),
 };
 const missing = Object.entries(needed).filter(([command]) => !isInstalled(command));
 if (missing.length > 0) {

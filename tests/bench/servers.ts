@@ -122,7 +122,10 @@ function startCommand({ tasks }: TaskConfig): string[] {
 }
 
 /** Starts adnanh/webhook with so many hooks, which want the same signature as the triggers. */
-export async function startWebhook(bench: Bench, hooks: number): Promise<Server> {
+export async function startWebhook(
+  bench: Bench,
+  hooks: number,
+): Promise<Server & { pid: number }> {
   const file = await Deno.makeTempFile({ dir: bench.folder, suffix: ".json" });
   const parameter = { source: "header", name: "X-Signature" };
   const match = { type: "payload-hmac-sha256", secret: SECRET, parameter };
@@ -142,7 +145,7 @@ export async function startWebhook(bench: Bench, hooks: number): Promise<Server>
     stderr: "null",
   });
   await listening(port);
-  return serverOf(child, port, () => child.kill("SIGTERM"));
+  return { ...serverOf(child, port, () => child.kill("SIGTERM")), pid: child.pid };
 }
 
 /** What a service's metrics say: the sum over all labels, or over those that contain a text. */
