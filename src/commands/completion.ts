@@ -1,24 +1,50 @@
 /**
- * `hooklaunch completion`: completes commands and options in a shell.
+ * `hooklaunch completion`: completes commands, options, and the names and values of a running service in a shell.
  *
  * @module
  */
-import { Argument, type Command } from "commander";
+import { Argument, type Command, type Option } from "commander";
+import { delay } from "@std/async/delay";
+import { apiOptions, clientOf } from "./api/options.ts";
+import { SCRIPTS, type Shell, SHELLS, type Words } from "./console/completion_scripts.ts";
+import { harmless } from "./console/table.ts";
+import { readContexts } from "./input/contexts.ts";
 
-const SHELLS = ["bash", "zsh", "fish"] as const;
-type Shell = typeof SHELLS[number];
+/** The time that a shell waits for the names of a service. */
+const VALUES_MS_MAX = 1_500;
+const VALUES_MAX = 50;
 
-/** The words that can follow some words of a command line. */
-interface Words {
-  /** The words before, such as `trigger secret`; empty for the first word. */
-  after: string;
-  words: readonly string[];
-}
+/** The lists of the service whose elements have names. */
+const NAMED = ["triggers", "projects"];
+/** The lists whose elements have ids, newest first. */
+const WITH_IDS = ["executions", "pipelines", "runs", "deliveries", "replays", "tokens"];
+const KINDS = [...NAMED, ...WITH_IDS, "contexts"];
+
+/** The kinds of first arguments, by their commands; the longest beginning counts. */
+const FIRST_ARGUMENTS: Readonly<Record<string, string>> = {
+  execution: "executions",
+  pipeline: "pipelines",
+  run: "runs",
+  delivery: "deliveries",
+  replay: "replays",
+  "replay delivery": "deliveries",
+  token: "tokens",
+  project: "projects",
+  context: "contexts",
+};
+/** The kinds of options' values, by the options. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  "--trigger": "triggers",
+  "--project": "projects",
+  "--pipeline": "pipelines",
+  "--context": "contexts",
+};
 
 /** Defines the command. */
 export function defineCompletion(command: Command): void {
   command.summary("Print a script that completes commands in a shell").description(
-    "Print a script that completes commands and options in a shell.",
+    "Print a script that completes commands and options in a shell, and the names and ids of the service: a " +
+      "service that is away completes nothing.",
   )
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .addHelpText(
@@ -29,6 +55,10 @@ zsh   source <(hooklaunch completion zsh)             # in ~/.zshrc, behind comp
 fish  hooklaunch completion fish | source             # in ~/.config/fish/config.fish`,
     )
     .action(print);
+  // The scripts call it.
+  apiOptions(command.command("values", { hidden: true }))
+    .addArgument(new Argument("<kind>").choices(KINDS))
+    .action(printValues);
 }
 
 async function print(shell: Shell): Promise<void> {
@@ -39,55 +69,60 @@ async function print(shell: Shell): Promise<void> {
 }
 
 function wordsOf(command: Command, after: string): Words[] {
-  const commands = command.commands.map((each) => each.name());
-  const options = command.createHelp().visibleOptions(command).flatMap(({ long }) => long ?? []);
+  const help = command.createHelp();
+  const inner = help.visibleCommands(command).filter((each) => each.name() !== "help");
+  const options = help.visibleOptions(command);
+  const [argument] = command.registeredArguments;
+  const values = argument && kindOf(argument.name(), after);
   return [
-    { after, words: [...commands, ...options] },
-    ...command.commands.flatMap((inner) => wordsOf(inner, `${after} ${inner.name()}`.trim())),
+    {
+      after,
+      words: [
+        ...inner.map((each) => each.name()),
+        ...argument?.argChoices ?? [],
+        ...options.flatMap(({ long }) => long ?? []),
+      ],
+      ...(values !== undefined && { values }),
+      options: options.flatMap(optionWords),
+    },
+    ...inner.flatMap((each) => wordsOf(each, `${after} ${each.name()}`.trim())),
   ];
 }
 
-const SCRIPTS: Readonly<Record<Shell, (all: readonly Words[]) => string>> = {
-  bash: (all) =>
-    `_hooklaunch() {
-  local path="" word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) ;; *) path="\${path:+$path }$word" ;; esac
-  done
-  local words
-${words(all, "  ")}
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
-  [ \${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}"))
+/** Returns what completes the value of an option. */
+function optionWords({ long, short, required, argChoices }: Option): Words["options"] {
+  if (!required) return [];
+  const values = OPTIONS[long ?? ""];
+  return [long, short].flatMap((name) =>
+    name === undefined || name === null
+      ? []
+      : [{ name, ...(argChoices && { words: argChoices }), ...(values && { values }) }]
+  );
 }
-complete -F _hooklaunch hooklaunch`,
-  zsh: (all) =>
-    `#compdef hooklaunch
-_hooklaunch() {
-  local path="" word words_found
-  for word in "\${words[@]:1:CURRENT-2}"; do
-    case "$word" in -*) ;; *) path="\${path:+$path }$word" ;; esac
-  done
-${words(all, "  ").replaceAll("words=", "words_found=")}
-  compadd -- \${(s: :)words_found}
-  _files
-}
-compdef _hooklaunch hooklaunch`,
-  fish: (all) =>
-    all.map(({ after, words }) => {
-      const condition = after === ""
-        ? "__fish_use_subcommand"
-        : after.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`).join("; and ");
-      return `complete -c hooklaunch -n '${condition}' -a '${words.join(" ")}'`;
-    }).join("\n"),
-};
 
-/** A `case` over the words before. What follows an argument, such as a name, is that of its command. */
-function words(all: readonly Words[], indent: string): string {
-  const longestFirst = all.toSorted((a, b) => b.after.length - a.after.length);
-  const cases = longestFirst.map(({ after, words }) =>
-    `${indent}  "${after}"${after === "" ? "" : `|"${after} "*`}) words="${words.join(" ")}" ;;`
-  );
-  return [`${indent}case "$path" in`, ...cases, `${indent}  *) words="" ;;`, `${indent}esac`].join(
-    "\n",
-  );
+/** Returns the kind of a command's first argument. */
+function kindOf(argument: string, command: string): string | undefined {
+  if (argument === "trigger" || argument === "project") return `${argument}s`;
+  if (argument !== "id" && argument !== "name" || command === "context add") return undefined;
+  const [parent = ""] = command.split(" ");
+  return FIRST_ARGUMENTS[command] ?? FIRST_ARGUMENTS[parent];
+}
+
+/** Prints the names or ids of a kind, one a line. A service that is away, or slow, has none. */
+async function printValues(kind: string, { url }: { url: string }): Promise<void> {
+  const printed = valuesOf(kind, url).then((values) => {
+    for (const value of values) console.log(harmless(value));
+    return true;
+  }).catch(() => true);
+  const isOver = await Promise.race([printed, delay(VALUES_MS_MAX).then(() => false)]);
+  // The request would keep the process.
+  if (!isOver) Deno.exit(0);
+}
+
+async function valuesOf(kind: string, url: string): Promise<string[]> {
+  if (kind === "contexts") return Object.keys(readContexts().contexts);
+  const found = await clientOf(url).list<{ id: string; name: string }>(`${kind}/`, {
+    limit: VALUES_MAX * (NAMED.includes(kind) ? 4 : 1),
+  });
+  return found.map(({ id, name }) => NAMED.includes(kind) ? name : id);
 }

@@ -154,31 +154,3 @@ Deno.test("an export is a configuration file that changes nothing, in YAML and i
     ]);
   }
 });
-
-Deno.test("completion: bash completes commands, their commands and options", async (t) => {
-  const { code, printed } = await run(["completion", "bash"]);
-  assertEquals(code, 0, printed);
-  const cases: [words: string, expected: string][] = [
-    ["trig", "trigger"],
-    ["trigger sec", "secret"],
-    ["trigger secret exp", "expire"],
-    ["trigger secret add retrain --fr", "--from"],
-    ["apply --pl", "--plan"],
-    ["execution log --fol", "--follow"],
-  ];
-  for (const [words, expected] of cases) {
-    await t.step(words, async () => {
-      const script = `${printed}
-COMP_WORDS=(hooklaunch ${words}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _hooklaunch
-echo "\${COMPREPLY[@]}"`;
-      const { stdout } = await new Deno.Command("bash", { args: ["-c", script] }).output();
-      assertEquals(new TextDecoder().decode(stdout).trim(), expected);
-    });
-  }
-  for (const shell of ["zsh", "fish"]) {
-    const { printed } = await run(["completion", shell]);
-    assertStringIncludes(printed, "hooklaunch");
-    assertStringIncludes(printed, "--only-without-success");
-  }
-  assertEquals((await run(["completion", "tcsh"])).code, 1);
-});

@@ -24,8 +24,8 @@ Deno.test("trigger list and trigger log print what there is, readably", async ()
   }
   const list = await run(["trigger", "list", "--url", service.url], TOKEN);
   assertEquals(list.code, 0, list.printed);
-  assertMatch(list.printed, /^NAME +PROJECT +ENABLED +CONDITIONS +LAUNCH URL\n/);
-  assertMatch(list.printed, /\nlabels +files +yes +hmac +http:\S+\n/);
+  assertMatch(list.printed, /^NAME +PROJECT +ENABLED +CONDITIONS +OWNER +LAUNCH URL\n/);
+  assertMatch(list.printed, /\nlabels +files +yes +hmac +api +http:\S+\n/);
 
   const log = await run(["trigger", "log", "labels", "--url", service.url], TOKEN);
   assertEquals(log.code, 0, log.printed);
