@@ -32,8 +32,12 @@ interface Leaf {
 
 /** Finds the commands that do something. */
 function leavesOf(command: Command, path: readonly string[]): Leaf[] {
-  if (command.commands.length === 0) return [{ path: path.join(" "), command }];
-  return command.commands.flatMap((inner) => leavesOf(inner, [...path, inner.name()]));
+  // The help of commander itself is no command of ours.
+  const shown = command.createHelp().visibleCommands(command).filter((each) =>
+    each.name() !== "help"
+  );
+  if (shown.length === 0) return [{ path: path.join(" "), command }];
+  return shown.flatMap((inner) => leavesOf(inner, [...path, inner.name()]));
 }
 
 function section({ path, command }: Leaf): string[] {

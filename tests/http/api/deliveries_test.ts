@@ -92,6 +92,7 @@ Deno.test("the list shows every delivery of all triggers, newest first", async (
     sha256: accepted.sha256,
     run_id: runId,
     run_status: "completed",
+    launched_by: { kind: "sender" },
     executions: [{ id: execution_id, step: "echo", status: accepted.executions[0].status }],
     pipelines: [],
     http_requests: [],

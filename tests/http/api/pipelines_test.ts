@@ -26,12 +26,19 @@ class SeenControl implements Pick<Pipelines, "begin" | "stop" | "approve"> {
   }
 }
 
+/** The field of all that no operator has launched. */
+const OF_SENDER = { launched_by: { kind: "sender" } };
+
 Deno.test("pipelines are listed newest first, by project and status, in pages", async (t) => {
   await using routes = await serveRoutes();
   const { store, url } = routes;
-  const first = await storePipeline(store);
-  const second = await storePipeline(store, { project: "digits", status: "complete" });
-  const third = await storePipeline(store, { project: "digits" });
+  const stored = async (pipeline = {}) => ({
+    ...await storePipeline(store, pipeline),
+    ...OF_SENDER,
+  });
+  const first = await stored();
+  const second = await stored({ project: "digits", status: "complete" });
+  const third = await stored({ project: "digits" });
   const read = async (address: string) => await (await fetch(address)).json();
   const path = `${url}/api/v0/pipelines/`;
   const all = await read(path);
@@ -76,6 +83,7 @@ Deno.test("a pipeline is shown with the edges and the parameters of its plan", a
   const answer = await fetch(`${routes.url}/api/v0/pipelines/${pipeline.id}/`);
   assertEquals(await answer.json(), {
     ...pipeline,
+    ...OF_SENDER,
     edges: [{
       source: { node: "train", type: "output", key: "*" },
       target: { node: "deploy", type: "input", key: "model" },
