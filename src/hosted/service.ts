@@ -25,7 +25,7 @@ import { type HostedSettings, hostedSettings } from "./settings.ts";
 const OPENING_MS_MAX = 8_000;
 const RETRY_AFTER_S = 2;
 /** The service closes after this time without a request and without work of its own. */
-const IDLE_MS = 5_000;
+const IDLE_MS = 3_000;
 /** The time in which a cron's work goes on before the next minute's cron does. */
 const CRON_MS_MAX = 50_000;
 const LOOK_MS = 250;
@@ -153,6 +153,7 @@ export class HostedService {
     if (this.#busy > 0 || this.#isStopping) return;
     if (open?.service.parts.isWorking()) return this.#closeWhenIdle();
     await this.#close();
+    log.info("Idle: closed until the next request");
   }
 
   /** Returns the service once it is open. */

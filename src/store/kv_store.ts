@@ -53,6 +53,9 @@ export async function assembleStore(
   }
 }
 
+/** The pause between two looks at the other instances, where each look has its price. */
+const LOOK_MS = 1_000;
+
 /** Options of {@linkcode openSharedStore}. */
 interface SharedStoreOptions {
   /** The id of this instance. */
@@ -69,7 +72,7 @@ export async function openSharedStore(
 ): Promise<Store> {
   await using opened = new AsyncDisposableStack();
   opened.use(kv);
-  const shared = await Shared.join({ kv, clock, events, id });
+  const shared = await Shared.join({ kv, clock, events, id, look_ms: LOOK_MS });
   opened.defer(() => shared.leave());
   const none = { ownership: undefined, guard: undefined };
   const parts = { clock, events, shared, ...none, ...(artifacts && { artifacts }) };

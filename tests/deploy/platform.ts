@@ -53,6 +53,10 @@ export interface HostedProcess extends AsyncDisposable {
   api(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }>;
   /** Runs a cron; resolves to whether it succeeded. */
   tick(name: string): Promise<boolean>;
+  /** Lets it register no cron any more, as the platform does after the start. */
+  rejectNewCrons(reason: string): Promise<void>;
+  /** The processor time that it has used, in milliseconds. */
+  cpu_ms(): Promise<number>;
   /** Sends SIGINT, and SIGKILL 5 s later; resolves to how it has ended. */
   stop(): Promise<Deno.CommandStatus>;
   kill(signal: Deno.Signal): void;
@@ -140,6 +144,12 @@ export async function startProcess(
       return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
     },
     tick: (name) => socket.invoke(name),
+    rejectNewCrons: (reason) => socket.rejectNew(reason),
+    async cpu_ms() {
+      const stat = await procFile(child.pid, "stat");
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return 10 * (Number(fields[11]) + Number(fields[12]));
+    },
     async stop() {
       kill("SIGINT");
       const timer = setTimeout(() => kill("SIGKILL"), KILL_MS);
@@ -151,6 +161,14 @@ export async function startProcess(
     ended,
     [Symbol.asyncDispose]: dispose,
   };
+}
+
+/** Reads what the kernel tells of a process; empty when it has ended. */
+export async function procFile(pid: number, name: string): Promise<string> {
+  const { stdout } = await new Deno.Command("sh", {
+    args: ["-c", 'cat "$0" 2>/dev/null', `/proc/${pid}/${name}`],
+  }).output();
+  return new TextDecoder().decode(stdout);
 }
 
 /** The platform's side of the socket for crons: it takes their registration, and runs them. */
@@ -222,6 +240,8 @@ class CronSocket {
 export class Timeline implements AsyncDisposable {
   readonly kv = new RemoteKv();
   readonly #way = this.kv.way();
+  /** Numbers of what the processes have asked the database for. */
+  readonly counts = this.#way.counts;
   readonly #env: Record<string, string>;
   readonly processes: HostedProcess[] = [];
 

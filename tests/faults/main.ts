@@ -17,6 +17,7 @@ import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { fuzz } from "./fuzz.ts";
 import { fuzzBodies } from "./fuzz_bodies.ts";
+import { hostedFaults } from "../deploy/hosted_faults.ts";
 import { instances } from "./instances.ts";
 import { kills } from "./kills.ts";
 import { power } from "./power.ts";
@@ -91,6 +92,12 @@ const parts: Readonly<Record<string, Part>> = {
         gap_ms: 1_000,
         pause_ms: 20,
       }),
+  },
+  hosted: {
+    what:
+      "Processes on a platform like Deno Deploy, stopped and killed at random moments under load",
+    run: (findings, random) =>
+      hostedFaults(findings, random, { stops: 30, launches: 40, most: 3, kills: 0.4 }),
   },
   damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
   engines: {

@@ -55,9 +55,17 @@ interface StoredValue {
   encoding: number;
 }
 
+/** Numbers of reads and writes, by the first part of the key. */
+export interface Counts {
+  reads: Map<string, number>;
+  writes: Map<string, number>;
+}
+
 /** A client's way to a remote Deno KV. */
 export interface Way {
   url: string;
+  /** Numbers of the keys and ranges that the client has read, and of its writes, by the first part of the key. */
+  counts: Counts;
   /** Whether nothing gets through. */
   isClosed: boolean;
   /** True when no commit gets through, and reads do. */
@@ -84,7 +92,7 @@ export class RemoteKv implements AsyncDisposable {
       const isWrite = request.url.endsWith("/atomic_write");
       if (way.isClosed || way.isReadOnly && isWrite) return new Response(null, { status: 503 });
       const again = request.clone();
-      const answer = await this.#answer(request);
+      const answer = await this.#answer(request, way.counts);
       if (!isWrite) return answer;
       if (--way.commitsLeft === 0) way.isClosed = true;
       if (way.answersLost === 0) return answer;
@@ -95,6 +103,7 @@ export class RemoteKv implements AsyncDisposable {
     const url = `http://127.0.0.1:${server.addr.port}`;
     const way: Way = {
       url,
+      counts: { reads: new Map(), writes: new Map() },
       isClosed: false,
       isReadOnly: false,
       commitsLeft: Infinity,
@@ -109,7 +118,7 @@ export class RemoteKv implements AsyncDisposable {
     await Promise.all(this.#ways.map((server) => server.shutdown()));
   }
 
-  async #answer(request: Request): Promise<Response> {
+  async #answer(request: Request, counts?: Way["counts"]): Promise<Response> {
     const bytes = await request.bytes();
     if (request.headers.get("authorization") !== `Bearer ${KV_TOKEN.value}`) {
       return new Response("wrong token", { status: 401 });
@@ -117,9 +126,12 @@ export class RemoteKv implements AsyncDisposable {
     const { pathname } = new URL(request.url);
     if (pathname === "/") return this.#metadata();
     try {
-      const answer = pathname === "/v2/snapshot_read"
-        ? this.#read(decoded<SnapshotRead>("SnapshotRead", bytes))
-        : this.#write(decoded<AtomicWrite>("AtomicWrite", bytes));
+      const isRead = pathname === "/v2/snapshot_read";
+      const read = isRead ? decoded<SnapshotRead>("SnapshotRead", bytes) : undefined;
+      const write = isRead ? undefined : decoded<AtomicWrite>("AtomicWrite", bytes);
+      for (const { start } of read?.ranges ?? []) count(counts?.reads, start);
+      for (const { key } of write?.mutations ?? []) count(counts?.writes, key);
+      const answer = read ? this.#read(read) : this.#write(write ?? { checks: [], mutations: [] });
       return new Response(answer, { headers: { "content-type": "application/x-protobuf" } });
     } catch (error) {
       return new Response(String(error), { status: 400 });
@@ -176,6 +188,12 @@ export class RemoteKv implements AsyncDisposable {
     }
     return encoded("AtomicWriteOutput", { status: SUCCESS, versionstamp });
   }
+}
+
+/** Counts a key by its first part, which Deno encodes as 2, its text, and 0. */
+function count(counts: Map<string, number> | undefined, key: Uint8Array): void {
+  const name = new TextDecoder().decode(key.subarray(1, key.indexOf(0)));
+  counts?.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 function decoded<T>(name: string, bytes: Uint8Array): T {
