@@ -182,6 +182,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./proxies.md", { with: { type: "text" } }),
       },
       {
+        name: "deploy",
+        title: "Deno Deploy",
+        about: "the service without a machine of your own, from an empty account to a first launch",
+        read: () => import("./deploy.md", { with: { type: "text" } }),
+      },
+      {
         name: "scale",
         title: "Scale",
         about: "several machines behind a load balancer, and what a launch costs",

@@ -84,7 +84,8 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
   const service: ServiceSettings = {
     host: "0.0.0.0",
     port: 0,
-    data: "",
+    // Only the files of jobs on clusters go there, on their way; nothing is kept.
+    data: `/tmp/hooklaunch-${crypto.randomUUID()}`,
     trustedProxies: read("HOOKLAUNCH_TRUSTED_PROXY", listOf) ?? [],
     dev: false,
     payloadBytesMax: read("HOOKLAUNCH_MAX_PAYLOAD", payloadBytesOf) ?? PAYLOAD_MAX,

@@ -84,7 +84,7 @@ export class Leadership implements Leading {
 
   async #lead(): Promise<void> {
     const { settings, store, closing, replays, metrics } = this.#parts;
-    await lead(store, settings.kv ?? (settings.data || "this database"));
+    await lead(store, settings.kv ?? settings.data);
     if (closing.signal.aborted) return;
     await this.#work();
     await replays.start();

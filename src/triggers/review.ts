@@ -14,6 +14,7 @@ import { shownValueWarnings } from "./shown_values.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { checkSecrets, secretWarnings } from "./secret_strength.ts";
 import { responseTexts } from "./response.ts";
+import { tracedTokenWarnings } from "./traced_tokens.ts";
 import type { TriggerSettings } from "./trigger.ts";
 
 /**
@@ -112,6 +113,7 @@ export function triggerWarnings(
   const warnings = [
     ...warningsOf(trigger, refusalStatus(trigger, "filter") < 300, env),
     ...needsWarningsOf(trigger),
+    ...prefixed("/conditions", tracedTokenWarnings(conditions, env)),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
   const detail = "Nothing proves who the sender is: everyone who knows the URL can launch";
