@@ -6,6 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
 import { setUpLogging } from "../commands/console/logging.ts";
 import { systemClock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
@@ -24,11 +25,13 @@ import { type HostedSettings, hostedSettings } from "./settings.ts";
 /** The longest wait of a request for the service to open. GitHub gives up after 10 s. */
 const OPENING_MS_MAX = 8_000;
 const RETRY_AFTER_S = 2;
-/** The service closes after this time without a request and without work of its own. */
-const IDLE_MS = 3_000;
 /** The time in which a cron's work goes on before the next minute's cron does. */
 const CRON_MS_MAX = 50_000;
 const LOOK_MS = 250;
+/** The tries of a request that only reads, while nobody leads. */
+const READ_TRIES_MAX = 5;
+const READ_PAUSE_MS = 1_000;
+const READY_PATH = /^\/readyz\/?$/;
 const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
 
 const log = getLogger(["hooklaunch"]);
@@ -89,7 +92,15 @@ export class HostedService {
       return missingAnswer(request, [`The database cannot be used: ${messageOf(error)}`]);
     }
     if (open === undefined) return unavailable(RETRY_AFTER_S);
-    return unstored(await open.handler(request, info));
+    for (let tries = 1;; tries++) {
+      const answer = unstored(await open.handler(request, info));
+      const isRead = request.method === "GET" || request.method === "HEAD";
+      // The leader has just closed or ended: another one leads in a moment.
+      const isAsked = isRead && !READY_PATH.test(new URL(request.url).pathname);
+      if (answer.status !== 503 || !isAsked || tries === READ_TRIES_MAX) return answer;
+      await answer.body?.cancel();
+      await delay(READ_PAUSE_MS);
+    }
   }
 
   /** Does what a cron is for, until nothing is left to do here, or the next minute's cron goes on with it. */
@@ -104,7 +115,7 @@ export class HostedService {
       service.sweep();
       const until_ms = systemClock.steady() + CRON_MS_MAX;
       while (service.parts.isWorking() && systemClock.steady() < until_ms && !this.#isStopping) {
-        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+        await delay(LOOK_MS);
       }
     } catch (error) {
       log.error("Cannot do the work of the cron {name}: {error}", {
@@ -145,7 +156,7 @@ export class HostedService {
   #closeWhenIdle(): void {
     clearTimeout(this.#idleTimer);
     if (this.#open === undefined || this.#isStopping) return;
-    this.#idleTimer = setTimeout(() => void this.#closeIfIdle(), IDLE_MS);
+    this.#idleTimer = setTimeout(() => void this.#closeIfIdle(), this.#settings.idle_ms);
   }
 
   async #closeIfIdle(): Promise<void> {

@@ -13,6 +13,9 @@ import { parseKeys } from "../triggers/key_text.ts";
 const MIB = 1024 * 1024;
 const PAYLOAD_MAX = 16 * MIB;
 const RETENTION_DAYS_MAX = 3_650;
+/** An instance takes some seconds to join others: one that closes sooner is never there for long. */
+const IDLE_S = 10;
+const IDLE_S_MAX = 3_600;
 /** The platform kills 5 s after SIGINT: this leaves the time to give the database back. */
 const STOP_TIMEOUT_MS = 2_500;
 
@@ -22,6 +25,8 @@ type Env = (name: string) => string | undefined;
 /** The settings of a hosted service. */
 export interface HostedSettings {
   service: ServiceSettings;
+  /** The time without requests and work after which the service closes. */
+  idle_ms: number;
   /** Things that are missing, each as a sentence without a full stop. Without them the service does not begin. */
   missing: string[];
   /** Things that work less than they could, likewise. */
@@ -55,6 +60,7 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
   const storage = read("HOOKLAUNCH_STORAGE", storageOf(env));
   const publicUrl = read("HOOKLAUNCH_PUBLIC_URL", baseUrlOf);
   const agentUrl = read("HOOKLAUNCH_AGENT_URL", baseUrlOf) ?? publicUrl;
+  const idle_s = read("HOOKLAUNCH_IDLE_SECONDS", wholeNumber(IDLE_S_MAX)) ?? IDLE_S;
   const timeline = env("DENO_TIMELINE") ?? "production";
   if (!named("HOOKLAUNCH_SECRET_KEY")) {
     missing.push(
@@ -89,7 +95,7 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
     trustedProxies: read("HOOKLAUNCH_TRUSTED_PROXY", listOf) ?? [],
     dev: false,
     payloadBytesMax: read("HOOKLAUNCH_MAX_PAYLOAD", payloadBytesOf) ?? PAYLOAD_MAX,
-    retention_days: read("HOOKLAUNCH_RETENTION_DAYS", daysOf) ?? 30,
+    retention_days: read("HOOKLAUNCH_RETENTION_DAYS", wholeNumber(RETENTION_DAYS_MAX)) ?? 30,
     executionsMax: 1,
     stopTimeout_ms: STOP_TIMEOUT_MS,
     ...(timeline === "production" ? {} : { performs: false }),
@@ -105,7 +111,7 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
     if (!(error instanceof HooklaunchError)) throw error;
     missing.push(error.message);
   }
-  return { service, missing, notes };
+  return { service, idle_ms: idle_s * 1_000, missing, notes };
 }
 
 function storageOf(env: Env): (text: string) => string {
@@ -137,10 +143,12 @@ function payloadBytesOf(text: string): number {
   throw expected("a size up to 16MiB", text);
 }
 
-function daysOf(text: string): number {
-  const days = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (days >= 1 && days <= RETENTION_DAYS_MAX) return days;
-  throw expected(`a whole number from 1 to ${RETENTION_DAYS_MAX}`, text);
+function wholeNumber(max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : NaN;
+    if (value >= 1 && value <= max) return value;
+    throw expected(`a whole number from 1 to ${max}`, text);
+  };
 }
 
 function expected(what: string, found: string): InvalidInputError {

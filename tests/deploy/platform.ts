@@ -47,7 +47,7 @@ export interface HostedProcess extends AsyncDisposable {
   printed(): string;
   /** Sends a request as the platform does: it serves HTTPS, and says so. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
-  /** Calls the operators' API. */
+  /** Calls the operators' API, and again while nobody leads. */
   // The tests look into answers by the API's contract.
   // deno-lint-ignore no-explicit-any
   api(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }>;
@@ -135,13 +135,17 @@ export async function startProcess(
     printed: () => printed,
     fetch: send,
     async api(method, path, body) {
-      const answer = await send(`/api/v0/${path}`, {
-        method,
-        headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await answer.text();
-      return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
+      return await eventually(async () => {
+        const answer = await send(`/api/v0/${path}`, {
+          method,
+          headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        const text = await answer.text();
+        // The leader changes: whoever asks is told to ask again.
+        if (answer.status === 503 && answer.headers.has("retry-after")) return undefined;
+        return { status: answer.status, body: text === "" ? undefined : JSON.parse(text) };
+      }, { what: `an answer to ${method} ${path}` });
     },
     tick: (name) => socket.invoke(name),
     rejectNewCrons: (reason) => socket.rejectNew(reason),

@@ -18,6 +18,8 @@ export interface RouterOptions {
 interface Running {
   process: Promise<HostedProcess>;
   used_ms: number;
+  /** The requests and crons under way. */
+  busy: number;
   isEnding: boolean;
 }
 
@@ -40,17 +42,12 @@ export class Router implements AsyncDisposable {
 
   /** Sends a request to one of the processes. Fails as a connection does when that one is stopped. */
   async fetch(path: string, init?: RequestInit): Promise<Response> {
-    const running = this.#one();
-    running.used_ms = performance.now();
-    const process = await running.process;
-    return await process.fetch(path, init);
+    return await this.#by(async (process) => await process.fetch(path, init));
   }
 
   /** Runs a cron in one of the processes. */
   async tick(name: string): Promise<boolean> {
-    const running = this.#one();
-    running.used_ms = performance.now();
-    return await (await running.process).tick(name);
+    return await this.#by((process) => process.tick(name));
   }
 
   /** The processes that take requests. */
@@ -63,6 +60,7 @@ export class Router implements AsyncDisposable {
     const running: Running = {
       process: this.#options.timeline.start(),
       used_ms: performance.now(),
+      busy: 0,
       isEnding: false,
     };
     this.counts.starts++;
@@ -92,6 +90,17 @@ export class Router implements AsyncDisposable {
     return [...this.#running].filter(({ isEnding }) => !isEnding);
   }
 
+  async #by<T>(act: (process: HostedProcess) => Promise<T>): Promise<T> {
+    const running = this.#one();
+    running.busy++;
+    try {
+      return await act(await running.process);
+    } finally {
+      running.busy--;
+      running.used_ms = performance.now();
+    }
+  }
+
   #one(): Running {
     if (this.#open.length === 0) this.start();
     const open = this.#open;
@@ -103,7 +112,7 @@ export class Router implements AsyncDisposable {
   #stopIdle(): void {
     const now_ms = performance.now();
     for (const running of this.#open) {
-      if (now_ms - running.used_ms < this.#options.idle_ms) continue;
+      if (running.busy > 0 || now_ms - running.used_ms < this.#options.idle_ms) continue;
       this.counts.idleStops++;
       this.#end(running, KILL_MS);
     }
