@@ -179,7 +179,9 @@ export async function procFile(pid: number, name: string): Promise<string> {
 class CronSocket {
   readonly crons: RegisteredCron[] = [];
   readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  readonly #results: ((success: boolean) => void)[] = [];
+  /** What waits for results, by the name of the cron. */
+  readonly #results = new Map<string, ((success: boolean) => void)[]>();
+  #isOver = false;
   #connection: Deno.TcpConn | undefined;
 
   constructor() {
@@ -194,8 +196,16 @@ class CronSocket {
   /** Runs a cron; resolves to whether it succeeded, which it did not when the process ended before. */
   async invoke(name: string): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    this.#results.push(resolve);
-    await this.#send({ kind: "invoke", name });
+    // Deno runs no cron while the same one runs: the result is that of all who asked meanwhile.
+    this.#results.set(name, [...this.#results.get(name) ?? [], resolve]);
+    try {
+      await this.#send({ kind: "invoke", name });
+    } catch {
+      // The process has ended.
+      this.#end(name, false);
+    }
+    // Before it was registered as waiting, everybody was told of the end.
+    if (this.#isOver) this.#end(name, false);
     return await promise;
   }
 
@@ -230,13 +240,22 @@ class CronSocket {
     } catch {
       // The process has ended, or the listener was closed.
     }
-    for (const resolve of this.#results.splice(0)) resolve(false);
+    this.#isOver = true;
+    for (const name of this.#results.keys()) this.#end(name, false);
   }
 
-  #take(message: { kind: string; crons?: RegisteredCron[]; success?: boolean }): void {
+  #end(name: string, success: boolean): void {
+    const all = this.#results.get(name) ?? [];
+    this.#results.delete(name);
+    for (const resolve of all) resolve(success);
+  }
+
+  #take(
+    message: { kind: string; name?: string; crons?: RegisteredCron[]; success?: boolean },
+  ): void {
     if (message.kind === "register") {
       this.crons.push(...message.crons ?? []);
-    } else if (message.kind === "result") this.#results.shift()?.(message.success === true);
+    } else if (message.kind === "result") this.#end(message.name ?? "", message.success === true);
   }
 }
 
