@@ -13,6 +13,7 @@ export const OPTIONAL_COMMANDS = {
   curl: "pasting the demo's curl line into a shell",
   denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
   docker: "running steps in containers of docker",
+  gitea: "reading repositories by the API of a Gitea (.ci/run builds it where go is)",
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
   haproxy:
     "the printed configuration of HAProxy in front of the service (Debian's package haproxy)",

@@ -15,7 +15,7 @@ export const fetchRepository = {
   type: "fetch_repository",
   schema,
   async perform(_settings: unknown, { project, projects, signal }: ActionContext) {
-    await projects.fetch(project, signal);
+    await projects.fetch(project, signal, { lists: false });
     return undefined;
   },
 } satisfies ActionKind<z.infer<typeof schema>>;

@@ -121,9 +121,9 @@ export async function checkActions(
 function withOneSnapshot(projects: ActionServices["projects"]): ActionServices["projects"] {
   let snapshot: Promise<ResolvedCommit> | undefined;
   return {
-    fetch(project, signal) {
+    fetch(project, ...options) {
       snapshot = undefined;
-      return projects.fetch(project, signal);
+      return projects.fetch(project, ...options);
     },
     resolve(project, reference, signal) {
       // A folder has only HEAD. Another reference is an error.

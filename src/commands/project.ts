@@ -78,7 +78,7 @@ async function list({ url, json = false, quiet = false }: ApiOptions): Promise<v
   if (quiet) return printIds(projects);
   printList(projects, [
     ["name", ({ name }) => name],
-    ["code", ({ repository, directory }) => repository ?? directory],
+    ["code", ({ repository, directory }) => repository ?? directory ?? "none"],
     ["configuration file", ({ config_file }) => config_file],
     ["engine", ({ engine }) => engine.type],
   ], { json });
@@ -106,7 +106,7 @@ async function fetchRepository(name: string, { url, json = false }: ApiOptions):
   const branches = Object.entries(fetched.branches);
   if (branches.length === 0) {
     return console.log(
-      "There are no branches. A plain folder needs no fetch: each launch reads it",
+      "There are no branches. A plain folder and a project without code need no fetch",
     );
   }
   printList(branches, [["branch", ([branch]) => branch], ["commit", ([, commit]) => commit]]);

@@ -8,6 +8,7 @@ import type { z } from "zod";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Execution } from "../store/records/executions.ts";
+import type { JobCode } from "../projects/code/job_code.ts";
 import type { EngineSettings, Project } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
 import type { AgentAddress } from "./remote/agent.ts";
@@ -56,6 +57,8 @@ export interface EnginesOptions {
   projects: {
     /** Writes the files of a commit into a new folder. */
     checkout(projectName: string, commit: string, destination: string): Promise<void>;
+    /** Returns the code that a job fetches itself; undefined where it gets the files of the commit. */
+    jobCode?(projectName: string, commit: string): Promise<JobCode | undefined>;
     /** Returns false for a repository that was never fetched on this machine. */
     isKept?(project: Project): Promise<boolean>;
     fetch?(project: Project): Promise<unknown>;

@@ -69,7 +69,10 @@ export class Engines {
         this.#changes++;
         options.onChange?.(execution);
       },
-      projects: { checkout: checkoutOf(options) },
+      projects: {
+        checkout: checkoutOf(options),
+        jobCode: async (...code) => await options.projects.jobCode?.(...code),
+      },
       openOutput: (id, path) => this.#openOutput(id, path),
     };
     this.#store = options.store;

@@ -7,7 +7,8 @@ import { Buffer } from "node:buffer";
 import type { SecretsOfSteps } from "../engines/engine.ts";
 import { ActionError } from "../platform/errors.ts";
 import { quotedList } from "../platform/text/display.ts";
-import type { CommitBranches, Projects } from "../projects/projects.ts";
+import type { CommitBranches } from "../projects/code/source.ts";
+import type { ProjectCode } from "../projects/project_code.ts";
 import type { Execution } from "../store/records/executions.ts";
 import {
   getGivenSecrets,
@@ -26,7 +27,7 @@ const SEPARATOR = "\0";
 /** The parts of a service that the secrets of steps need. */
 export interface StepSecretParts extends SecretParts {
   store: Store;
-  projects: Pick<Projects, "branchesWith">;
+  projects: Pick<ProjectCode, "branchesWith">;
 }
 
 /** The secrets of executions. */
@@ -54,7 +55,9 @@ export class StepSecrets implements SecretsOfSteps {
         continue;
       }
       if (hasBranches(project, execution)) {
-        branches ??= await this.#parts.projects.branchesWith(project, execution.commit);
+        const { projects } = this.#parts;
+        const isWanted = (branch: string) => isNamed(branch, project, named);
+        branches ??= await projects.branchesWith(project, execution.commit, isWanted);
         const refusal = refusalOf(secret, branches);
         if (refusal !== undefined) problems.add(refusal);
       }
@@ -88,9 +91,21 @@ export class StepSecrets implements SecretsOfSteps {
   }
 }
 
-/** Returns false where the code has no branches: a folder is as its owner has made it. */
-function hasBranches({ directory }: Project, { commit }: Execution): boolean {
-  return directory === undefined && !commit.startsWith("~");
+/** Returns false where the code has no branches: a folder, or a configuration, is as its owner has made it. */
+function hasBranches({ repository }: Project, { commit }: Execution): boolean {
+  return repository !== undefined && !/^[~=]/.test(commit);
+}
+
+/** Returns true for a branch that one of the named secrets names. */
+function isNamed(
+  branch: string,
+  { secrets = [] }: Project,
+  named: NonNullable<Execution["secrets"]>,
+): boolean {
+  const names = new Set(Object.values(named).map(({ name }) => name));
+  return secrets.some(({ name, branches = [] }) =>
+    names.has(name) && branches.some((pattern) => matches(branch, pattern))
+  );
 }
 
 /** Says why a commit does not get a secret; undefined where it does. */

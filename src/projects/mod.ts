@@ -29,4 +29,5 @@ export type { NodeAction, PipelineNode } from "./format/pipeline/pipeline.ts";
 export { nodesInCycles } from "./format/pipeline/cycle.ts";
 export { edgeProblem, inputsNamed } from "./format/pipeline/edge_rules.ts";
 export { type Step, stepOf } from "./format/step/step.ts";
-export type { Projects, ResolvedCommit } from "./projects.ts";
+export type { Projects } from "./projects.ts";
+export type { ResolvedCommit } from "./configured_code.ts";

@@ -13,6 +13,7 @@ export type ProjectCode = Pick<
   | "check"
   | "fetch"
   | "checkout"
+  | "jobCode"
   | "pruneTrees"
   | "close"
   | "kept"

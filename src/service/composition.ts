@@ -32,6 +32,7 @@ import { Quotas } from "../runs/quotas.ts";
 import { Worker } from "../runs/worker.ts";
 import { RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
+import { refsKeeper } from "../store/records/project_refs.ts";
 import { getProject } from "../store/records/projects.ts";
 import type { PendingRun, Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -152,6 +153,9 @@ function partsOn(
     clock,
     env,
     runConfigJob: (input, options) => heavyWork.run("config_file", input, options),
+    network,
+    refs: refsKeeper(store),
+    projectOf: (name) => getProject(store, name),
   });
   const deliveryCounts = new DeliveryCounts(store, clock);
   const runWork = new RunWork({ store, clock });

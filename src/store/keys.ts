@@ -61,6 +61,8 @@ export const keys = {
   project: (name: string): Deno.KvKey => ["project", name],
   /** `ProjectFailure` of a fetch, or of the project configuration file. */
   projectFailure: (name: string, what: string): Deno.KvKey => ["project_failure", name, what],
+  /** `KeptRefs`: the commits of a repository that no mirror keeps. */
+  projectRefs: (name: string): Deno.KvKey => ["project_refs", name],
   /** `StoredTrigger`. */
   trigger: (id: string): Deno.KvKey => ["trigger", id],
   /** `FormerTrigger`: a trigger that was deleted. It stays for good: no other trigger gets its id. */

@@ -43,6 +43,8 @@ export interface JobManifest {
   /** Folders to make, relative to the job's folder. */
   folders: string[];
   files: JobFile[];
+  /** The commit that the job fetches itself, with one of the files. */
+  code?: string;
   /** True when a shell runs `control/command`; false when that names its own interpreter. */
   shell: boolean;
   timeLimitS?: number;

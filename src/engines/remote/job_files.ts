@@ -7,7 +7,9 @@
 import { dirname, join } from "node:path";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import { hasShebang } from "../../projects/format/command/command.ts";
+import type { JobCode } from "../../projects/code/job_code.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
+import { ActionError } from "../../platform/errors.ts";
 import { shellQuote } from "../../platform/shell.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { settleAll } from "../../platform/waiting/promises.ts";
@@ -27,6 +29,7 @@ import { commandSecrets, SECRETS_FOLDER } from "../shared/step_secrets.ts";
 import type { SecretsOfSteps } from "../engine.ts";
 import type { Sources } from "../shared/inputs/source.ts";
 import type { JobFile, JobManifest } from "./desk.ts";
+import { CODE_FOLDER, codeTar } from "./code_tar.ts";
 import { tarOf } from "./folder_tar.ts";
 import type { RemoteSettings } from "./context.ts";
 
@@ -35,10 +38,12 @@ const MIB = 1024 * 1024;
 const BY_URL_BYTES_MIN = MIB;
 
 /** The surroundings of {@linkcode JobFiles}. */
-interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
+export interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
   /** The folder of all jobs. */
   folder: string;
   checkout(projectName: string, commit: string, destination: string): Promise<void>;
+  /** Returns the code that a job fetches itself; undefined where it gets a checkout. */
+  jobCode(projectName: string, commit: string): Promise<JobCode | undefined>;
   settings: RemoteSettings;
   secrets?: SecretsOfSteps | undefined;
   /** Returns what runs a command in place of the machine; undefined when nothing does. */
@@ -102,6 +107,7 @@ export class JobFiles {
     const file = await this.described(of, index);
     if (file === undefined) return undefined;
     const root = this.#folderOf(of.execution.id);
+    if (file.path === CODE_FOLDER) return { stream: await this.#codeOf(of.execution) };
     if (file.kind === "tar") return { stream: await tarOf(join(root, "base")) };
     const opened = await Deno.open(join(root, file.path));
     return { ...(file.size === undefined ? {} : { size: file.size }), stream: opened.readable };
@@ -129,6 +135,14 @@ export class JobFiles {
     await this.#options.remote.close();
   }
 
+  async #codeOf({ project, commit }: Execution): Promise<ReadableStream<Uint8Array>> {
+    const code = await this.#options.jobCode(project, commit);
+    if (code !== undefined) return codeTar(code);
+    throw new ActionError(
+      `Cannot fetch commit ${commit} of project "${project}": the project was changed or deleted while this waited`,
+    );
+  }
+
   #folderOf(executionId: string): string {
     return join(this.#options.folder, executionId);
   }
@@ -137,7 +151,8 @@ export class JobFiles {
     { execution, folder, logEvent }: FilesOf,
     abort: AbortController,
   ): Promise<JobManifest> {
-    const { checkout, settings, folder: _all, wrapOf, secrets: source, ...sources } = this.#options;
+    const { checkout, jobCode, settings, folder: _all, wrapOf, secrets: source, ...sources } = this
+      .#options;
     const { signal } = abort;
     const root = this.#folderOf(execution.id);
     const base = join(root, "base");
@@ -146,8 +161,14 @@ export class JobFiles {
       await Deno.mkdir(join(base, name), { recursive: true, mode: 0o700 });
     }
     await Deno.mkdir(join(root, "inputs"), { mode: 0o700 });
-    const [, inputs, run, secrets] = await settleAll([
-      checkout(execution.project, execution.commit, join(base, "repository")).catch((error) => {
+    const { project, commit } = execution;
+    const prepareCode = async () => {
+      const code = await jobCode(project, commit);
+      if (code === undefined) await checkout(project, commit, join(base, "repository"));
+      return code;
+    };
+    const [code, inputs, run, secrets] = await settleAll([
+      prepareCode().catch((error) => {
         // Without its code, the execution does not need its inputs.
         abort.abort();
         throw error;
@@ -179,7 +200,12 @@ export class JobFiles {
     const files = await inputFiles(root, inputs, execution);
     return {
       folders: ["home", "inputs", "outputs", "tmp", ...foldersOf(files)],
-      files: [{ path: ".", kind: "tar", mode: 0 }, ...files],
+      files: [
+        { path: ".", kind: "tar", mode: 0 },
+        ...files,
+        ...code === undefined ? [] : [{ path: CODE_FOLDER, kind: "tar", mode: 0 } as const],
+      ],
+      ...(code && { code: code.commit }),
       shell: wrapOf(execution) !== undefined || !hasShebang(execution.command),
       ...limitsOf(execution, settings),
     };
@@ -189,7 +215,7 @@ export class JobFiles {
 function limitsOf(
   execution: Execution,
   { grace_ms, logBytesMax, outputsMax }: RemoteSettings,
-): Omit<JobManifest, "folders" | "files" | "shell"> {
+): Omit<JobManifest, "folders" | "files" | "code" | "shell"> {
   const { time_limit, no_output_timeout } = execution;
   return {
     ...(time_limit === undefined ? {} : { timeLimitS: time_limit }),

@@ -28,7 +28,7 @@ import { type Backend, LaunchRefusedError } from "./backend.ts";
 import { REMOTE_SETTINGS, RemoteContext, type RemoteSettings } from "./context.ts";
 import { close, decidedEnding, decideEnding } from "./ends.ts";
 import { EngineDesk } from "./job_desk.ts";
-import { JobFiles } from "./job_files.ts";
+import { JobFiles, type JobFilesOptions } from "./job_files.ts";
 import { readJobLog } from "./job_log.ts";
 import { JobMetadata } from "./job_metadata.ts";
 import { Ticker } from "./ticker.ts";
@@ -70,10 +70,15 @@ export class RemoteWork {
     });
     const folder = resolve(join(dataFolder, "jobs"));
     const checkout = projects.checkout.bind(projects);
+    const jobCode: JobFilesOptions["jobCode"] = async (...code) =>
+      await projects.jobCode?.(...code);
     const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
     const { wrapOf = () => undefined, secrets } = options;
     const sources = { store, clock, remote, openOutput };
-    const files = new JobFiles({ ...sources, folder, checkout, settings, wrapOf, secrets });
+    const files = new JobFiles({
+      ...sources,
+      ...{ folder, checkout, jobCode, settings, wrapOf, secrets },
+    });
     const metadata = new JobMetadata(context);
     const { backendOf, agent } = options;
     const script = (executionId: string, token: string) => {

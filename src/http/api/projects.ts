@@ -16,7 +16,7 @@ import {
 } from "../../platform/errors.ts";
 import { differencesOf } from "../../platform/schema/differences.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
-import type { FetchResult } from "../../projects/projects.ts";
+import type { FetchResult } from "../../projects/configured_code.ts";
 import {
   deleteProject,
   getProject,
@@ -63,10 +63,15 @@ const fetchResult = answer<FetchResult>()(
 /** JSON Schema of a rule that the schema checks in code. */
 const ONE_SOURCE = {
   // null stands for an absent field.
-  oneOf: ["repository", "directory"].map((name) => ({
-    required: [name],
-    properties: { [name]: { type: "string" } },
-  })),
+  oneOf: [
+    { required: ["repository"], properties: { repository: { type: "string" } } },
+    { required: ["directory"], properties: { directory: { type: "string" } } },
+    {
+      required: ["config"],
+      // Beside a repository it stands in for its file.
+      properties: { config: { type: "string" }, repository: { type: "null" } },
+    },
+  ],
 };
 
 const projectInput = {

@@ -68,6 +68,7 @@ export function manifestLines(manifest: JobManifest): string[] {
     ...manifest.files.map(({ path, kind, mode, size = "-", sha256 = "-" }, index) =>
       `file ${index} ${kind} ${mode.toString(8)} ${size} ${sha256} ${escaped(path)}`
     ),
+    ...manifest.code === undefined ? [] : [`code ${manifest.code}`],
   ];
 }
 

@@ -29,6 +29,8 @@ interface FetchOptions extends ConnectOptions, Sent {
    * body there.
    */
   othersAreStrangers?: boolean;
+  /** True where no redirect leads from https to http. */
+  keepsTls?: boolean;
 }
 
 /**
@@ -57,6 +59,9 @@ export async function fetchPublic(start: URL, options: FetchOptions): Promise<An
     const next = redirectOf(answer);
     if (redirects >= REDIRECTS_MAX) {
       throw new FetchError(`there are more than ${REDIRECTS_MAX} redirects`);
+    }
+    if (options.keepsTls && url.protocol === "https:" && next.protocol === "http:") {
+      throw new FetchError("it redirects from https to http");
     }
     // Credentials stay with the origin that they were given for.
     authorization = credentialsOf(next) ?? (next.origin === url.origin ? authorization : undefined);

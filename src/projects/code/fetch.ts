@@ -20,6 +20,7 @@ const REFSPECS = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
 const ADDRESS_FILE = "hooklaunch-address";
 /** The number of packs after which they are combined. */
 const PACKS_MAX = 50;
+const SHA256_LENGTH = 64;
 
 /** git would follow redirects to any address. */
 const NO_REDIRECTS = ["-c", "http.followRedirects=false"];
@@ -125,6 +126,33 @@ async function fetchRefs(
     await fetch(REFSPECS);
     await git([repository, "update-ref", "-d", REMOTE_HEAD], { signal });
   }
+}
+
+/**
+ * Fetches one commit, without those before it, into a repository that may have others.
+ *
+ * @throws {TooLargeOnDiskError} when the repository is too large
+ */
+export async function fetchCommit(
+  folder: string,
+  commit: string,
+  remote: Remote,
+  limits: FetchLimits,
+): Promise<void> {
+  const { signal, network } = limits;
+  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  const format = commit.length === SHA256_LENGTH ? ["--object-format=sha256"] : [];
+  await git(["init", "--quiet", "--bare", "--template=", ...format, folder], { signal });
+  const flags = [
+    ...["--quiet", "--depth=1", "--no-tags", "--no-write-fetch-head"],
+    "--no-recurse-submodules",
+  ];
+  await guardSize(folder, limits, (signal) =>
+    askRemote(
+      remote,
+      (url, own) => [`--git-dir=${folder}`, ...own, "fetch", ...flags, "--", url, commit],
+      { signal, ...(network && { network }) },
+    ));
 }
 
 /** Returns true if a remote can be reached. */

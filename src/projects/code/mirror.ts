@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { ActionError, ConflictError, isShortage, messageOf } from "../../platform/errors.ts";
 import { replaceFile } from "../../platform/files/durable.ts";
 import { CoalescedWork } from "../../platform/waiting/coalesced_work.ts";
-import { removeTree } from "../../platform/files/remove_tree.ts";
+import { extractCommit, isWholeCommit, type RunGit } from "./commit_tree.ts";
 import {
   answers,
   cloneMirror,
@@ -28,12 +28,6 @@ import { openRemote, type Origin, type Remote, urlOf } from "./remote.ts";
 const REFS_BYTES_MAX = 64 * 1024 * 1024;
 /** The longest output of git in front of an object. */
 const HEADER_BYTES_MAX = 1024;
-/** The length of a long line of `git ls-tree`. */
-const LISTED_BYTES = 640;
-/** The size of a file, behind its mode, type and id. A folder and a submodule have "-" there. */
-const SIZE = /^\d+ \w+ \w+ +(\d+)\t/;
-/** The exit code of `git update-index --refresh` where a file differs from the index. */
-const NEEDS_UPDATE = 1;
 /** The mode of a symbolic link. */
 const LINK_MODE = "120000";
 /** The file beside the mirror with its origin, for a mirror that is gone or damaged. */
@@ -182,59 +176,14 @@ export class Mirror {
    *
    * @throws {ActionError} when the commit is too large
    */
-  async extract(commit: string, folder: string): Promise<void> {
-    const env = { GIT_INDEX_FILE: `${folder}.index` };
-    await this.#checkSize(commit);
-    const args = ["--work-tree", folder, "read-tree", "--reset", "-u", commit];
-    try {
-      await this.#healing(async () => {
-        await removeTree(folder);
-        await Deno.mkdir(folder, { mode: 0o700 });
-        await this.#git(args, { env, cwd: folder });
-      });
-    } finally {
-      await Deno.remove(`${folder}.index`).catch(() => {});
-    }
+  extract(commit: string, folder: string): Promise<void> {
+    const { projectName, limits } = this.#options;
+    return extractCommit(this.#runHealing, { commit, folder, projectName, limits });
   }
 
   /** Returns false if a folder that {@linkcode extract} wrote has lost or changed files. */
-  async isWhole(commit: string, folder: string): Promise<boolean> {
-    const index = await Deno.makeTempFile({ dir: dirname(folder), prefix: "tmp-index-" });
-    const env = { GIT_INDEX_FILE: index };
-    try {
-      // git takes an empty file for an index, and writes a new one in its place.
-      await this.#healing(() => this.#git(["read-tree", commit], { env }));
-      await this.#git(["--work-tree", folder, "update-index", "--refresh"], { env, cwd: folder });
-      return true;
-    } catch (error) {
-      if (error instanceof GitError && error.exitCode === NEEDS_UPDATE) return false;
-      throw error;
-    } finally {
-      await Deno.remove(index).catch(() => {});
-    }
-  }
-
-  /**
-   * Refuses a commit that is too large: a few objects, each in many folders, can make more files
-   * than a disk holds.
-   */
-  async #checkSize(commit: string): Promise<void> {
-    const { projectName, limits: { filesMax, bytesMax } } = this.#options;
-    const refuse = (most: string): never => {
-      throw new ActionError(
-        `Cannot check out commit ${commit} of project "${projectName}": it holds more than ${most}`,
-      );
-    };
-    const stdoutBytesMax = filesMax * LISTED_BYTES;
-    const args = ["ls-tree", "-r", "-t", "-l", commit];
-    const stdout = await this.#healing(() => this.#git(args, { stdoutBytesMax })).catch((error) => {
-      const isTooLong = error instanceof GitError && error.wasEnded;
-      throw isTooLong ? refuse(`${filesMax} files, or too long paths`) : error;
-    });
-    const listed = new TextDecoder().decode(stdout).trimEnd().split("\n");
-    if (listed.length > filesMax) refuse(`${filesMax} files`);
-    const bytes = listed.reduce((sum, line) => sum + (Number(SIZE.exec(line)?.[1]) || 0), 0);
-    if (bytes > bytesMax) refuse(`${bytesMax} bytes`);
+  isWhole(commit: string, folder: string): Promise<boolean> {
+    return isWholeCommit(this.#runHealing, { commit, folder });
   }
 
   /** Sets the origin. */
@@ -351,6 +300,14 @@ export class Mirror {
     });
     return parseRefs(new TextDecoder().decode(stdout), REMOTE_HEAD);
   }
+
+  readonly #runHealing: RunGit = (args, { prepare, once = false, ...options }) => {
+    const work = async () => {
+      await prepare?.();
+      return await this.#git(args, options);
+    };
+    return once ? work() : this.#healing(work);
+  };
 
   #git(args: readonly string[], options: GitOptions = {}): Promise<Uint8Array> {
     return git([`--git-dir=${this.#options.folder}`, ...args], options);

@@ -9,6 +9,7 @@ import { isAbsolute } from "node:path";
 import { ActionError, type Problem } from "../../platform/errors.ts";
 import { hideUserInfo, percentDecode, redactUrls } from "../../platform/network/urls.ts";
 import { shellQuote } from "../../platform/shell.ts";
+import type { Project } from "../../store/records/projects.ts";
 
 const SECRET_LENGTH_MIN = 4;
 const SCHEMES = ["https", "http", "ssh", "git+ssh", "ssh+git", "git", "file"];
@@ -30,6 +31,11 @@ export interface Origin {
   repository: string;
   /** The path of the private key that opens it. */
   deploy_key?: string;
+}
+
+/** Returns the origin of a project's repository. */
+export function originOf({ repository = "", deploy_key: deployKey }: Project): Origin {
+  return { repository, ...(deployKey === undefined ? {} : { deploy_key: deployKey }) };
 }
 
 /** A remote for git. */
@@ -121,6 +127,11 @@ export async function openRemote(
     redact: (text) =>
       secrets.reduce((redacted, secret) => redacted.replaceAll(secret, "***"), redactUrls(text)),
   };
+}
+
+/** Returns the token in the credentials of a remote: the password, or a user name that stands alone. */
+export function tokenOf({ env }: Remote): string | undefined {
+  return env.HOOKLAUNCH_GIT_PASSWORD || env.HOOKLAUNCH_GIT_USERNAME || undefined;
 }
 
 /**

@@ -8,19 +8,13 @@ import { GitError } from "./git.ts";
 import { REMOTE_HEAD } from "./fetch.ts";
 import { Mirror, type MirrorOptions } from "./mirror.ts";
 import { firstQuoted } from "../../platform/text/display.ts";
+import type { CommitBranches } from "./source.ts";
 import { isReference, type Refs } from "./refs.ts";
 import type { Origin } from "./remote.ts";
 
 const NAMES_SHOWN = 20;
 /** By SHA-1, or by SHA-256. */
 const WHOLE_HASH = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/i;
-
-/** The branches that a commit is on. */
-export interface CommitBranches {
-  branches: readonly string[];
-  /** True when it is on the default branch, the remote's `HEAD`. */
-  isOnDefault: boolean;
-}
 
 export class Repository {
   readonly #projectName: string;
@@ -35,9 +29,15 @@ export class Repository {
     this.#mirror = new Mirror(options);
   }
 
-  /** Fetches, and returns the hashes of the branches. */
+  /** Fetches everything that arrived at the remote before this call, and returns the hashes of the branches. */
   async fetch(origin: Origin): Promise<Record<string, string>> {
     const { branches } = await this.#mirror.fetch(origin);
+    return Object.fromEntries(branches);
+  }
+
+  /** Returns the hashes of the branches of the last fetch. */
+  async branches(origin: Origin): Promise<Record<string, string>> {
+    const { branches } = await this.#mirror.refs(origin);
     return Object.fromEntries(branches);
   }
 

@@ -26,14 +26,20 @@ export interface ProjectSecret {
 export interface Project {
   /** Unique; letters, digits, `.`, `_` and `-`. */
   name: string;
-  /** Anything that git can fetch; either this or `directory`. */
+  /** Anything that git can fetch; either this or `directory`, or neither beside `config`. */
   repository?: string;
   /** The path of the private key that opens the repository. */
   deploy_key?: string;
   /** A plain folder. */
   directory?: string;
+  /** The way in which the service reads the repository; it decides when absent. */
+  source?: "mirror" | "github" | "gitlab" | "gitea" | "https";
+  /** The base of the host's API, where it is not the usual one. */
+  api_url?: string;
   /** The project configuration file, relative to the repository. */
   config_file: string;
+  /** The content of the project configuration file, in place of a file. */
+  config?: string;
   engine: EngineSettings;
   /** The secrets that its steps may name, in the order of their names. */
   secrets?: ProjectSecret[];

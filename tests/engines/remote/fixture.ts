@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import type { ArtifactStore } from "../../../src/artifacts/store.ts";
+import type { EnginesOptions } from "../../../src/engines/engine.ts";
 import type { RemoteSettings } from "../../../src/engines/remote/context.ts";
 import { RemoteEngine } from "../../../src/engines/remote/mod.ts";
 import type { RemoteEngineOptions } from "../../../src/engines/remote/remote_work.ts";
@@ -39,6 +40,8 @@ export class RemoteHost implements AsyncDisposable {
   #engine: RemoteEngine | undefined;
   /** Writes the code of an execution. */
   checkout = checkoutOfContract;
+  /** Tells of code that jobs fetch themselves. */
+  jobCode: EnginesOptions["projects"]["jobCode"];
   /** Nobody answers agents, or not these requests of theirs, such as `POST end`. */
   isAway: boolean | ((request: string) => boolean) = false;
   /** The number of requests of agents. */
@@ -98,7 +101,10 @@ export class RemoteHost implements AsyncDisposable {
       ...kind,
       loadBackend: () => Promise.resolve(backendOf),
       clock,
-      projects: { checkout: (...args) => this.checkout(...args) },
+      projects: {
+        checkout: (...args) => this.checkout(...args),
+        jobCode: async (...args) => await this.jobCode?.(...args),
+      },
       artifacts: this.artifacts ?? new FolderStore(join(parts.dataFolder, "artifacts")),
       agent: { url: this.url, http: true },
       settings: { ...QUICK, ...settings },

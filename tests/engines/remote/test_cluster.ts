@@ -33,7 +33,8 @@ const DOUBLE_MS = 700;
 const START_MS_MAX = 10_000;
 const QUICK_AGENT = { HOOKLAUNCH_TICK: "0.1", HOOKLAUNCH_SILENCE: "0.3" };
 /** Runs the agent, and leaves its own process id, the agent's, and the agent's exit code. */
-const RUN = "echo $$ >runner; sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";
+const RUN = "echo $$ >runner; PATH=${AGENT_PATH:-$PATH}; unset AGENT_PATH; " +
+  "sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";
 /** Kills all processes that work in the folder $1. */
 const KILL_ALL = `
 for process in /proc/[0-9]*; do
@@ -43,6 +44,8 @@ done`;
 /** Runs jobs as processes. */
 export class TestCluster implements Backend {
   readonly faults: Faults = {};
+  /** The folders in which agents find programs; those of this machine when absent. */
+  path: string | undefined;
   readonly #folder: string;
   readonly #delays = new Set<ReturnType<typeof setTimeout>>();
   /** The number of requests to look at jobs. */
@@ -157,7 +160,7 @@ export class TestCluster implements Backend {
     const process = new Deno.Command("setsid", {
       args: ["sh", "-c", RUN],
       cwd: folder,
-      env: QUICK_AGENT,
+      env: { ...QUICK_AGENT, ...(this.path !== undefined && { AGENT_PATH: this.path }) },
       stdin: "null",
       stdout: "null",
       stderr: "null",

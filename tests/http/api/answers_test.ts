@@ -122,6 +122,15 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/projects/{name}/", { method: "PUT", at, body: project, status: 201 });
     const remote = { name: "ssh", repository: "git@127.0.0.1:x.git", deploy_key: "/key" };
     await ask("/projects/", { method: "POST", body: remote, status: 201 });
+    const hosted = {
+      name: "hosted",
+      repository: "https://git.example.com/acme/digits.git",
+      source: "gitea",
+      api_url: "https://git.example.com/api/v1",
+      config: CONFIG,
+    };
+    await ask("/projects/", { method: "POST", body: hosted, status: 201 });
+    await ask("/projects/{name}/", { method: "DELETE", at: { name: "hosted" }, status: 204 });
     const { next } = await ask("/projects/", { query: "?limit=1" });
     assertEquals(new URL(next).searchParams.get("cursor"), "files");
   });

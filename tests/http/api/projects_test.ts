@@ -96,7 +96,7 @@ Deno.test("a project that cannot work is refused, field by field", async (t) => 
       "neither repository nor directory",
       { name: "p" },
       "",
-      /^Expected either repository or directory, found neither$/,
+      /^Expected either repository or directory, found neither \(a project without code has config\)$/,
     ],
     [
       "both",

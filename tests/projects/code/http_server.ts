@@ -57,7 +57,7 @@ export function basic(user: string, password: string): string {
 }
 
 /** Has `git http-backend` answer a request, by the Common Gateway Interface (RFC 3875). */
-async function answerByCgi(request: Request, root: string): Promise<Response> {
+export async function answerByCgi(request: Request, root: string): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const { headers, method } = request;
   const child = new Deno.Command("git", {

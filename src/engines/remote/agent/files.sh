@@ -82,9 +82,39 @@ prepare() {
         set --
         decode "$f"
         bring "$a" "$b" "$c" "$d" "$e" "$decoded" || return 1 ;;
+      code)
+        make_folders "$@" || return 1
+        set --
+        fetch_code "$a" || return 1 ;;
     esac
   done <control/manifest
   make_folders "$@"
+}
+
+# fetch_code COMMIT: fetches the code that the service has no copy of, by the script that came with its
+# credentials. Fails with a sentence in $reason.
+fetch_code() {
+  tries=0 pause=1
+  while [ -z "$ending" ]; do
+    setsid sh control/code/fetch >control/code_said 2>&1 </dev/null &
+    fetching=$! nap=$short
+    while kill -s 0 "$fetching" 2>/dev/null; do
+      sleep "$nap"
+      nap=$tick
+      look
+      if [ -n "$ending" ]; then kill -s KILL -- "-$fetching" 2>/dev/null; fi
+    done
+    wait "$fetching"
+    fetched=$?
+    tries=$((tries + 1))
+    if [ "$fetched" = 0 ] || [ "$fetched" = 9 ] || [ "$tries" -gt 2 ]; then break; fi
+    wait_again
+  done
+  # The command finds nothing of it.
+  rm -rf control/code
+  if [ -n "$ending" ] || [ "$fetched" = 0 ]; then return 0; fi
+  reason="Cannot fetch commit $1: $(tail -c 600 control/code_said | tr '\n' ' ')"
+  return 1
 }
 
 make_folders() {

@@ -64,6 +64,15 @@ function FailedFetch({ view, failure }: { view: View; failure: ShownFailure }): 
   );
 }
 
+/** The ways in which repositories are read. */
+const SOURCES: Record<NonNullable<ShownProject["source"]>, string> = {
+  mirror: "a mirror in the data folder",
+  github: "the API of GitHub; jobs fetch the code",
+  gitlab: "the API of GitLab; jobs fetch the code",
+  gitea: "the API of Gitea; jobs fetch the code",
+  https: "its server, without a mirror; jobs fetch the code",
+};
+
 interface PartProps {
   project: ShownProject;
   contents: ProjectContents;
@@ -96,14 +105,18 @@ function Head({ view, project: { name, repository }, contents }: PartProps & { v
 }
 
 function Origin({ project, contents: { commit } }: PartProps): Html {
-  const { repository, directory, config_file, engine, deploy_key } = project;
+  const { repository, directory, config_file, config, engine, deploy_key, source } = project;
   return (
     <Facts
       facts={[
         ["Repository", repository],
         ["Folder", directory],
+        ["Source", source === undefined ? undefined : SOURCES[source]],
         ["Deploy key", deploy_key],
-        ["Configuration file", <code>{config_file}</code>],
+        [
+          "Configuration file",
+          config === undefined ? <code>{config_file}</code> : "in the project",
+        ],
         ["Engine", <a href="engines">{engine.type}</a>],
         ["Commit", commit === undefined ? undefined : <code>{commit}</code>],
       ]}

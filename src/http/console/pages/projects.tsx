@@ -47,7 +47,7 @@ async function ProjectsPage({ view, form, refused }: ProjectsProps): Promise<Htm
                     failures={failures.filter((each) => each.project === name)}
                   />
                 </td>
-                <td class="wide">{repository ?? directory}</td>
+                <td class="wide">{repository ?? directory ?? "none"}</td>
                 <td>{engine.type}</td>
               </Row>
             ))}

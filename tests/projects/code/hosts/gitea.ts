@@ -1,0 +1,166 @@
+/** A real Gitea, with one user. */
+import { join } from "node:path";
+import { has } from "../../../needs.ts";
+import { eventually } from "../../../surroundings.ts";
+
+/** True where no Gitea can be started. */
+export const hasNoGitea = !has("gitea");
+
+const USER = "ann";
+const FIND = 'tools="${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch"; PATH="$PATH:$tools/bin"; ';
+
+/** A server on a folder of its own. */
+export class Gitea implements AsyncDisposable {
+  readonly #folder = Deno.makeTempDirSync();
+  readonly #port: number;
+  #child: Deno.ChildProcess | undefined;
+  /** The token of its user, who may write repositories. */
+  token = "";
+
+  private constructor() {
+    using free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    this.#port = free.addr.port;
+  }
+
+  static async start(): Promise<Gitea> {
+    const gitea = new Gitea();
+    await gitea.#begin();
+    return gitea;
+  }
+
+  /** Its host and port. */
+  get host(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  /** Makes a private repository, and pushes what another one has into it. */
+  async create(name: string, from: string): Promise<void> {
+    const body = { name, private: true, default_branch: "main" };
+    const made = await this.#api("POST", "user/repos", body);
+    if (made.status !== 201) throw new Error(await made.text());
+    await made.body?.cancel();
+    await this.push(name, from);
+  }
+
+  /** Pushes all branches and tags, and waits until the server shows them. */
+  async push(name: string, from: string): Promise<void> {
+    const args = ["push", "--quiet", "--force", this.url(name), "refs/heads/*:refs/heads/*"];
+    const child = new Deno.Command("git", {
+      args: [...args, "refs/tags/*:refs/tags/*"],
+      cwd: from,
+    });
+    const { success, stderr } = await child.output();
+    if (!success) throw new Error(new TextDecoder().decode(stderr));
+    // It notes in the background what a push has brought.
+    await eventually(async () => {
+      const answer = await this.#api("GET", `repos/${USER}/${name}`);
+      const { empty } = await answer.json();
+      const branches = await this.#api("GET", `repos/${USER}/${name}/branches`);
+      const listed = branches.ok ? await branches.json() : await branches.text();
+      return empty === false && listed.length > 0 || undefined;
+    });
+  }
+
+  /** The address of a repository, with the credentials of the user. */
+  url(name: string, credentials = `${USER}:${this.token}@`): string {
+    return `http://${credentials}${this.host}/${USER}/${name}.git`;
+  }
+
+  /** Makes a token with scopes. */
+  async newToken(scopes: string): Promise<string> {
+    const name = crypto.randomUUID();
+    const made = await this.#admin(
+      ...["user", "generate-access-token", "--username", USER, "--token-name", name],
+      ...["--scopes", scopes, "--raw"],
+    );
+    return made.trim().split("\n").at(-1) ?? "";
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#child?.kill("SIGKILL");
+    await this.#child?.status;
+    await Deno.remove(this.#folder, { recursive: true });
+  }
+
+  async #begin(): Promise<void> {
+    await Deno.mkdir(join(this.#folder, "custom/conf"), { recursive: true });
+    await Deno.writeTextFile(
+      join(this.#folder, "app.ini"),
+      configuration(this.#folder, this.#port),
+    );
+    this.#child = this.#command("web").spawn();
+    await eventually(() =>
+      fetch(`http://${this.host}/api/v1/version`).then(
+        async (answer) => (await answer.body?.cancel(), answer.ok || undefined),
+        () => undefined,
+      )
+    );
+    const user = [
+      "--username",
+      USER,
+      "--password",
+      crypto.randomUUID(),
+      "--email",
+      "ann@localhost",
+    ];
+    await this.#admin("user", "create", ...user, "--must-change-password=false");
+    this.token = await this.newToken("write:repository,write:user");
+  }
+
+  async #admin(...args: string[]): Promise<string> {
+    const { success, stdout } = await this.#command("admin", ...args).output();
+    const text = new TextDecoder().decode(stdout);
+    if (!success) throw new Error(text);
+    return text;
+  }
+
+  #command(...args: string[]): Deno.Command {
+    const script = FIND + 'export GITEA_WORK_DIR="$1" HOME="$1"; shift; ' +
+      'exec gitea "$@" --config "$GITEA_WORK_DIR/app.ini"';
+    return new Deno.Command("sh", {
+      args: ["-c", script, "sh", this.#folder, ...args],
+      stdout: args[0] === "web" ? "null" : "piped",
+      stderr: "null",
+    });
+  }
+
+  #api(method: string, path: string, body?: unknown): Promise<Response> {
+    return fetch(`http://${this.host}/api/v1/${path}`, {
+      method,
+      headers: { authorization: `token ${this.token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  }
+}
+
+function configuration(folder: string, port: number): string {
+  const home = Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache");
+  return `
+I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
+[server]
+STATIC_ROOT_PATH = ${join(home, "hooklaunch/gitea")}
+HTTP_ADDR = 127.0.0.1
+HTTP_PORT = ${port}
+ROOT_URL = http://127.0.0.1:${port}/
+DISABLE_SSH = true
+OFFLINE_MODE = true
+[database]
+DB_TYPE = sqlite3
+PATH = ${folder}/gitea.db
+[repository]
+ROOT = ${folder}/repositories
+[security]
+INSTALL_LOCK = true
+SECRET_KEY = of-a-test
+[service]
+DISABLE_REGISTRATION = true
+[log]
+LEVEL = Error
+[actions]
+ENABLED = false
+[indexer]
+ISSUE_INDEXER_TYPE = db
+[api]
+MAX_RESPONSE_ITEMS = 3
+`;
+}
