@@ -100,7 +100,8 @@ export class HostServer implements AsyncDisposable {
     }
     if (kind === "compare") {
       const [base = "", head = ""] = decodeURIComponent(rest).split("...");
-      return await this.#compared(base === "HEAD" ? base : `refs/heads/${base}`, head);
+      const isHash = /^[0-9a-f]{40}$/.test(base);
+      return await this.#compared(isHash ? base : `refs/heads/${base}`, head);
     }
     if (kind === "tarball") return await this.#archive(rest);
     return notFound("Not Found");
