@@ -21,8 +21,12 @@ const QUOTED_MASK = JSON.stringify(SECRET_MASK);
 const ANY = "*";
 /** A shorter credential is not looked for elsewhere in the body: most texts hold such a one. */
 const COPY_LENGTH_MIN = 6;
+/** A text that holds a credential holds the beginning of it. */
+const COPY_LENGTH_MAX = 4_096;
 /** The most credentials that are looked for. With more, any text may hold one. */
 const COPIES_MAX = 64;
+/** What stands around the texts and the numbers of JSON. */
+const NO_TEXT = /[\s{}[\],:]/;
 /** A scheme, and the credential after it. */
 const SCHEME = /^\S+ +(\S.*)$/s;
 
@@ -85,7 +89,8 @@ class Copies {
   readonly #texts = new Set<string>();
 
   add(text: string): void {
-    for (const each of [text, SCHEME.exec(text)?.[1] ?? ""]) {
+    const start = text.slice(0, COPY_LENGTH_MAX);
+    for (const each of [start, SCHEME.exec(start)?.[1] ?? ""]) {
       if (each.length >= COPY_LENGTH_MIN) this.#texts.add(each);
     }
   }
@@ -146,10 +151,18 @@ async function jsonSpans(text: string, paths: readonly Path[]): Promise<Span[] |
   return copies.size === 0 ? spans : await spansIn(text, paths, copies);
 }
 
-/** Adds the texts and the numbers in a value of JSON, of which each character stands for one byte. */
+/** Adds the texts and the numbers in a value of JSON, of which each character stands for one byte, but for keys. */
 function addTexts(written: string, copies: Copies): void {
-  for (const [token, colon] of written.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[^\s{}[\],:"]+/gs)) {
-    if (colon === undefined) copies.add(textOf(token));
+  for (let at = 0; at < written.length && copies.size <= COPIES_MAX;) {
+    if (NO_TEXT.test(written[at] ?? "")) {
+      at++;
+      continue;
+    }
+    const end = written[at] === '"' ? endOfString(written, at) : endOfValue(written, at);
+    const text = written.slice(at, end);
+    at = end;
+    while (/\s/.test(written[at] ?? "")) at++;
+    if (written[at] !== ":") copies.add(textOf(text));
   }
 }
 

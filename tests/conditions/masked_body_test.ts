@@ -107,6 +107,7 @@ function textsIn(value: unknown): string[] {
 
 const FILE = "x".repeat(1_100_000);
 const PART = 'Content-Disposition: form-data; name="';
+const LONG = "x".repeat(16_000_000);
 const long: [what: string, body: string, masked: string, type: string][] = [
   [
     "a form with a file",
@@ -125,6 +126,12 @@ const long: [what: string, body: string, masked: string, type: string][] = [
     "an object that does not end",
     `{"a":"${FILE}","token":"s3cret"`,
     "********",
+    "application/json",
+  ],
+  [
+    "credentials of many megabytes",
+    `{"token":["${LONG}", {"y":"s3cret"}],"a":"s3cret","b":"${LONG}"}`,
+    `{"token":${M},"a":${M},"b":${M}}`,
     "application/json",
   ],
   ["two objects", `{"a":"${FILE}"} {"token":"s3cret"}`, "********", "application/json"],
