@@ -13,6 +13,8 @@ import type { ActionSettings } from "../store/records/runs.ts";
 /** The settings whose texts hold values. */
 const VALUE_FIELDS = ["parameters", "environment", "metadata"] as const;
 
+/** The most texts that are looked for in a message. With more, any may be in it. */
+const TEXTS_MAX = 1_000;
 /** A message that tells a text tells the beginning of it. */
 const START_CHARACTERS = 8;
 
@@ -70,13 +72,18 @@ export function watchedValues(
       for (const [index, source] of wanted.sources.entries()) {
         const value = found.values[index];
         if (!found.credentials?.includes(source) || !value || "problem" in value) continue;
-        telling.push(...textsIn(value.json).map((text) => ({ source, text })));
+        for (const text of textsIn(value.json)) {
+          if (telling.length > TEXTS_MAX) break;
+          telling.push({ source, text });
+        }
       }
       return found;
     },
     messageOf(error) {
       const message = messageOf(error);
-      const told = telling.find(({ text }) => isTold(text, message));
+      const told = telling.length > TEXTS_MAX
+        ? telling[0]
+        : telling.find(({ text }) => isTold(text, message));
       return told === undefined
         ? message
         : `The reason is not shown: it tells the value of {${told.source}}, which reads a credential. Read another field`;
@@ -85,9 +92,9 @@ export function watchedValues(
 }
 
 /** Lists the texts and the other values that are no lists and no maps. */
-function textsIn(json: unknown): string[] {
-  if (typeof json !== "object" || json === null) return [String(json)];
-  return Object.values(json).flatMap(textsIn);
+function* textsIn(json: unknown): Generator<string> {
+  if (typeof json !== "object" || json === null) yield String(json);
+  else for (const inner of Object.values(json)) yield* textsIn(inner);
 }
 
 /** Tells whether a message has a text, or the beginning of it, as it is or as JSON has it. */

@@ -132,6 +132,7 @@ Deno.test("a value that is missing repeats no credential, in the run, in the log
 const repeating: object[] = [
   { type: "run_execution", step: "count", parameters: { n: "{#}" } },
   { type: "run_execution", step: "count", parameters: { n: "{# + ' '}" } },
+  { type: "run_execution", step: "count", parameters: { n: "{#}" }, metadata: { all: "{body}" } },
   { type: "run_execution", step: "count", parameters: { n: "{#.upperAscii()}" } },
   { type: "run_execution", step: "count", parameters: { n: "{#.substring(0, 5)}" } },
 ];
@@ -155,7 +156,8 @@ Deno.test("an action that fails repeats no value that is made of a credential", 
       actions: [JSON.parse(JSON.stringify(action).replaceAll("#", "body.token"))],
       response: { type: "text", text: "{run_id}" },
     });
-    const body = JSON.stringify({ token: SECRET });
+    const many = "metadata" in action ? Array.from({ length: 200_000 }, (_, index) => index) : [];
+    const body = JSON.stringify({ token: SECRET, many });
     const run = await (await fetch(url, { method: "POST", body })).text();
     const { actions: [{ error }] } = await endOfRun(service, run);
     assertMatch(
