@@ -25,7 +25,7 @@ const COPY_LENGTH_MIN = 6;
 const COPY_LENGTH_MAX = 4_096;
 /** The most credentials that are looked for. With more, any text may hold one. */
 const COPIES_MAX = 64;
-/** What stands around the texts and the numbers of JSON. */
+/** The characters around the texts and the numbers of JSON. */
 const NO_TEXT = /[\s{}[\],:]/;
 /** A scheme, and the credential after it. */
 const SCHEME = /^\S+ +(\S.*)$/s;
