@@ -8,7 +8,8 @@ import { ConflictError, InvalidInputError } from "../platform/errors.ts";
 import { expectToken, serviceUrl } from "./api/options.ts";
 import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 import { contextNamed, contextsPath, readContexts, writeContexts } from "./input/contexts.ts";
-import { environment, quietly, readInput } from "./input/options.ts";
+import { environment } from "./input/environment.ts";
+import { quietly, readInput } from "./input/options.ts";
 
 /** A name that needs no quotes in a shell. */
 const NAME = /^[\w.-]{1,64}$/;

@@ -23,7 +23,8 @@ import { getRun } from "../store/records/runs.ts";
 import type { Trigger } from "../triggers/trigger.ts";
 import { setUpLogging } from "./console/logging.ts";
 import { agentOf, type AgentOptions, agentOptions } from "./input/agent_options.ts";
-import { environment, option, wholeNumber } from "./input/options.ts";
+import { environment } from "./input/environment.ts";
+import { option, wholeNumber } from "./input/options.ts";
 import { runUntilStopped } from "./serve.ts";
 import { onStopSignal } from "./process/stop_signals.ts";
 

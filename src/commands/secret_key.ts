@@ -19,7 +19,8 @@ import {
 } from "../triggers/secret_key.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { printJson } from "./console/table.ts";
-import { environment, option } from "./input/options.ts";
+import { environment } from "./input/environment.ts";
+import { option } from "./input/options.ts";
 
 /** Defines the command. */
 export function defineSecretKey(command: Command): void {

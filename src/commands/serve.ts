@@ -11,15 +11,8 @@ import { type Parts, type Prepare, Service, type ServiceSettings } from "../serv
 import { FolderTakenError } from "../store/file/folder_lock.ts";
 import { setUpLogging } from "./console/logging.ts";
 import { agentOf, type AgentOptions, agentOptions } from "./input/agent_options.ts";
-import {
-  byteSize,
-  environment,
-  isSet,
-  list,
-  option,
-  readConfiguration,
-  wholeNumber,
-} from "./input/options.ts";
+import { environment } from "./input/environment.ts";
+import { byteSize, isSet, list, option, readConfiguration, wholeNumber } from "./input/options.ts";
 import { TlsFiles } from "./input/tls_files.ts";
 import { allVariables, unknownVariables } from "./input/variables.ts";
 import { applyAtStart, applyFile } from "./process/apply_file.ts";

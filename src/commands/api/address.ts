@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import { socketOfUrl, socketUrl } from "../../platform/network/own_socket.ts";
-import { environment } from "../input/options.ts";
+import { environment } from "../input/environment.ts";
 
 const DATA_FOLDER = "./data";
 const DEFAULT_URL = "http://127.0.0.1:8000";

@@ -7,7 +7,7 @@
 import type { Command } from "commander";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { type Context, contextNamed, readContexts } from "../input/contexts.ts";
-import { environment } from "../input/options.ts";
+import { environment } from "../input/environment.ts";
 
 const VARIABLE = "HOOKLAUNCH_ADMIN_TOKEN";
 

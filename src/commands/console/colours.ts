@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { environment } from "../input/options.ts";
+import { environment } from "../input/environment.ts";
 
 const BOLD = 1;
 const RED = 31;

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { replaceFile } from "../../platform/files/durable.ts";
 import { InvalidInputError, messageOf, NotFoundError } from "../../platform/errors.ts";
-import { environment } from "./options.ts";
+import { environment } from "./environment.ts";
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;

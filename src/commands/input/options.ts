@@ -9,6 +9,7 @@ import process from "node:process";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
 import { readFirstBytes } from "../../platform/files/bytes.ts";
 import { parseByteSize } from "../../platform/text/byte_size.ts";
+import { environment } from "./environment.ts";
 
 const LIST_LIMIT = 50;
 const LIST_LIMIT_MAX = 10_000;
@@ -64,11 +65,6 @@ export function byteSize(max: number): (text: string) => number {
 /** Adds a value to a list. A variable holds several values, separated by commas. */
 export function list(text: string, before: readonly string[] | undefined): string[] {
   return [...before ?? [], ...text.split(",").map((part) => part.trim()).filter(Boolean)];
-}
-
-/** Reads an environment variable; empty counts as not set. */
-export function environment(name: string): string | undefined {
-  return process.env[name] || undefined;
 }
 
 /** Reads a switch. Its variable may accept plain HTTP, so that only the words true and false are taken. */
