@@ -68,6 +68,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "List what fails and warnings of set-ups, and dismiss warnings",
     load: async () => (await import("./attention.ts")).defineAttention,
   },
+  retention: {
+    summary: "List what is past its retention, before it is removed",
+    load: async () => (await import("./retention.ts")).defineRetention,
+  },
   audit: {
     summary: "List the changes that operators made",
     load: async () => (await import("./audit.ts")).defineAudit,

@@ -97,7 +97,10 @@ export function defineServe(command: Command): void {
         .argParser(byteSize(PAYLOAD_BYTES_MAX)).default(16 * MIB, "16MiB"),
     )
     .addOption(
-      option("--retention-days <number>", "days to keep ended runs")
+      option(
+        "--retention-days <number>",
+        "days to keep ended runs, where trigger and project say nothing else",
+      )
         .argParser(wholeNumber(1, 3_650)).default(30),
     )
     .addOption(

@@ -12,6 +12,7 @@ import { hideUserInfo, isBaseUrl } from "../platform/network/urls.ts";
 import type { Project } from "../store/records/projects.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../store/records/record_size.ts";
 import { projectSecretsSchema } from "../project_secrets/schema.ts";
+import { retentionSchema } from "../runs/retention_schema.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { HOST_KINDS } from "../projects/code/host/kinds.ts";
 import { addressProblem, isRelativePath, isSshAddress } from "../projects/code/remote.ts";
@@ -63,6 +64,7 @@ export const projectSchema = z.strictObject({
     "The content of the project configuration file, in place of a file. Without a repository, steps have no code but " +
       "that of their images",
   ).exactOptional(),
+  retention: retentionSchema.exactOptional(),
   engine: engineSettingsSchema.default({ type: "local", runner: "process" }),
   secrets: projectSecretsSchema.exactOptional(),
 }).refine(

@@ -58,6 +58,7 @@ const CONSOLE_PATHS = [
   "pipelines",
   "projects",
   "replays",
+  "retention",
   "runs",
   "settings",
   "triggers",

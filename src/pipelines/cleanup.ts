@@ -15,7 +15,7 @@ import { getHttpRequest, openHttpRequests } from "../store/records/http_requests
 import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
 import { pendingEntries } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
-import { allStoredTriggers } from "../store/records/triggers.ts";
+import { allStoredTriggers, type StoredTrigger } from "../store/records/triggers.ts";
 
 /** The number of records that are read at a time, with a rest after each. */
 const PAGE_SIZE = 32;
@@ -36,8 +36,14 @@ export interface Needed {
 /**
  * Finds what running work, and pipelines that triggers copy, still need. After an abort it finds
  * only a part.
+ *
+ * @param onTrigger gets each trigger, as all are read
  */
-export async function findNeeded(store: Store, signal: AbortSignal): Promise<Needed> {
+export async function findNeeded(
+  store: Store,
+  signal: AbortSignal,
+  onTrigger: (trigger: StoredTrigger) => void = () => {},
+): Promise<Needed> {
   const needed: Needed = {
     pipelines: new Set(),
     runs: new Set(),
@@ -47,7 +53,7 @@ export async function findNeeded(store: Store, signal: AbortSignal): Promise<Nee
   if (signal.aborted) return needed;
   const datums = new Set<string>();
   // In the order in which work moves on: work that moves meanwhile is found at its next place.
-  for (const id of await copiedPipelines(store, signal)) needed.pipelines.add(id);
+  for (const id of await copiedPipelines(store, signal, onTrigger)) needed.pipelines.add(id);
   await addPendingRuns(store, { needed, signal });
   await addOpenExecutions(store, { needed, datums, signal });
   for (const id of await openHttpRequests(store)) {
@@ -133,11 +139,16 @@ function datumsIn(value: object): string[] {
 }
 
 /** Returns the ids of pipelines that actions of triggers copy. */
-async function copiedPipelines(store: Store, signal: AbortSignal): Promise<string[]> {
+async function copiedPipelines(
+  store: Store,
+  signal: AbortSignal,
+  onTrigger: (trigger: StoredTrigger) => void,
+): Promise<string[]> {
   const found: string[] = [];
-  for await (const { settings } of allStoredTriggers(store, { rests: true })) {
+  for await (const trigger of allStoredTriggers(store, { rests: true })) {
     if (signal.aborted) break;
-    found.push(...sourcesIn(Object(settings).actions));
+    onTrigger(trigger);
+    found.push(...sourcesIn(Object(trigger.settings).actions));
   }
   return found;
 }

@@ -9,28 +9,17 @@ import type { Clock } from "../platform/clock.ts";
 import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Projects } from "../projects/mod.ts";
-import { findNeeded, type Needed } from "../pipelines/cleanup.ts";
-import {
-  endedExecutionsMadeBefore,
-  type Execution,
-  removeExecutionWrites,
-} from "../store/records/executions.ts";
+import { findNeeded } from "../pipelines/cleanup.ts";
+import { type Execution, removeExecutionWrites } from "../store/records/executions.ts";
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
 import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
 import { abandonedUploads, removeArtifactsOf, removeUpload } from "../store/records/payloads.ts";
-import {
-  endedHttpRequestsMadeBefore,
-  removeHttpRequestWrites,
-} from "../store/records/http_requests.ts";
-import { endedPipelinesMadeBefore, removePipelineWrites } from "../store/records/pipelines.ts";
+import { removeHttpRequestWrites } from "../store/records/http_requests.ts";
+import { removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
 import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
-import {
-  endedRunsMadeBefore,
-  type OldListed,
-  runsListedBefore,
-} from "../store/records/run_lists.ts";
+import { type OldListed, runsListedBefore } from "../store/records/run_lists.ts";
 import { removeRunWrites } from "../store/records/runs.ts";
 import { auditMadeBefore } from "../store/records/audit.ts";
 import { removeOldDeliveryCounts } from "../store/records/delivery_counts.ts";
@@ -45,10 +34,10 @@ import {
   triggersWithLeftovers,
   watchTriggers,
 } from "../store/records/triggers.ts";
+import { PAGE_SIZE, pageBehind, PAST, type Terms } from "./past_retention.ts";
+import { Cutoffs } from "./retention.ts";
 import type { WrittenKeys } from "../store/commit/written_keys.ts";
 
-/** Records that are read at a time. Removing a page of runs mostly takes two commits. */
-const PAGE_SIZE = 64;
 /** Folders that are removed at once. */
 const REMOVALS_AT_ONCE = 4;
 const LEFTOVERS_SIZE = 50;
@@ -100,10 +89,11 @@ export interface CleanupReport {
  */
 export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   const { store, signal, projects } = parts;
-  const before_ms = parts.clock.now() - parts.retention_days * DAY_MS;
+  const default_ms = parts.retention_days * DAY_MS;
   using taken = watchReusable(store);
-  const needed = await findNeeded(store, signal);
-  const old: Old = { before_ms, needed, taken };
+  const cutoffs = await Cutoffs.begin(store, { now_ms: parts.clock.now(), default_ms, signal });
+  const needed = await findNeeded(store, signal, (trigger) => cutoffs.add(trigger));
+  const old: Old = { cutoffs, needed, taken };
   const attempt = async (what: string, remove: () => Promise<number>): Promise<number> => {
     try {
       return signal.aborted ? 0 : await remove();
@@ -120,7 +110,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     pipelines: await attempt("pipelines", () => removePipelines(parts, old)),
     executions: await attempt("executions", () => removeExecutions(parts, old)),
     http_requests: await attempt("HTTP requests", () => removeHttpRequests(parts, old)),
-    log_entries: await attempt("log entries", () => removeLogs(parts, before_ms)),
+    log_entries: await attempt("log entries", () => removeLogs(parts, cutoffs)),
     audit_entries: await attempt("the audit log", () => removeAudit(parts)),
     uploads: await attempt("uploads", () => removeUploads(parts)),
     leftovers: await attempt("leftovers of triggers", () => removeAllLeftovers(parts)),
@@ -129,7 +119,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   for (const name of await projects.kept()) {
     await attempt(`project ${name}`, () => removeDeletedProject(parts, name));
   }
-  await attempt("names of triggers", () => removeFormerNames(store, before_ms));
+  await attempt("names of triggers", () => removeFormerNames(store, cutoffs.oldest_ms));
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
@@ -142,33 +132,27 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   return report;
 }
 
-/** The records to remove: older than this, and no longer needed. */
-interface Old {
-  before_ms: number;
-  needed: Needed;
+/** The records to remove: past their retention, and no longer needed. */
+interface Old extends Terms {
   /** The executions that pipelines have taken since that was found out. */
   taken: WrittenKeys;
 }
 
-async function unlistRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+async function unlistRuns(parts: CleanupParts, { cutoffs, needed }: Old): Promise<number> {
   return await removeInBatches(parts, async (after: OldListed["next"]) => {
-    const { found, next } = await runsListedBefore(parts.store, before_ms, pageBehind(after));
+    const of = (triggerId: string) => cutoffs.of(triggerId);
+    const { found, next } = await runsListedBefore(parts.store, of, pageBehind(after));
     const unneeded = found.filter(({ id }) => !needed.runs.has(id));
     return { writes: unneeded.map(({ removal }) => removal), count: unneeded.length, next };
   });
 }
 
-async function removeRuns(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+async function removeRuns(parts: CleanupParts, old: Old): Promise<number> {
   return await removeInBatches<string>(parts, async (after) => {
-    const runs = await endedRunsMadeBefore(parts.store, before_ms, pageBehind(after));
-    const unneeded = runs.filter(({ id }) => !needed.runs.has(id));
+    const { found, next } = await PAST.runs(parts.store, old, after);
     // As the folders of executions, before the records that tell of them.
-    const removed = await removeArtifactsOf(parts.store, unneeded, logUnremoved);
-    return {
-      writes: removed.flatMap(removeRunWrites),
-      count: removed.length,
-      next: runs.length < PAGE_SIZE ? undefined : runs.at(-1)?.id,
-    };
+    const removed = await removeArtifactsOf(parts.store, found, logUnremoved);
+    return { writes: removed.flatMap(removeRunWrites), count: removed.length, next };
   });
 }
 
@@ -179,49 +163,33 @@ function logUnremoved({ id: run_id }: { id: string }, error: unknown): void {
   });
 }
 
-async function removePipelines(parts: CleanupParts, { before_ms, needed }: Old): Promise<number> {
+async function removePipelines(parts: CleanupParts, old: Old): Promise<number> {
   return await removeInBatches<string>(parts, async (after) => {
-    const page = await endedPipelinesMadeBefore(parts.store, before_ms, pageBehind(after));
-    const unneeded = page.ended.filter(({ id, run_id }) =>
-      !needed.pipelines.has(id) && !needed.runs.has(run_id)
-    );
+    const { found, next } = await PAST.pipelines(parts.store, old, after);
     return {
-      writes: unneeded.flatMap(({ id }) => removePipelineWrites(id)),
-      count: unneeded.length,
-      next: page.next,
+      writes: found.flatMap(({ id }) => removePipelineWrites(id)),
+      count: found.length,
+      next,
     };
   });
 }
 
-async function removeHttpRequests(
-  parts: CleanupParts,
-  { before_ms, needed }: Old,
-): Promise<number> {
+async function removeHttpRequests(parts: CleanupParts, old: Old): Promise<number> {
   return await removeInBatches<string>(parts, async (after) => {
-    const page = await endedHttpRequestsMadeBefore(parts.store, before_ms, pageBehind(after));
-    const unneeded = page.ended.filter(({ run_id }) => !needed.runs.has(run_id));
-    return {
-      writes: unneeded.flatMap(removeHttpRequestWrites),
-      count: unneeded.length,
-      next: page.next,
-    };
+    const { found, next } = await PAST.http_requests(parts.store, old, after);
+    return { writes: found.flatMap(removeHttpRequestWrites), count: found.length, next };
   });
 }
 
 async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> {
-  const { before_ms, needed, taken } = old;
   return await removeInBatches<string>(parts, async (after) => {
-    const page = await endedExecutionsMadeBefore(parts.store, before_ms, pageBehind(after));
-    const unneeded = page.ended.filter(({ id, run_id, pipeline_id = "" }) =>
-      // What it left behind may be an input of nodes that have not started.
-      !needed.pipelines.has(pipeline_id) && !needed.executions.has(id) && !needed.runs.has(run_id)
-    );
+    const { found, next } = await PAST.executions(parts.store, old, after);
     // The folder first: a record without a folder can be removed again, a folder without a record not.
-    const removed = await removeTraces(parts, unneeded, taken);
+    const removed = await removeTraces(parts, found, old.taken);
     return {
       writes: removed.flatMap(removeExecutionWrites),
       count: removed.length,
-      next: page.next,
+      next,
     };
   });
 }
@@ -254,11 +222,12 @@ async function removeTraces(
   return removed;
 }
 
-async function removeLogs(parts: CleanupParts, before_ms: number): Promise<number> {
+async function removeLogs(parts: CleanupParts, cutoffs: Cutoffs): Promise<number> {
   const { store, signal } = parts;
   let removed = 0;
   for await (const triggerId of loggedTriggers(store)) {
     if (signal.aborted) break;
+    const before_ms = await cutoffs.of(triggerId);
     removed += await removeInBatches<true>(parts, async () => {
       const { count, writes } = await oldEntries(store, triggerId, { before_ms, limit: PAGE_SIZE });
       // What was found is removed then, so the next page begins where this one did.
@@ -320,8 +289,4 @@ async function removeDeletedProject(
   );
   await remove?.();
   return remove ? 1 : 0;
-}
-
-function pageBehind<Place>(after: Place): { after: Place; limit: number } {
-  return { after, limit: PAGE_SIZE };
 }

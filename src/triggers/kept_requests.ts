@@ -22,7 +22,7 @@ import {
 } from "../store/records/kept_requests.ts";
 import type { Space } from "../store/file/space.ts";
 import type { Store } from "../store/store.ts";
-import { keepTime_ms } from "./keep_refused.ts";
+import { timeSpan_ms } from "../platform/text/time_span.ts";
 import { type SecretBox, tryOpen } from "./secrets.ts";
 import type { Trigger } from "./trigger.ts";
 
@@ -169,7 +169,7 @@ export class KeptRequests {
 
   /** Returns the time up to which a request that is refused now is kept, in milliseconds since the epoch. */
   until_ms({ keep_refused = "" }: Keeping): number {
-    return this.#parts.clock.now() + keepTime_ms(keep_refused);
+    return this.#parts.clock.now() + timeSpan_ms(keep_refused);
   }
 
   /**

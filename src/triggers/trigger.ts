@@ -11,7 +11,9 @@ import { ID_PATTERN } from "../platform/ids.ts";
 import type { Author } from "../store/records/audit.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { triggerNameSchema } from "./name_schema.ts";
-import { isKeepTime, KEEP_TIME_MAX, keepTime_ms } from "./keep_refused.ts";
+import { KEEP_TIME_MAX } from "./keep_refused.ts";
+import { isTimeSpan, timeSpan_ms } from "../platform/text/time_span.ts";
+import { retentionSchema } from "../runs/retention_schema.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
 import { refusedSchema } from "./refused.ts";
 import { responseSchema } from "./response.ts";
@@ -20,10 +22,10 @@ const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;
 
 /** The schema of the time for which requests that are refused or filtered are kept. */
-const keepRefusedSchema = z.string().refine(isKeepTime, {
+const keepRefusedSchema = z.string().refine(isTimeSpan, {
   error: "Expected a time such as 30m, 24h or 7d",
   abort: true,
-}).refine((text) => keepTime_ms(text) <= keepTime_ms(KEEP_TIME_MAX), {
+}).refine((text) => timeSpan_ms(text) <= timeSpan_ms(KEEP_TIME_MAX), {
   error: `Expected at most ${KEEP_TIME_MAX}`,
 }).describe(
   "The time for which requests that are refused or filtered are kept, such as 24h; at most " +
@@ -55,6 +57,8 @@ export const triggerSchema = z.strictObject({
   refused: refusedSchema.optional(),
   /** The time for which requests that are refused or filtered are kept as they came; none when absent. */
   keep_refused: keepRefusedSchema.optional(),
+  /** The time for which its records are kept; that of its project or of the service where none is given. */
+  retention: retentionSchema.optional(),
   /** The answer to an accepted request. */
   response: responseSchema.optional(),
 });

@@ -32,6 +32,7 @@ import { quotaOperations } from "./quotas.ts";
 import { secretOperations } from "./trigger_secrets.ts";
 import { projectContentsOperations } from "./project_contents.ts";
 import { replayOperations } from "./replays.ts";
+import { retentionOperations } from "./retention.ts";
 import { runOperations } from "./runs.ts";
 import { SealedCursors } from "./sealed_cursors.ts";
 import { serviceOperations } from "./service.ts";
@@ -75,6 +76,7 @@ export const operations: readonly Operation[] = [
   ...serviceOperations,
   ...attentionOperations,
   ...failureOperations,
+  ...retentionOperations,
   ...instanceOperations,
 ];
 

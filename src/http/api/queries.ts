@@ -16,6 +16,7 @@ import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
 import { WORK_STATES } from "../../runs/work_state.ts";
+import { retentionSpanSchema } from "../../runs/retention_schema.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import { formerIdByName, getStoredTrigger, triggerIdByName } from "../../store/records/triggers.ts";
 import type { Store } from "../../store/store.ts";
@@ -144,6 +145,17 @@ export const executionQuery = z.strictObject({
   status: statusOf(EXECUTION_STATUSES, "complete", "completed"),
   pipeline: idSchema.optional().describe("Only those of this pipeline, by its id"),
   trigger: nameOrIdSchema,
+});
+
+/** The query of `GET /retention/`. */
+export const retentionQuery = z.strictObject({
+  limit: wholeNumberTo(LIMIT_MAX).default(20)
+    .describe("How many records each kind names at most, the oldest; 20 when absent"),
+  trigger: nameOrIdSchema,
+  project: nameSchema.optional().describe("Only records of this project"),
+  records: retentionSpanSchema.optional().describe(
+    "Another retention to try, such as 7d: that of `trigger`, else of `project`, else of the service",
+  ),
 });
 
 /** The query of `GET /failures/`. */

@@ -16,6 +16,8 @@ export const JSON_FIELDS = {
   conditions: "All must pass, the filter too. A secret that is shown as ******** stays as it is",
   actions: "What it launches",
   response: "The answer to an accepted request; the usual one when empty",
+  retention:
+    'The time for which its records are kept, such as {"records": "90d"}; that of the project, or of the service, when empty',
 } as const;
 /** The fields that are text. An empty one is removed. */
 export const TEXT_FIELDS = {

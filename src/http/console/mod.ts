@@ -23,6 +23,7 @@ import { pipelinesRoutes } from "./pages/pipelines.tsx";
 import { projectRoutes } from "./pages/project.tsx";
 import { projectsRoutes } from "./pages/projects.tsx";
 import { replaysRoutes } from "./pages/replays.tsx";
+import { retentionRoutes } from "./pages/retention.tsx";
 import { settingsRoutes } from "./pages/settings.tsx";
 import { triggerRoutes } from "./pages/trigger.tsx";
 import { editTriggerRoutes } from "./pages/trigger_edit.tsx";
@@ -53,6 +54,7 @@ export const ROUTES: readonly Route[] = [
   ...instancesRoutes,
   ...accessRoutes,
   ...settingsRoutes,
+  ...retentionRoutes,
 ];
 
 /** Makes the routes of the console. */

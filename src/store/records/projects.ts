@@ -43,6 +43,8 @@ export interface Project {
   engine: EngineSettings;
   /** The secrets that its steps may name, in the order of their names. */
   secrets?: ProjectSecret[];
+  /** The time for which the records of its triggers are kept; that of the service when absent. */
+  retention?: { records: string };
   /** See {@linkcode revisionOf}. */
   revision?: number;
 }

@@ -86,26 +86,31 @@ export interface OldListed {
 }
 
 /**
- * Lists the ended runs of all triggers that were made before `before_ms`, trigger by trigger.
+ * Lists the ended runs of all triggers that are past their retention, trigger by trigger.
  *
+ * @param cutoffOf returns the time before which a trigger's runs are, in milliseconds since the epoch
  * @param after look only behind this; the `next` of the call before
  * @param limit how many are looked at, at most
  */
 export async function runsListedBefore(
   { kv }: Store,
-  before_ms: number,
+  cutoffOf: (triggerId: string) => Promise<number>,
   { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
 ): Promise<OldListed> {
   const found: OldListed["found"] = [];
   let next: OldListed["next"];
   let looked = 0;
+  let cutoff = { triggerId: "", before_ms: 0 };
   for await (const { key } of kv.list(behind(["trigger_run"], after), { limit })) {
     looked++;
-    const [, triggerId = ""] = key;
+    const triggerId = String(key[1]);
     // Behind a young one all of its trigger are young.
     if (next?.length === 2 && next[1] === triggerId) continue;
     const id = String(key[2]);
-    const isOld = idTime(id) < before_ms;
+    if (cutoff.triggerId !== triggerId) {
+      cutoff = { triggerId, before_ms: await cutoffOf(triggerId) };
+    }
+    const isOld = idTime(id) < cutoff.before_ms;
     if (isOld) found.push({ id, removal: { key } });
     next = isOld ? key : ["trigger_run", triggerId];
   }

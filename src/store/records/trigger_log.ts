@@ -10,6 +10,7 @@ import { lowestId, newId } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { type Listed, listNewest, type Page } from "../read/lists.ts";
 import { upTo } from "../read/scan.ts";
+import { recordBytes } from "./record_size.ts";
 import type { Store } from "../store.ts";
 import {
   entryWrites,
@@ -221,6 +222,20 @@ interface OldEntriesOptions {
   before_ms?: number;
   /** The oldest of them, up to a limit. */
   limit?: number;
+}
+
+/** Reads the ids of a trigger's entries that were made before a time, at most `limit`, and their bytes. */
+export async function countOldEntries(
+  store: Store,
+  triggerId: string,
+  { before_ms, limit }: { before_ms: number; limit: number },
+): Promise<{ id: string; bytes: number }[]> {
+  const selector = upTo(["trigger_log", triggerId], lowestId(before_ms));
+  const entries = await Array.fromAsync(store.kv.list<unknown>(selector, { limit }));
+  return entries.map(({ key, value }) => ({
+    id: String(key[2]),
+    bytes: recordBytes(Object(value)),
+  }));
 }
 
 /** Reads entries of a trigger's log, oldest first: their number, and the writes that remove them. */

@@ -146,6 +146,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   getService: "",
   reloadService: "",
   listFailures: "",
+  lookAtRetention: "",
   listInstances: "",
 };
 

@@ -217,6 +217,8 @@ export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<st
     instances: "instances",
     access: "access",
     settings: "settings",
+    retention: "retention",
+    retention_tried: "retention?records=1h",
     replays: "replays",
     replay: "replays/new?trigger=retrain",
     docs: "docs/pipelines/",

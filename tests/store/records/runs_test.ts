@@ -182,7 +182,7 @@ Deno.test("what triggers list of old runs is found trigger by trigger, whatever 
     let pages = 0;
     do {
       const page = { limit, ...(after === undefined ? {} : { after }) };
-      const listed = await runsListedBefore(store, NOW_MS, page);
+      const listed = await runsListedBefore(store, () => Promise.resolve(NOW_MS), page);
       found.push(...listed.found.map(({ id }) => id));
       after = listed.next;
       pages++;

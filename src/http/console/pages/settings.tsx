@@ -12,7 +12,8 @@ async function SettingsPage({ view }: { view: View }): Promise<Html> {
       <p>
         They are flags and variables of <code>hooklaunch serve</code>, and change with a restart:
         {" "}
-        <a href="docs/settings">what each does</a>.
+        <a href="docs/settings">what each does</a>.{" "}
+        <a href="retention">What is past its retention</a>.
       </p>
       <Facts
         facts={[
