@@ -20,6 +20,7 @@ import { createPipelineWrites, type PipelineStatus } from "../../src/store/recor
 import { deleteProject } from "../../src/store/records/projects.ts";
 import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
 import { endWrites, type Run } from "../../src/store/records/runs.ts";
+import { keys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/records/trigger_log.ts";
 import {
@@ -180,6 +181,36 @@ Deno.test("what a run makes that ends during a cleanup stays, with its payload",
   assertEquals([isEnding, report, told.forgotten], [true, NOTHING, []]);
   assertEquals(await storedUnder(store, "run"), [run.id]);
   assertEquals(await storedUnder(store, "payload"), [run.id]);
+});
+
+Deno.test("what waiting work needs stays, however short its trigger's own retention is", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const time = new Date(clock.time_ms).toISOString();
+  const settings = { project: "files", actions: [], retention: { records: "1h" } };
+  const times = { created_at: time, updated_at: time };
+  await putStoredTrigger(store, { id: TRIGGER_ID, name: "short", settings, ...times });
+  const used = await makeRun(store, clock);
+  const over = await makeRun(store, clock);
+  const pending = await makeRun(store, clock, { ends: false });
+  const file = { name: "payload", payload_of: used.id, size: 5_000 };
+  const trigger_id = TRIGGER_ID;
+  const made = { id: newId(clock.time_ms), trigger_id, run_id: pending.id };
+  const waiting = executionOf({ ...made, inputs: { data: [file] } });
+  await store.committer.commit(saveExecution(waiting));
+  clock.time_ms += HOUR_MS;
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+  clock.time_ms += 1;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, unlisted: 1, runs: 1 });
+  assertEquals(await storedUnder(store, "run"), [used.id]);
+  assertEquals(await storedUnder(store, "pending"), [pending.id]);
+  assertEquals(await storedUnder(store, "execution"), [waiting.id]);
+  assertEquals((await storedUnder(store, "payload")).includes(over.id), false);
+  // Nobody knows how long the records of a trigger are kept that cannot be read.
+  await store.committer.write([{ key: keys.trigger(TRIGGER_ID), value: 7 }]);
+  await store.committer.commit(saveExecution({ ...waiting, status: "complete" }));
+  clock.time_ms += RETENTION_DAYS * DAY_MS - 2 * HOUR_MS;
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
 });
 
 Deno.test("a pipeline that a pending run is to copy stays, though its trigger names it no more", async () => {

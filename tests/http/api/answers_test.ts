@@ -1,5 +1,7 @@
 /** What is answered, by a real service, held against what the description says of it. */
 import { assert, assertEquals } from "@std/assert";
+import { newId } from "../../../src/platform/ids.ts";
+import { endWrites, type Run } from "../../../src/store/records/runs.ts";
 import {
   endOfExecution,
   endOfRun,
@@ -455,6 +457,25 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       const { hours } = await ask("/triggers/{id}/activity/", { at: { id: failing } });
       return hours.at(-1).failed_executions ? true : undefined;
     });
+  });
+
+  await t.step("what is past its retention", async () => {
+    const created_at = "2020-01-01T00:00:00Z";
+    const run: Run = {
+      id: newId(Date.parse(created_at)),
+      trigger_id: newId(0),
+      project: "files",
+      status: "completed",
+      created_at,
+      remote_ip: "192.0.2.7",
+      payload: { size: 0, sha256: "0".repeat(64) },
+      actions: [],
+    };
+    await service.service.parts.store.committer.write(endWrites(run));
+    const { kinds } = await ask("/retention/", { query: "?records=10d" });
+    assertEquals(kinds[0].records.map(({ id }: Json) => id), [run.id]);
+    await service.service.cleanUp();
+    assertEquals((await ask("/retention/")).kinds[0].count, 0);
   });
 
   await t.step("what needs attention, and dismissed warnings", async () => {

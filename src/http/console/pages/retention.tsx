@@ -4,7 +4,7 @@ import { ApiCallError, orRefused } from "../client.ts";
 import { describedBy } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { QueryField, QueryProblems } from "../components/query_field.tsx";
-import { Empty, Row, Table } from "../components/table.tsx";
+import { Row, Table } from "../components/table.tsx";
 import { ShortId, Size, Time } from "../components/values.tsx";
 import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
 
@@ -12,7 +12,7 @@ import { type Html, route, type Shown, type View, type Visit } from "../route.ts
 const FIELDS = [
   ["trigger", "Trigger"],
   ["project", "Project"],
-  ["records", "Another retention, such as 7d"],
+  ["records", "As if kept for"],
 ] as const;
 
 async function show({ view }: Visit): Promise<Shown> {
@@ -39,6 +39,7 @@ async function show({ view }: Visit): Promise<Shown> {
               id={`f-${name}`}
               name={name}
               value={query[name]}
+              placeholder={name === "records" ? "7d" : undefined}
               aria-describedby={describedBy(`f-${name}`)}
             />
           </QueryField>
@@ -51,9 +52,9 @@ async function show({ view }: Visit): Promise<Shown> {
   return refused === undefined ? page : { page, status: refused.status };
 }
 
-function Found({ view, found }: { view: View; found: RetentionLook }): Html {
-  const { complete, kinds } = found;
+function Found({ view, found: { complete, kinds } }: { view: View; found: RetentionLook }): Html {
   const records = kinds.flatMap(({ kind, records }) => records.map((each) => ({ kind, ...each })));
+  if (records.length === 0) return <p class="notice ok">Nothing would be removed.</p>;
   return (
     <>
       {complete
@@ -75,38 +76,28 @@ function Found({ view, found }: { view: View; found: RetentionLook }): Html {
           </Row>
         ))}
       </Table>
-      {records.length === 0
-        ? (
-          <Empty title="Nothing would be removed">
-            <p>Records past their retention that nothing needs any more are listed here.</p>
-          </Empty>
-        )
-        : (
-          <>
-            <h2>The oldest of each kind</h2>
-            <Table label="Records" columns={["Kind", "Id", "Trigger", "Made", "Size"]} stacked>
-              {records.map(({ kind, id, trigger_id, created_at, bytes }) => (
-                <Row id={`${kind}-${id}`}>
-                  <td>{nameOf(kind)}</td>
-                  <td>
-                    <ShortId id={id} />
-                  </td>
-                  <td>
-                    <a href={`triggers/${trigger_id}`}>
-                      <ShortId id={trigger_id} />
-                    </a>
-                  </td>
-                  <td>
-                    <Time at={created_at} now_ms={view.now_ms} />
-                  </td>
-                  <td>
-                    <Size bytes={bytes} />
-                  </td>
-                </Row>
-              ))}
-            </Table>
-          </>
-        )}
+      <h2>The oldest of each kind</h2>
+      <Table label="Records" columns={["Kind", "Id", "Trigger", "Made", "Size"]} stacked>
+        {records.map(({ kind, id, trigger_id, created_at, bytes }) => (
+          <Row id={`${kind}-${id}`}>
+            <td>{nameOf(kind)}</td>
+            <td>
+              <ShortId id={id} />
+            </td>
+            <td>
+              <a href={`triggers/${trigger_id}`}>
+                <ShortId id={trigger_id} />
+              </a>
+            </td>
+            <td>
+              <Time at={created_at} now_ms={view.now_ms} />
+            </td>
+            <td>
+              <Size bytes={bytes} />
+            </td>
+          </Row>
+        ))}
+      </Table>
     </>
   );
 }
