@@ -102,6 +102,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       name: "git",
       repository: path,
       engine: { type: "local", disk_mb: 100, inputs: { folders: ["/x"], max_mb: 1 } },
+      retention: { records: "90d" },
     };
     const at = { name: "git" };
     await ask("/projects/", { method: "POST", body: project, query: "?dry_run" });
@@ -154,6 +155,7 @@ Deno.test("every answer is what the description says, and nothing beside it", as
         },
       ],
       keep_refused: "24h",
+      retention: { records: "90d" },
       conditions: [
         { type: "ip_allowlist", ranges: ["127.0.0.0/8"] },
         {
