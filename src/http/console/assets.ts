@@ -1,6 +1,6 @@
 /**
- * The one script, the one stylesheet and the icon of the console. Their addresses hold their hashes, so
- * browsers keep them for good.
+ * The scripts, the one stylesheet and the icon of the console. Their addresses hold their hashes, so browsers
+ * keep them for good.
  *
  * @module
  */
@@ -28,14 +28,14 @@ interface Asset {
   type: string;
 }
 
-/** Each part of the script has names of its own. Comments are for readers of the source. */
-const SCRIPT = [time, copy, secret, keys, live + filter + complete, ansi + charts + log, nav]
-  .map((part) => `{\n${part.replaceAll(/^ *\/\/.*\n/gm, "")}}\n`)
-  .join("");
+/** The parts of the script that every page loads. */
+const SCRIPT = [time, copy, secret, keys, live + filter + complete, nav];
 
 /** The files that pages load. */
 export const ASSETS = {
-  script: asset("console", "js", SCRIPT, "text/javascript; charset=utf-8"),
+  script: script("console", SCRIPT),
+  /** The log of an execution, with its charts. */
+  log: script("log", [ansi + charts + log]),
   style: asset("console", "css", look + style, "text/css; charset=utf-8"),
   icon: asset("icon", "svg", icon, "image/svg+xml"),
 };
@@ -48,6 +48,12 @@ export const ASSET_HEADERS = {
   "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
   "cross-origin-resource-policy": "same-origin",
 };
+
+/** Makes a script. Each part has names of its own. Comments are for readers of the source. */
+function script(name: string, parts: readonly string[]): Asset {
+  const content = parts.map((part) => `{\n${part.replaceAll(/^ *\/\/.*\n/gm, "")}}\n`).join("");
+  return asset(name, "js", content, "text/javascript; charset=utf-8");
+}
 
 function asset(name: string, extension: string, content: string, type: string): Asset {
   const digest = hash("sha256", content).slice(0, 16);

@@ -3,6 +3,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { hasEnded } from "../../../store/records/executions.ts";
 import type { LogAnswer } from "../../api/execution_log.ts";
 import type { ShownExecution } from "../../api/executions.ts";
+import { ASSETS } from "../assets.ts";
 import { ApiCallError, search } from "../client.ts";
 import {
   Definition,
@@ -81,6 +82,7 @@ async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Htm
       <h2>Origin</h2>
       <ExecutionOrigin execution={execution} />
       <Definition execution={execution} />
+      <script nonce={view.nonce} src={ASSETS.log.address} defer></script>
     </Page>
   );
 }
