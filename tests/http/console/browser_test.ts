@@ -99,7 +99,8 @@ Deno.test({
       await page.goto(`/deliveries/${deliveries.completed}`);
       await page.keyboard.press("r");
       await page.getByText("Launched again: this is the new delivery").waitFor();
-      await page.locator("#story").getByText("✓ complete", { exact: true }).waitFor();
+      await page.locator("#story li", { hasText: "run_execution" })
+        .getByText("✓ complete", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Copy the id" }).click();
       const copied = await page.evaluate("navigator.clipboard.readText()");
       assert(page.url().endsWith(`/${copied}`));
