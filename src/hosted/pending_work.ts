@@ -5,7 +5,7 @@
  */
 
 /** The prefixes of what has not ended. Each of them is empty where nothing waits. */
-const OPEN = ["pending", "execution_open", "pipeline_open", "http_request_open"];
+const OPEN = ["pending", "held", "execution_open", "pipeline_open", "http_request_open"];
 
 /** Returns true when there is anything that has not ended. */
 export async function isWorkPending(kv: Deno.Kv): Promise<boolean> {

@@ -219,8 +219,10 @@ export class Acceptor {
   }
 
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
-    const { actions, body } = launch;
-    const pending = newPending({ run, actions, worker: this.#worker.id, ...activeTrace() }, body);
+    const { actions, body, pace } = launch;
+    const worker = this.#worker.id;
+    const parts = { run, actions, worker, ...(pace && { pace }), ...activeTrace() };
+    const pending = newPending(parts, body);
     this.#worker.expect(run.id);
     const { shared } = this.#store;
     const change = new AcceptanceChange(launch, { pending, quotas: this.#quotas, claim, shared });

@@ -11,6 +11,7 @@ import {
   acceptWrites,
   type ActionSettings,
   type LaunchFacts,
+  type Pace,
   type PendingRun,
   withdrawWrites,
 } from "../store/records/runs.ts";
@@ -41,6 +42,8 @@ export interface Launch {
   replayId?: string | undefined;
   /** The operator who launches it again; absent for a sender. */
   launchedBy?: Launcher | undefined;
+  /** Its turn; absent where it is performed as soon as there is a place. */
+  pace?: Pace | undefined;
   /** Returns true when the sender no longer waits: the launch is not stored then, or withdrawn. */
   isAbandoned?(): boolean;
   /** Returns true while its trigger is unchanged since it let this in. Asked when the launch is stored. */

@@ -66,10 +66,19 @@ export class RunWork {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #waiters = new RunWaiters();
+  readonly #onEnd: (runId: string) => void;
 
-  constructor({ store, clock }: { store: Store; clock: Clock }) {
+  /** @param onEnd called when something that a run has launched has ended */
+  constructor(
+    { store, clock, onEnd = () => {} }: {
+      store: Store;
+      clock: Clock;
+      onEnd?: (runId: string) => void;
+    },
+  ) {
     this.#store = store;
     this.#clock = clock;
+    this.#onEnd = onEnd;
   }
 
   /** Returns the state of a run's work as it is stored now. */
@@ -89,6 +98,8 @@ export class RunWork {
 
   /** Tells that something that a run has launched has changed. Called once that is on disk. */
   changed({ run_id, status }: { run_id: string; status: LaunchedStatus }): void {
-    if (hasStatusEnded(status)) this.#waiters.notify(run_id);
+    if (!hasStatusEnded(status)) return;
+    this.#waiters.notify(run_id);
+    this.#onEnd(run_id);
   }
 }

@@ -10,37 +10,22 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../platform/clock.ts";
-import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
-import { pause, within } from "../platform/waiting/timers.ts";
-import {
-  damagedRun,
-  endWrites,
-  getPending,
-  pendingEntries,
-  type PendingEntry,
-  pendingIds,
-  type PendingRun,
-  type Run,
-} from "../store/records/runs.ts";
-import type { Write } from "../store/commit/change.ts";
+import { within } from "../platform/waiting/timers.ts";
+import { getPending, pendingEntries, type PendingRun, type Run } from "../store/records/runs.ts";
 import type { LeaderLoad } from "../store/commit/instances.ts";
-import type { Store } from "../store/store.ts";
 import { inTrace } from "../telemetry/spans.ts";
-import {
-  type Perform,
-  type Performed,
-  statusOf,
-  type WaitingRun,
-  withLastFailed,
-} from "./outcome.ts";
+import type { WaitingRun } from "./outcome.ts";
 import { claimMarks } from "../store/commit/claims.ts";
 import { Allowance } from "./allowance.ts";
 import { Claims, Unclaimed } from "./claims.ts";
+import { Pacer } from "./pace/pacer.ts";
+import { PacedEntries } from "./pace/paced_entries.ts";
 import { performUntilFinal } from "./perform.ts";
+import { RunEnds } from "./run_ends.ts";
 import { pollUntil, RunWaiters } from "./run_waiters.ts";
 import { WorkShare } from "./work_share.ts";
+import type { WorkerParts } from "./worker_parts.ts";
 
 /** Runs that are performed at a time. Most of them wait for the same commit. */
 const CONCURRENCY = 128;
@@ -53,25 +38,8 @@ const LOOK_MS = 25;
 const HELD_MAX = 2_000;
 /** Limit of the accepted runs that have not ended. */
 const BACKLOG_MAX = 100_000;
-const RETRY_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "runs"]);
-
-export interface WorkerParts {
-  store: Store;
-  clock: Clock;
-  perform: Perform;
-  /** Runs that are performed at a time. */
-  concurrency?: number;
-  /** Limit of the runs that wait in memory; the others wait in the database alone. */
-  heldMax?: number;
-  /** Limit of the accepted runs that have not ended. */
-  backlogMax?: number;
-  /** False to hand over no run in memory. Tests use it: messages alone wake the worker then. */
-  handsOver?: boolean;
-  /** Called for each run that has ended, once that is on disk. */
-  onEnd?(run: Run): void;
-}
 
 /** Performs pending runs. */
 export class Worker {
@@ -107,6 +75,11 @@ export class Worker {
   /** The runs that were announced before the start: another instance may have begun with them. */
   readonly #announcedBefore = new Set<string>();
   #closing = false;
+  /** Decides on the turns of runs that have a pace. */
+  readonly pacer: Pacer;
+  /** True once instances have accepted runs with a pace. */
+  #isPaced = false;
+  readonly #ends: RunEnds;
 
   constructor(parts: WorkerParts) {
     this.#parts = parts;
@@ -119,6 +92,13 @@ export class Worker {
     const { shared } = parts.store;
     this.#allowance = shared && new Allowance(shared.instances);
     this.id = shared?.id ?? newId(parts.clock.now());
+    this.#ends = new RunEnds({ ...parts, signal: this.#abort.signal });
+    this.pacer = new Pacer({
+      store: parts.store,
+      clock: parts.clock,
+      perform: (pending, repeated) => this.#performPaced(pending, repeated),
+      onEnd: (run) => this.#tellEnd(run),
+    });
   }
 
   /** Number of runs that have not ended, in memory or in the database. */
@@ -157,9 +137,15 @@ export class Worker {
     for (const id of this.#held.keys()) this.#announcedBefore.add(id);
     this.#performs = true;
     this.#unclaimed.reset();
-    for await (const { id, triggerId } of pendingIds(this.#parts.store)) {
-      this.#pending.set(id, triggerId);
+    await this.pacer.start();
+    const { store } = this.#parts;
+    // What is accepted from now on comes behind these. Those of other instances have to be claimed first.
+    const paced = store.shared ? undefined : await PacedEntries.begin(store);
+    for await (const { id, triggerId, pending, versionstamp } of pendingEntries(store)) {
+      if (paced && pending?.pace) paced.add(pending, versionstamp);
+      else this.#pending.set(id, triggerId);
     }
+    paced?.admit((pending) => this.#admit(pending, true));
     this.claim();
   }
 
@@ -179,11 +165,12 @@ export class Worker {
     if (this.#claiming) this.#goneMeanwhile.add(runId);
   }
 
-  /** Takes a run that was announced and is accepted now. */
+  /** Takes a run that was announced and is accepted now: in its turn. */
   take(pending: PendingRun): void {
     const hasPlace = this.#waiting.length < this.#heldMax && !this.#leavesSome;
     this.#expected--;
     if (!this.#performs) return void this.#held.delete(pending.run.id);
+    if (pending.pace) return this.#takePaced(pending);
     this.#pending.set(pending.run.id, pending.run.trigger_id);
     this.#share.accepted(this.backlog);
     const repeated = this.#announcedBefore.delete(pending.run.id);
@@ -204,7 +191,8 @@ export class Worker {
 
   /** The ids of a trigger's runs that have not ended. */
   pendingOf(triggerId: string): string[] {
-    return [...this.#pending].flatMap(([id, of]) => of === triggerId ? [id] : []);
+    const here = [...this.#pending].flatMap(([id, of]) => of === triggerId ? [id] : []);
+    return [...here, ...this.pacer.idsOf(triggerId)];
   }
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
@@ -245,6 +233,7 @@ export class Worker {
     this.#closing = true;
     this.#cancelLook?.();
     await this.#claiming;
+    await this.pacer.close();
     await within(this.#parts.clock, deadline_ms, Promise.all(this.#performing));
     this.#abort.abort();
   }
@@ -290,44 +279,8 @@ export class Worker {
     const performed = await performUntilFinal(waiting, this.#parts, this.#abort.signal);
     // An action that the stop cut off has no outcome: the run stays pending and is performed again.
     if (performed === undefined || this.#abort.signal.aborted) return;
-    await this.#end(waiting, performed);
-  }
-
-  /** Stores the end of a run with what its last action has made, begins that work, and notifies those that wait. */
-  async #end(waiting: WaitingRun, { outcomes, unstored }: Performed): Promise<void> {
-    const { run, body } = waiting;
-    const ended = this.#ended({ ...run, status: statusOf(outcomes), actions: outcomes });
-    const writes = [...unstored?.writes ?? [], ...endWrites(ended, body)];
-    for (;;) {
-      const failure = await this.#storeEnd(run.id, writes);
-      if (failure === undefined) break;
-      if (unstored && !(failure.error instanceof UnavailableError)) {
-        return await this.#end(waiting, { outcomes: withLastFailed(outcomes, failure.error) });
-      }
-      await pause(this.#parts.clock, RETRY_MS, this.#abort.signal);
-      if (this.#abort.signal.aborted) return;
-    }
-    unstored?.begin();
-    this.#notifyEnd(ended);
-  }
-
-  #ended(run: Run): Run {
-    return { ...run, ended_at: new Date(this.#parts.clock.now()).toISOString() };
-  }
-
-  /** @returns why it could not be stored; undefined when it is */
-  async #storeEnd(
-    run_id: string,
-    writes: readonly Write[],
-  ): Promise<{ error: unknown } | undefined> {
-    try {
-      await this.#parts.store.committer.write(writes);
-      return undefined;
-    } catch (error) {
-      const what = "Cannot store the end of run {run_id}, trying again: {error}";
-      log.error(what, { run_id, error: messageOf(error) });
-      return { error };
-    }
+    const ended = await this.#ends.store(waiting, performed);
+    if (ended) this.#notifyEnd(ended);
   }
 
   /** Notifies those that wait for the end of a run, which is on disk. */
@@ -335,8 +288,13 @@ export class Worker {
     this.#pending.delete(run.id);
     this.#share.ended(this.backlog);
     this.#held.delete(run.id);
+    this.#tellEnd(run);
+  }
+
+  #tellEnd(run: Run): void {
     if (this.#claiming) this.#goneMeanwhile.add(run.id);
     this.#waiters.notify(run.id);
+    this.pacer.ended(run.id);
     try {
       this.#parts.onEnd?.(run);
     } catch (error) {
@@ -354,26 +312,38 @@ export class Worker {
     // Read before the runs: a withdrawal in between changes the mark of its instance.
     const marks = store.shared && await claimMarks(store.kv);
     const claimed = marks && new Claims(marks, store.intake);
+    const isPaced = this.#isPaced || store.shared === undefined;
+    const paced = isPaced ? await PacedEntries.begin(store) : undefined;
+    let isMissed = false;
     let isComplete = true;
     for await (const entry of pendingEntries(store)) {
       const room = this.#heldMax - Math.max(this.#waiting.length, claimed?.size ?? 0);
       isComplete = !this.#closing && room > 0;
       if (!isComplete) break;
       const { id, pending } = entry;
-      if (this.#held.has(id) || this.#goneMeanwhile.has(id)) continue;
+      if (this.#held.has(id) || this.#goneMeanwhile.has(id) || this.pacer.has(id)) continue;
       if (pending === undefined) {
-        await this.#endDamaged(entry);
+        // The next look tries again where this one cannot.
+        const ended = await this.#ends.storeDamaged(entry);
+        if (ended) this.#notifyEnd(ended);
         continue;
       }
-      if (claimed && pending.worker !== this.id) claimed.add(entry, pending);
-      else this.#holdClaimed(pending);
+      const isOthers = claimed !== undefined && pending.worker !== this.id;
+      if (isOthers) claimed.add(entry, pending);
+      if (pending.pace) {
+        paced?.add(pending, entry.versionstamp);
+        isMissed ||= paced === undefined;
+      } else if (!isOthers) this.#holdClaimed(pending);
     }
-    if (claimed === undefined) return;
-    const found = await claimed.commit();
+    const found = await claimed?.commit() ?? [];
     const counted = found.filter(({ run }) => !this.#pending.has(run.id)).length;
-    for (const pending of found) this.#holdClaimed(pending);
-    if (claimed.isIncomplete) this.#claimAgain = true;
-    this.#unclaimed.endPass(counted, isComplete);
+    for (const pending of found) if (!pending.pace) this.#holdClaimed(pending);
+    const ours = new Set(found);
+    const isOurs = (pending: PendingRun) => pending.worker === this.id || ours.has(pending);
+    isMissed ||= paced?.admit((pending) => this.#admit(pending, true), isOurs) === false;
+    this.#isPaced ||= isMissed;
+    if (isMissed || claimed?.isIncomplete) this.#claimAgain = true;
+    if (claimed) this.#unclaimed.endPass(counted, isComplete);
   }
 
   #holdClaimed(pending: PendingRun): void {
@@ -384,12 +354,26 @@ export class Worker {
     this.#hold(pending, this.#parts.store.shared !== undefined || pending.worker !== this.id);
   }
 
-  /** Ends a run whose record is damaged, so that its actions are not known. */
-  async #endDamaged({ id, triggerId, removal }: PendingEntry): Promise<void> {
-    const run = this.#ended(await damagedRun(this.#parts.store, id, triggerId));
-    // The next look tries again where this one cannot.
-    const failure = await this.#storeEnd(run.id, [...endWrites(run), removal]);
-    if (failure === undefined) this.#notifyEnd(run);
+  /** Takes a run that was accepted here and has a pace. */
+  #takePaced(pending: PendingRun): void {
+    if (this.#parts.store.shared === undefined) return this.#admit(pending, false);
+    // Others may have accepted earlier ones.
+    this.#held.delete(pending.run.id);
+    this.#isPaced = true;
+    this.claim();
+  }
+
+  #admit(pending: PendingRun, repeated: boolean): void {
+    this.#held.delete(pending.run.id);
+    this.#pending.delete(pending.run.id);
+    this.pacer.admit(pending, repeated);
+  }
+
+  /** Performs a run whose turn has come. */
+  #performPaced(pending: PendingRun, repeated: boolean): void {
+    this.#pending.set(pending.run.id, pending.run.trigger_id);
+    if (this.#waiting.length < this.#heldMax) this.#hold(pending, repeated);
+    this.#next();
   }
 
   #hold(pending: PendingRun, repeated: boolean): void {

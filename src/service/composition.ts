@@ -158,7 +158,7 @@ function partsOn(
     projectOf: (name) => getProject(store, name),
   });
   const deliveryCounts = new DeliveryCounts(store, clock);
-  const runWork = new RunWork({ store, clock });
+  const runWork = new RunWork({ store, clock, onEnd: (id) => worker.pacer.ended(id) });
   const { engines, pipelines } = newEngines(settings, makers, {
     deliveryCounts,
     runWork,

@@ -85,6 +85,14 @@ export const keys = {
   triggerRun: (triggerId: string, runId: string): Deno.KvKey => ["trigger_run", triggerId, runId],
   /** `PendingRun`: a run until it has ended. Its trigger is known though the record be damaged. */
   pending: (runId: string, triggerId: string): Deno.KvKey => ["pending", runId, triggerId],
+  /** `HeldRun`: a pending run that waits for its turn by the pace of its trigger. */
+  held: (runId: string, triggerId: string): Deno.KvKey => ["held", runId, triggerId],
+  /** `Burst`, by the SHA-256 of its key: the runs of a trigger that become one, while more may join them. */
+  burst: (triggerId: string, hash: string): Deno.KvKey => ["burst", triggerId, hash],
+  /** True: rewritten before an instance lists runs that have a pace. */
+  paceMark: (instanceId: string): Deno.KvKey => ["pace_mark", instanceId],
+  /** `Turn`: a run whose work, until it has ended, takes one of the places of its concurrency key. */
+  turn: (runId: string): Deno.KvKey => ["turn", runId],
   /** Bytes: one chunk of a payload that does not lie in its run's record. */
   payload: (runId: string, index: number): Deno.KvKey => ["payload", runId, index],
   /** True, while the chunks of a payload are written whose run is not accepted yet. */

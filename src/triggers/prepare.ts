@@ -20,6 +20,7 @@ import {
 import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
 import { sizeOf } from "./max_payload.ts";
 import { handshakeOrder, launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
+import { type PaceOf, preparePace } from "./pace.ts";
 import { prepareResponse, type Responder } from "./response.ts";
 import { SecretFiles } from "./secret_files.ts";
 import type { Trigger } from "./trigger.ts";
@@ -43,6 +44,8 @@ export interface PreparedTrigger {
   /** True when run info may be asked for by GET: a request without a body cannot be signed. */
   answersGet: boolean;
   respond: Responder;
+  /** Gives runs their turns; undefined where they are performed as soon as there is a place. */
+  pace: PaceOf | undefined;
   /** Undoes the codings of a request's body. */
   decode: DecodeRequest;
   /** The checks of a launch. */
@@ -97,6 +100,12 @@ export async function prepareTrigger(
     quotas: smallestByPeriod(limits),
     answersGet: conditions.signedBy === undefined,
     respond: prepareResponse(trigger.response, {
+      heavyWork,
+      trigger: trigger.name,
+      triggerId: trigger.id,
+      credentials: conditions.credentials,
+    }),
+    pace: preparePace(trigger, {
       heavyWork,
       trigger: trigger.name,
       triggerId: trigger.id,

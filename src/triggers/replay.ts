@@ -13,6 +13,7 @@ import type { ActionSettings, Run } from "../store/records/runs.ts";
 import { readPayload } from "../store/records/payloads.ts";
 import type { KeptPlace } from "../store/records/kept_requests.ts";
 import type { Store } from "../store/store.ts";
+import type { Clock } from "../platform/clock.ts";
 import { ConflictError } from "../platform/errors.ts";
 import { headerValue } from "../platform/network/header_text.ts";
 import type { Acceptor, Launch } from "../runs/accept.ts";
@@ -27,6 +28,7 @@ import { launchFacts } from "./request_facts.ts";
 /** The parts of a service that a replay uses. */
 export interface ReplayParts {
   store: Store;
+  clock: Clock;
   triggers: Pick<TriggerRegistry, "prepared" | "isCurrent">;
   keptRequests: Pick<KeptRequests, "read">;
   acceptor: Acceptor;
@@ -58,6 +60,8 @@ export type Replayed = { run: Run } | { repeatOf: string } | { exhausted: Quota 
 interface PreparedLaunch {
   prepared: PreparedTrigger;
   launch: Pick<Launch, "body" | "contentType" | "remoteIp" | "facts" | "delivery" | "deliveryId">;
+  /** Reads the request, where its trigger has a pace. */
+  request(): Promise<LaunchRequest>;
 }
 
 /**
@@ -74,6 +78,7 @@ export async function replay(
   const body = changes.body ?? await wholePayload(parts.store, run);
   return await launchAgain(parts, run.id, changes, async () => ({
     prepared: await currentTrigger(parts, run.trigger_id, run.id),
+    request: () => requestOfRun(parts.store, run, parts.baseUrl(), body),
     launch: {
       body,
       contentType: run.payload.content_type,
@@ -113,6 +118,7 @@ export async function replayKept(
     const { facts, deliveryId, contentType } = launchFacts(seen, prepared);
     return {
       prepared,
+      request: () => Promise.resolve(request),
       launch: {
         body: changes.body ?? request.body,
         contentType,
@@ -215,14 +221,16 @@ async function currentTrigger(
 
 /** Launches by the trigger as it is when the launch is stored. */
 async function launchAgain(
-  { triggers, acceptor }: ReplayParts,
+  { triggers, acceptor, clock }: ReplayParts,
   deliveryId: string,
   { commit, replayId, author }: ReplayChanges,
   prepare: () => Promise<PreparedLaunch>,
 ): Promise<Replayed> {
   for (;;) {
-    const { prepared, launch } = await prepare();
+    const { prepared, launch, request } = await prepare();
     const { trigger, quotas, redacted } = prepared;
+    // A delay counts from now.
+    const pace = await prepared.pace?.({ ...await request(), receivedAt_ms: clock.now() });
     const acceptance = await acceptor.accept({
       ...launch,
       body: await maskBody(launch.body, launch.contentType ?? "", redacted),
@@ -232,6 +240,7 @@ async function launchAgain(
         ? trigger.actions
         : trigger.actions.map((action) => atCommit(action, commit)),
       quotas,
+      pace,
       replayOf: deliveryId,
       replayId,
       launchedBy: { kind: "replay", ...author },

@@ -9,6 +9,7 @@ import { conditionWarnings, isAuthenticating, reviewConditions } from "../condit
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
 import { httpRequestProblems } from "./review_http_request.ts";
+import { paceMistakes } from "./pace.ts";
 import { refusalStatus } from "./refusal_status.ts";
 import { shownValueWarnings } from "./shown_values.ts";
 import { pointer } from "../platform/schema/pointer.ts";
@@ -28,6 +29,7 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
     ...reviewFiltered(settings),
     ...reviewHandshakes(settings),
     ...settings.actions.flatMap((action, index) => prefixed(`/actions/${index}`, review(action))),
+    ...paceMistakes(settings),
     ...prefixed("/response", settings.response ? mistakesIn(responseTexts(settings.response)) : []),
   ];
   if (problems.length > 0) throw new InvalidInputError(what, problems);

@@ -15,6 +15,7 @@ import { KEEP_TIME_MAX } from "./keep_refused.ts";
 import { isTimeSpan, timeSpan_ms } from "../platform/text/time_span.ts";
 import { retentionSchema } from "../runs/retention_schema.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
+import { coalesceSchema, concurrencySchema, delaySchema } from "./pace.ts";
 import { refusedSchema } from "./refused.ts";
 import { responseSchema } from "./response.ts";
 
@@ -61,6 +62,12 @@ export const triggerSchema = z.strictObject({
   retention: retentionSchema.optional(),
   /** The answer to an accepted request. */
   response: responseSchema.optional(),
+  /** Runs that arrive together become one. */
+  coalesce: coalesceSchema.optional(),
+  /** The most runs with work under way. */
+  concurrency: concurrencySchema.optional(),
+  /** The time before a run is performed. */
+  delay: delaySchema.optional(),
 });
 
 /** A trigger as its owner writes it, defaults filled in, secrets in clear. */

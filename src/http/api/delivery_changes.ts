@@ -91,6 +91,7 @@ export class ChangeSource implements Followed {
 export async function newestIds(store: Store): Promise<string> {
   const lists = await Promise.all([
     newestEntries(store, ["pending"], { limit: 1 }, 2),
+    newestEntries(store, ["held"], { limit: 1 }, 2),
     newestEntries(store, ["run"], { limit: 1 }),
     newestEntries(store, ["delivery_entry"], { limit: 1 }),
   ]);

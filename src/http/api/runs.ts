@@ -76,6 +76,10 @@ export const run = answer<ShownRun>()(
     })).describe("The outcome of each action, in order; empty while the run is pending"),
     replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
     replay_id: text.exactOptional().describe("The bulk replay that launched it again"),
+    superseded_by: text.exactOptional().describe("The run that was performed in its place"),
+    skipped_by: text.exactOptional().describe(
+      "The run of the same concurrency key whose work was under way, so that it was not performed",
+    ),
     ...workStates,
     work: workState,
   }),

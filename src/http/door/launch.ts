@@ -84,7 +84,8 @@ async function answerLaunch(
     ? decoded.body
     : await maskBody(decoded.body, decoded.headers.get("content-type") ?? "", prepared.redacted);
   const { headers } = decoded;
-  const launch = launchOf(door, prepared, request, { body, headers, delivery });
+  const pace = prepared.pace && await prepared.pace(decoded);
+  const launch = launchOf(door, prepared, request, { body, headers, delivery, pace });
   const acceptance = await accept(door, prepared, request, launch);
   // It may also have changed while the payload was stored, or a copy of the delivery was.
   const isOutdated = "outdated" in acceptance ||
@@ -182,7 +183,9 @@ function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
-  { body, headers, delivery }: Pick<Launch, "body" | "delivery"> & { headers: Headers },
+  { body, headers, delivery, pace }: Pick<Launch, "body" | "delivery" | "pace"> & {
+    headers: Headers;
+  },
 ): Launch {
   const { remoteIp, queryText } = request;
   const { trigger, quotas } = prepared;
@@ -197,6 +200,7 @@ function launchOf(
     remoteIp,
     ...(facts && { facts }),
     delivery,
+    pace,
     deliveryId: delivery === undefined ? deliveryId : keptId(delivery),
     isCurrent: () => triggers.isCurrent(prepared),
   };

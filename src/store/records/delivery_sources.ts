@@ -9,7 +9,15 @@ import { keys } from "../keys.ts";
 import { newestEntries, type Page } from "../read/lists.ts";
 import { type FoundEntry, upTo, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
-import { endedIn, type EndedRun, pendingIn, type Run, withoutBody } from "./runs.ts";
+import {
+  endedIn,
+  type EndedRun,
+  getPending,
+  PENDING_KINDS,
+  pendingIn,
+  type Run,
+  withoutBody,
+} from "./runs.ts";
 import {
   type DeliveryEntry,
   type EntrySummary,
@@ -97,7 +105,7 @@ export function sourcesOf(
   const hasRuns = (outcome === undefined || outcome === "accepted") && condition === undefined;
   const hasEntries = outcome !== "accepted";
   if (delivery_id !== undefined) {
-    return [...hasRuns ? [pendingRuns(store)] : [], sentWithId(store, delivery_id)];
+    return [...hasRuns ? pendingRuns(store) : [], sentWithId(store, delivery_id)];
   }
   if (trigger_id !== undefined) {
     return [
@@ -106,7 +114,7 @@ export function sourcesOf(
     ];
   }
   return [
-    ...hasRuns ? [pendingRuns(store), endedRuns(store)] : [],
+    ...hasRuns ? [...pendingRuns(store), endedRuns(store)] : [],
     ...hasEntries ? [entries(store)] : [],
   ];
 }
@@ -126,12 +134,13 @@ export async function readCandidate(
     : ofSummary(store, { key: keys.deliveryEntry(id), value: summary });
 }
 
-function pendingRuns(store: Store): DeliverySource {
-  return async (page) =>
-    pageOf(await newestEntries(store, ["pending"], page, 2), page, (entry) => {
+function pendingRuns(store: Store): DeliverySource[] {
+  return PENDING_KINDS.map((kind) => async (page) =>
+    pageOf(await newestEntries(store, [kind], page, 2), page, (entry) => {
       const pending = pendingIn(entry);
       return pending && ofRun({ ...pending.run, ...(pending.body && { body: pending.body }) });
-    });
+    })
+  );
 }
 
 function endedRuns(store: Store): DeliverySource {
@@ -206,9 +215,9 @@ function pageOf(
   };
 }
 
-/** The id in a key: the last part, but for pending runs, whose trigger comes behind it. */
+/** The id in a key: the last part, but for runs that have not ended, whose trigger comes behind it. */
 function idOf(key: Deno.KvKey = []): string {
-  return String(key[0] === "pending" ? key[1] : key.at(-1));
+  return String(PENDING_KINDS.some((kind) => kind === key[0]) ? key[1] : key.at(-1));
 }
 
 async function readRun(store: Store, id: string): Promise<EndedRun | undefined> {
@@ -218,8 +227,7 @@ async function readRun(store: Store, id: string): Promise<EndedRun | undefined> 
   };
   const ended = await readEnded();
   if (ended !== undefined) return ended;
-  const [entry] = await newestEntries(store, ["pending", id], { limit: 1 });
-  const pending = entry && pendingIn(entry);
+  const pending = await getPending(store, id);
   if (pending !== undefined) return { ...pending.run, ...(pending.body && { body: pending.body }) };
   // It may have ended between the two looks.
   return await readEnded();

@@ -181,8 +181,10 @@ async function readChunk(
 /** The payload that lies in its run's record, if one does. */
 async function readFromRecord(store: Store, runId: string): Promise<unknown> {
   const ended = () => readValue(store.kv, keys.run(runId));
-  // It may have ended between the first two looks.
-  for (const read of [ended, () => readFirst(store.kv, ["pending", runId]), ended]) {
+  const pending = () => readFirst(store.kv, ["pending", runId]);
+  const held = () => readFirst(store.kv, ["held", runId]);
+  // It may be moved between two looks.
+  for (const read of [ended, pending, held, pending, ended]) {
     const record = await read();
     if (typeof record !== "object" || record === null) continue;
     return "body" in record ? record.body : undefined;

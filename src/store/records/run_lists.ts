@@ -6,13 +6,14 @@
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { type Listed, newestEntries, type Page } from "../read/lists.ts";
-import { behind, scan, upTo } from "../read/scan.ts";
+import { behind, type FoundEntry, scan, upTo } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import {
   damagedRun,
   endedIn,
   type EndedRun,
   getRun,
+  PENDING_KINDS,
   pendingIn,
   type Run,
   withoutBody,
@@ -48,8 +49,9 @@ export async function listTriggerRuns(
 /** Reads one page of the runs of all triggers, newest first. */
 export async function listRuns(store: Store, page: Page): Promise<Listed<Run>> {
   const wanted = { ...page, limit: page.limit + 1 };
-  // Pending runs first: a run that ends between the two reads is found by the second.
-  const pending = await newestEntries(store, ["pending"], wanted, 2);
+  // Pending runs first: a run that ends between the reads is found by the last.
+  const pending: FoundEntry[] = [];
+  for (const kind of PENDING_KINDS) pending.push(...await newestEntries(store, [kind], wanted, 2));
   const ended = await newestEntries(store, ["run"], wanted);
   const found = new Map<string, Run | undefined>();
   for (const entry of pending) found.set(String(entry.key[1]), pendingIn(entry)?.run);

@@ -80,6 +80,10 @@ export interface Run extends Launched {
   replay_of?: string;
   /** The bulk replay that launched it again. */
   replay_id?: string;
+  /** The newer or older run of the same burst, or of the same concurrency key, that was performed in its place. */
+  superseded_by?: string;
+  /** The run with the same concurrency key whose work was under way, so that this one was not performed. */
+  skipped_by?: string;
 }
 
 /** The settings of an action, as its kind's schema gives them. */
@@ -91,6 +95,32 @@ export interface ActionSettings {
   on_failure?: "continue" | "stop" | undefined;
 }
 
+/** The turn of a run, as its trigger's settings said when it was accepted. */
+export interface Pace {
+  /** The burst that it is part of. */
+  coalesce?: CoalescePace;
+  /** The time before which it is not performed, in milliseconds since the epoch. */
+  due_ms?: number;
+  concurrency?: ConcurrencyPace;
+}
+
+/** Runs of one key become one run. */
+export interface CoalescePace {
+  key: string;
+  /** The time after the newest of them. */
+  window_ms: number;
+  /** The time after the first of them. */
+  wait_max_ms: number;
+  keep: "newest" | "first" | "all";
+}
+
+/** At most so many runs of one key have work under way. */
+export interface ConcurrencyPace {
+  key: string;
+  limit: number;
+  when_full: "queue" | "newest" | "refuse";
+}
+
 /**
  * A run that has not ended, and the work that it has before it. It holds the actions as they were when
  * the run was accepted, so that a change of the trigger does not change what was promised.
@@ -100,6 +130,8 @@ export interface PendingRun {
   actions: readonly ActionSettings[];
   /** The worker that has accepted it; for another one, its actions may have been begun before. */
   worker: string;
+  /** Absent where it is performed as soon as there is a place, and once its turn has come. */
+  pace?: Pace;
   /** The launch in its trace. */
   traceparent?: string;
   /** The payload, where it lies in the record of the run. */
@@ -117,6 +149,12 @@ const endedRuns = new RecordCaches<Run>("run", 500);
 
 /** The value of a key that only has to be there; bytes are stored as they are. */
 const LISTED = new Uint8Array();
+
+/**
+ * The kinds of keys of runs that have not ended. One that waits for its turn goes from the first to the second and
+ * back: a look at them in this order misses none.
+ */
+export const PENDING_KINDS = ["pending", "held", "pending"] as const;
 
 /** Limit of the actions in a run's record that also holds the payload. */
 const ACTIONS_BYTES_MAX = 32 * 1024;
@@ -151,13 +189,19 @@ export function newPending(parts: Omit<PendingRun, "body">, body: Uint8Array): P
 
 /** The writes that accept a run. The pending run comes last: with it the run exists. */
 export function acceptWrites(pending: PendingRun, payload: Uint8Array): Write[] {
-  const { run, actions, body } = pending;
-  const bytes = PENDING_BYTES + requestBytes(run) + actionsBytes(actions) + (body?.length ?? 0);
+  const { run, body } = pending;
   return [
     ...replayWrites(run),
     ...body === undefined ? payloadWrites(run.id, payload) : [],
-    { key: keys.pending(run.id, run.trigger_id), value: pending, bytes },
+    pendingWrite(keys.pending(run.id, run.trigger_id), pending),
   ];
+}
+
+/** The write that stores a pending run, under its own key or that of a held one. */
+export function pendingWrite(key: Deno.KvKey, pending: PendingRun): Write {
+  const { run, actions, body } = pending;
+  const bytes = PENDING_BYTES + requestBytes(run) + actionsBytes(actions) + (body?.length ?? 0);
+  return { key, value: pending, bytes };
 }
 
 /** The writes that take back what {@linkcode acceptWrites} stored. An upload is abandoned again. */
@@ -224,8 +268,8 @@ export function removeRunWrites(run: EndedRun): Write[] {
 export async function getRun(store: Store, id: string): Promise<Run | undefined> {
   const ended = await getEnded(store, id);
   if (ended !== null) return ended;
-  const pending = await readFirst(store.kv, ["pending", id]);
-  if (pending !== null) return pendingIn({ key: ["pending", id], value: pending })?.run;
+  const pending = await getPending(store, id);
+  if (pending !== undefined) return pending.run;
   // It may have ended between the two looks: at any time it is in one place, and never pending again.
   return await getEnded(store, id) ?? undefined;
 }
@@ -242,9 +286,11 @@ function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
 
 /** Reads a run that has not ended; undefined when it has, or never was, or is damaged. */
 export async function getPending(store: Store, id: string): Promise<PendingRun | undefined> {
-  const key = ["pending", id];
-  const value = await readFirst(store.kv, key);
-  return value === null ? undefined : pendingIn({ key, value });
+  for (const kind of PENDING_KINDS) {
+    const value = await readFirst(store.kv, [kind, id]);
+    if (value !== null) return pendingIn({ key: [kind, id], value });
+  }
+  return undefined;
 }
 
 /** The ids in a pending run's key, which are known even when its record is damaged. */

@@ -1,0 +1,153 @@
+/**
+ * Decisions about runs that wait, stored one after the other and then carried out.
+ *
+ * @module
+ */
+import type { Clock } from "../../platform/clock.ts";
+import type { Write } from "../../store/commit/change.ts";
+import {
+  type Burst,
+  closeBurstWrite,
+  endHeldWrites,
+  getHeld,
+  holdWrites,
+  releaseWrites,
+} from "../../store/records/held_runs.ts";
+import { acceptWrites, type PendingRun, type Run } from "../../store/records/runs.ts";
+import type { Store } from "../../store/store.ts";
+import type { Item } from "./item.ts";
+import { joinedRun } from "./joined_run.ts";
+import { Steps } from "./steps.ts";
+
+interface DecisionsParts {
+  store: Store;
+  clock: Clock;
+  signal: AbortSignal;
+  /** Called for each run that waits no more, once that is on disk, with its end where it has ended. */
+  onGone(item: Item, ended?: Run): void;
+}
+
+/** Stores decisions, those about the runs of one trigger in their order. */
+export class Decisions {
+  readonly #parts: DecisionsParts;
+  readonly #steps: Steps;
+
+  constructor(parts: DecisionsParts) {
+    const { store: { committer }, clock, signal } = parts;
+    this.#parts = parts;
+    this.#steps = new Steps({ committer, clock, signal });
+  }
+
+  /** Resolves when nothing is being stored. */
+  settled(): Promise<void> {
+    return this.#steps.settled();
+  }
+
+  /** Stores something beside the runs. */
+  write(triggerId: string, writes: readonly Write[]): void {
+    this.#steps.add(triggerId, { writes: () => writes });
+  }
+
+  /** Decides that a run waits. */
+  hold(item: Item, { beside = [], ...joins }: { joins?: string; beside?: Write[] } = {}): void {
+    const { record, order } = item;
+    if (item.isHeld || record === undefined) return;
+    item.isHeld = true;
+    this.#steps.add(item.triggerId, {
+      writes: () => [...holdWrites(record, { order, ...joins }), ...beside],
+      stored: () => item.record = undefined,
+    });
+  }
+
+  /**
+   * Decides that a run is performed.
+   *
+   * @param taken the writes that give its work a place
+   * @param perform called with its record once that is on disk; undefined where that was damaged
+   */
+  release(
+    item: Item,
+    taken: readonly Write[],
+    perform: (pending: PendingRun | undefined) => void,
+  ): void {
+    const { record, isHeld, triggerId } = item;
+    const { onGone, store } = this.#parts;
+    const begin = (pending: PendingRun | undefined) => {
+      onGone(item);
+      perform(pending);
+    };
+    if (!isHeld && record) {
+      if (taken.length === 0) return begin(record);
+      return this.#steps.add(triggerId, { writes: () => taken, stored: () => begin(record) });
+    }
+    let released: PendingRun | undefined;
+    this.#steps.add(triggerId, {
+      reads: true,
+      writes: async () => {
+        const found = await getHeld(store, item);
+        if (found === undefined) return [];
+        const { held: _held, pace: _pace, ...pending } = found;
+        released = pending;
+        return [...taken, ...releaseWrites(pending)];
+      },
+      stored: () => begin(released),
+    });
+  }
+
+  /** Decides that another run is performed in the place of one. */
+  supersede(item: Item, superseded_by: string, beside: readonly Write[] = []): void {
+    this.end(item, (run) => ({ ...run, status: "completed", superseded_by }), beside);
+  }
+
+  /** Decides that a run ends without its turn. */
+  end(
+    item: Item,
+    ended: (run: Run, pending: PendingRun) => Run,
+    beside: readonly Write[] = [],
+  ): void {
+    const { clock, onGone } = this.#parts;
+    let run: Run | undefined;
+    this.#steps.add(item.triggerId, {
+      reads: item.record === undefined,
+      writes: async () => {
+        const pending = await this.#recordOf(item);
+        if (pending === undefined) return beside;
+        run = { ...ended(pending.run, pending), ended_at: new Date(clock.now()).toISOString() };
+        return [...endHeldWrites(run, pending.body), ...beside];
+      },
+      stored: () => onGone(item, run),
+    });
+  }
+
+  /**
+   * Decides that some runs become one, with all of their payloads.
+   *
+   * @param onMade called with that run once it is on disk; undefined where none of them was left
+   */
+  join(
+    burst: Burst,
+    items: readonly Item[],
+    onMade: (made: PendingRun | undefined) => void,
+  ): void {
+    const { store, clock } = this.#parts;
+    const created_ms = clock.now();
+    let made: PendingRun | undefined;
+    this.#steps.add(burst.trigger_id, {
+      reads: true,
+      writes: async () => {
+        const records = await Promise.all(items.map((item) => this.#recordOf(item)));
+        const [first, ...others] = records.filter((record) => record !== undefined);
+        if (first === undefined) return [closeBurstWrite(burst)];
+        const of = { id: burst.run_id, created_ms };
+        const { pending, payload } = await joinedRun(store, of, [first, ...others]);
+        made = pending;
+        return [closeBurstWrite(burst), ...acceptWrites(pending, payload)];
+      },
+      stored: () => onMade(made),
+    });
+  }
+
+  async #recordOf(item: Item): Promise<PendingRun | undefined> {
+    return item.record ?? await getHeld(this.#parts.store, item);
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * The run that a burst becomes where all of its payloads become one: JSON Lines, a line for each delivery.
+ *
+ * @module
+ */
+import { Buffer, isUtf8 } from "node:buffer";
+import { hash } from "node:crypto";
+import { newPending, type PendingRun, type Run } from "../../store/records/runs.ts";
+import { needsUpload, readPayload, uploadPayload } from "../../store/records/payloads.ts";
+import type { Store } from "../../store/store.ts";
+
+/** The most payloads that become one. */
+export const JOINED_RUNS_MAX = 1_000;
+/** Their bytes together. */
+export const JOINED_BYTES_MAX = 16 * 1024 * 1024;
+
+const CONTENT_TYPE = "application/jsonl";
+
+/** A run that waits, and its payload. */
+export interface Joined {
+  pending: PendingRun;
+  payload: Uint8Array;
+}
+
+/** Makes the run that others become, and stores its payload where it is long. */
+export async function joinedRun(
+  store: Store,
+  { id, created_ms }: { id: string; created_ms: number },
+  joined: readonly [PendingRun, ...PendingRun[]],
+): Promise<Joined> {
+  const lines: string[] = [];
+  for (const { run } of joined) lines.push(await lineOf(store, run));
+  const payload = new TextEncoder().encode(lines.join(""));
+  const sha256 = hash("sha256", payload);
+  if (needsUpload(payload.length)) await uploadPayload(store, id, payload, sha256);
+  const [{ run: { trigger_id, project, remote_ip } }] = joined;
+  const { actions, worker, pace: { coalesce: _coalesce, ...pace } = {} } =
+    joined[joined.length - 1] ??
+      joined[0];
+  const run: Run = {
+    id,
+    trigger_id,
+    project,
+    status: "pending",
+    created_at: new Date(created_ms).toISOString(),
+    remote_ip,
+    payload: { size: payload.length, sha256, content_type: CONTENT_TYPE },
+    actions: [],
+  };
+  return { pending: newPending({ run, actions, worker, pace }, payload), payload };
+}
+
+/** Returns the line of one delivery: its body as JSON where it is JSON, else as a text, or in base64. */
+async function lineOf(store: Store, run: Run): Promise<string> {
+  const { id, created_at, delivery_id, payload: { size, sha256, content_type } } = run;
+  const parts = await Array.fromAsync(readPayload(store, id, size, sha256));
+  const body = Buffer.concat(parts);
+  const about = JSON.stringify({ run_id: id, delivery_id, created_at, content_type });
+  return `${about.slice(0, -1)},${bodyField(body)}}\n`;
+}
+
+function bodyField(body: Buffer): string {
+  if (!isUtf8(body)) return `"body_base64":"${body.toString("base64")}"`;
+  const text = body.toString();
+  // Not parsed and written anew: integers keep their digits. A line break in it stands between its values.
+  return `"body":${isJson(text) ? text.replaceAll(/[\r\n]/g, " ").trim() : JSON.stringify(text)}`;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,392 @@
+/**
+ * The turns of runs whose trigger has a pace: bursts that become one run, delays, and at most so many runs of a key
+ * with work under way. The leader alone decides, in the order of acceptance. What is decided about the runs of a
+ * trigger is stored in that order, and carried out once it is, so a start finds where the last one has stopped.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../../platform/clock.ts";
+import { newId } from "../../platform/ids.ts";
+import { every } from "../../platform/waiting/timers.ts";
+import {
+  type Burst,
+  bursts,
+  burstWrite,
+  closeBurstWrite,
+  endTurnWrite,
+  type Held,
+  heldRuns,
+  type Turn,
+  turns,
+  turnWrite,
+} from "../../store/records/held_runs.ts";
+import type { Write } from "../../store/commit/change.ts";
+import {
+  type CoalescePace,
+  type ConcurrencyPace,
+  getRun,
+  type PendingRun,
+  type Run,
+} from "../../store/records/runs.ts";
+import type { Store } from "../../store/store.ts";
+import { RunWork } from "../work_state.ts";
+import { Alarms } from "./alarms.ts";
+import { Decisions } from "./decisions.ts";
+import { type Item, itemOf } from "./item.ts";
+import { JOINED_BYTES_MAX, JOINED_RUNS_MAX } from "./joined_run.ts";
+import { Lane } from "./lane.ts";
+import type { Waiting } from "./waiting.ts";
+
+/** The interval at which all work that takes a place is looked at. */
+const SWEEP_MS = 60_000;
+/** The same where another instance may store the end of some work. */
+const SHARED_SWEEP_MS = 5_000;
+
+const log = getLogger(["hooklaunch", "runs"]);
+
+/** The parts of a service that turns need. */
+export interface PacerParts {
+  store: Store;
+  clock: Clock;
+  /** Performs a run whose turn has come; `repeated` where its actions may have begun before. */
+  perform(pending: PendingRun, repeated: boolean): void;
+  /** Called for each run that has ended without its turn, once that is on disk. */
+  onEnd(run: Run): void;
+}
+
+/** An open burst, and its runs: one, unless all payloads become one. */
+interface OpenBurst extends Burst {
+  items: Item[];
+}
+
+/** Decides on the turns of runs. */
+export class Pacer {
+  readonly #parts: PacerParts;
+  readonly #abort = new AbortController();
+  readonly #decisions: Decisions;
+  readonly #alarms: Alarms;
+  readonly #work: RunWork;
+  readonly #items = new Map<string, Item>();
+  readonly #bursts = new Map<string, OpenBurst>();
+  readonly #lanes = new Map<string, Lane<Item>>();
+  /** The runs whose work takes a place, by their ids. */
+  readonly #turns = new Map<string, Turn>();
+  #order = 0;
+  #endSweeps = () => {};
+
+  constructor(parts: PacerParts) {
+    const { store, clock } = parts;
+    this.#parts = parts;
+    this.#decisions = new Decisions({
+      store,
+      clock,
+      signal: this.#abort.signal,
+      onGone: ({ id }, ended) => {
+        this.#items.delete(id);
+        if (ended) parts.onEnd(ended);
+      },
+    });
+    this.#alarms = new Alarms(clock);
+    this.#work = new RunWork({ store, clock });
+  }
+
+  /** Number of runs that wait for their turn. */
+  get waiting(): number {
+    return this.#items.size;
+  }
+
+  /** Tells whether a run waits for its turn. */
+  has(runId: string): boolean {
+    return this.#items.has(runId);
+  }
+
+  /** The ids of a trigger's runs that wait. */
+  idsOf(triggerId: string): string[] {
+    return [...this.#items.values()].filter((item) => item.triggerId === triggerId)
+      .map(({ id }) => id);
+  }
+
+  /** Returns what a run waits for; undefined where it does not wait here. */
+  waitingOf(runId: string): Waiting | undefined {
+    const item = this.#items.get(runId);
+    if (item === undefined) return undefined;
+    const [, burst] = this.#burstOf(item) ?? [];
+    if (burst) {
+      const { key } = burst;
+      return { for: "burst", key, until: new Date(burst.due_ms).toISOString() };
+    }
+    const { concurrency } = item.pace;
+    const lane = concurrency && this.#lanes.get(nameOf(item.triggerId, concurrency.key));
+    const place = lane?.placeOf(item) ?? 0;
+    if (concurrency && lane && place > 0) {
+      const { key, limit } = concurrency;
+      return { for: "concurrency", key, limit, place, behind: [...lane.working] };
+    }
+    const { due_ms = item.created_ms } = item.pace;
+    return { for: "delay", until: new Date(due_ms).toISOString() };
+  }
+
+  /** Takes up what is stored. Call it once, before any run is admitted. */
+  async start(): Promise<void> {
+    const { store, clock } = this.#parts;
+    for await (const burst of bursts(store)) {
+      this.#bursts.set(nameOf(burst.trigger_id, burst.key), { ...burst, items: [] });
+    }
+    for await (const turn of turns(store)) this.#enter(turn);
+    const held: [Item, Held][] = [];
+    for await (const { held: place, ...record } of heldRuns(store)) {
+      const { record: _record, ...item } = itemOf(record, place.order);
+      held.push([{ ...item, isHeld: true }, place]);
+    }
+    held.sort(([one], [other]) => one.order - other.order);
+    this.#order = (held.at(-1)?.[0].order ?? -1) + 1;
+    for (const [item] of held) this.#items.set(item.id, item);
+    for (const [item, { joins }] of held) this.#resume(item, joins);
+    for (const [name, burst] of this.#bursts) this.#arm(name, burst);
+    this.#sweep();
+    this.#endSweeps = every(
+      clock,
+      store.shared ? SHARED_SWEEP_MS : SWEEP_MS,
+      () => this.#sweep(),
+    );
+  }
+
+  /** Takes a run that was accepted after all that were admitted before. */
+  admit(record: PendingRun, repeated: boolean): void {
+    const { id } = record.run;
+    if (this.#items.has(id)) return;
+    // Its turn had come before the last stop.
+    if (this.#turns.has(id)) return this.#parts.perform(record, true);
+    const item = itemOf(record, this.#order++);
+    this.#items.set(id, item);
+    if (item.pace.coalesce) this.#join(item, item.pace.coalesce);
+    else this.#delay(item, repeated);
+  }
+
+  /** Notes that a run has ended, or that work of it has. Returns at once. */
+  ended(runId: string): void {
+    const turn = this.#turns.get(runId);
+    if (turn === undefined || this.#abort.signal.aborted) return;
+    this.#freeIfEnded(turn).catch((error) => {
+      log.warn(
+        "Cannot see whether the work of run {run_id} has ended, looking again later: {error}",
+        {
+          run_id: runId,
+          error,
+        },
+      );
+    });
+  }
+
+  async #freeIfEnded(turn: Turn): Promise<void> {
+    const { run_id: runId } = turn;
+    const run = await getRun(this.#parts.store, runId);
+    if (run !== undefined && await this.#work.stateOf(run) === "running") return;
+    // Another call may have freed it meanwhile.
+    if (this.#abort.signal.aborted || !this.#turns.delete(runId)) return;
+    this.#decisions.write(turn.trigger_id, [endTurnWrite(runId)]);
+    const name = nameOf(turn.trigger_id, turn.key);
+    this.#lanes.get(name)?.leave(runId);
+    this.#callNext(name);
+  }
+
+  /** Ends the wait of a run for its burst, or for a time. Returns false where it waits for neither. */
+  hurry(runId: string): boolean {
+    const item = this.#items.get(runId);
+    if (item === undefined) return false;
+    const [name, burst] = this.#burstOf(item) ?? [];
+    if (name !== undefined && burst) this.#close(name, burst);
+    else if (this.#alarms.cancel(runId)) this.#queue(item, false);
+    else return false;
+    return true;
+  }
+
+  /** Ends a run that waits: each of its actions has the error. Returns false where it does not wait. */
+  cancel(runId: string, error: string): boolean {
+    const item = this.#items.get(runId);
+    if (item === undefined) return false;
+    this.#forget(item);
+    this.#decisions.end(item, (run, { actions }) => ({
+      ...run,
+      status: "error",
+      actions: actions.map(({ type: action }) => ({ action, error })),
+    }));
+    return true;
+  }
+
+  /** Decides nothing more. */
+  async close(): Promise<void> {
+    this.#abort.abort();
+    this.#endSweeps();
+    this.#alarms.close();
+    await this.#decisions.settled();
+  }
+
+  /** Goes on with a run that waited at the last stop. */
+  #resume(item: Item, joins: string | undefined): void {
+    const { coalesce } = item.pace;
+    const burst = coalesce && this.#bursts.get(nameOf(item.triggerId, coalesce.key));
+    if (burst && burst.run_id === (joins ?? item.id)) burst.items.push(item);
+    // Its burst has closed: another run has its payload, or it is the one that is performed.
+    else if (joins !== undefined) this.#decisions.supersede(item, joins);
+    else this.#delay(item, false);
+  }
+
+  /** Joins the burst of a run's key, or opens one. */
+  #join(item: Item, { key, keep, window_ms, wait_max_ms }: CoalescePace): void {
+    const name = nameOf(item.triggerId, key);
+    const open = this.#bursts.get(name);
+    if (open && keep === "all" && isFull(open, item)) this.#close(name, open);
+    const { created_ms: at_ms } = item;
+    const burst: OpenBurst = this.#bursts.get(name) ?? {
+      trigger_id: item.triggerId,
+      key,
+      run_id: keep === "all" ? newId(at_ms) : item.id,
+      first_ms: at_ms,
+      due_ms: 0,
+      items: [],
+    };
+    this.#bursts.set(name, burst);
+    const due_ms = Math.min(at_ms + window_ms, burst.first_ms + wait_max_ms);
+    burst.due_ms = Math.max(burst.due_ms, due_ms);
+    if (keep === "first" && burst.items.length > 0) {
+      this.#decisions.supersede(item, burst.run_id, [burstWrite(burst)]);
+    } else {
+      if (keep !== "all") {
+        for (const older of burst.items.splice(0)) this.#decisions.supersede(older, item.id);
+        burst.run_id = item.id;
+      }
+      burst.items.push(item);
+      this.#decisions.hold(item, {
+        ...(keep === "all" && { joins: burst.run_id }),
+        beside: [burstWrite(burst)],
+      });
+    }
+    this.#arm(name, burst);
+  }
+
+  #arm(name: string, burst: OpenBurst): void {
+    this.#alarms.set(name, burst.due_ms, () => this.#close(name, burst));
+  }
+
+  /** Closes a burst: what it becomes goes on. */
+  #close(name: string, burst: OpenBurst): void {
+    this.#bursts.delete(name);
+    this.#alarms.cancel(name);
+    const [item] = burst.items;
+    if (item?.pace.coalesce?.keep !== "all") {
+      this.#decisions.write(burst.trigger_id, [closeBurstWrite(burst)]);
+      if (item) this.#delay(item, false);
+      return;
+    }
+    this.#decisions.join(burst, burst.items, (made) => {
+      for (const joined of burst.items) this.#decisions.supersede(joined, burst.run_id);
+      if (made) this.admit(made, false);
+    });
+  }
+
+  /** Lets a run wait until its time. */
+  #delay(item: Item, repeated: boolean): void {
+    const { due_ms = 0 } = item.pace;
+    if (due_ms <= this.#parts.clock.now()) return this.#queue(item, repeated);
+    this.#decisions.hold(item);
+    this.#alarms.set(item.id, due_ms, () => this.#queue(item, false));
+  }
+
+  /** Lets a run wait for a place of its key. */
+  #queue(item: Item, repeated: boolean): void {
+    const { concurrency } = item.pace;
+    if (concurrency === undefined) return this.#release(item, repeated);
+    const name = nameOf(item.triggerId, concurrency.key);
+    const lane = this.#lane(name);
+    if (lane.hasPlace(concurrency.limit)) return this.#giveTurn(item, concurrency, repeated);
+    const [working = ""] = lane.working;
+    if (concurrency.when_full === "refuse") {
+      return this.#decisions.end(
+        item,
+        (run) => ({ ...run, status: "completed", skipped_by: working }),
+      );
+    }
+    if (concurrency.when_full === "newest") {
+      for (const older of lane.takeWaiting()) this.#decisions.supersede(older, item.id);
+    }
+    lane.add(item);
+    this.#decisions.hold(item);
+    this.#callNext(name);
+  }
+
+  /** Gives places to the next runs of a key. */
+  #callNext(name: string): void {
+    const lane = this.#lanes.get(name);
+    while (lane?.next?.pace.concurrency) {
+      const { next } = lane;
+      const { concurrency } = next.pace;
+      if (concurrency === undefined || lane.working.length >= concurrency.limit) return;
+      lane.remove(next);
+      this.#giveTurn(next, concurrency, false);
+    }
+    if (lane?.isEmpty) this.#lanes.delete(name);
+  }
+
+  #giveTurn(item: Item, { key }: ConcurrencyPace, repeated: boolean): void {
+    const turn = { run_id: item.id, trigger_id: item.triggerId, key };
+    this.#enter(turn);
+    this.#release(item, repeated, [turnWrite(turn)]);
+  }
+
+  #release(item: Item, repeated: boolean, taken: Write[] = []): void {
+    this.#decisions.release(item, taken, (pending) => {
+      if (pending) this.#parts.perform(pending, repeated);
+      else this.ended(item.id);
+    });
+  }
+
+  #enter(turn: Turn): void {
+    this.#turns.set(turn.run_id, turn);
+    this.#lane(nameOf(turn.trigger_id, turn.key)).enter(turn.run_id);
+  }
+
+  #lane(name: string): Lane<Item> {
+    const lane = this.#lanes.get(name) ?? new Lane<Item>();
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  /** Takes a run off everything that it waits for. */
+  #forget(item: Item): void {
+    const [name, burst] = this.#burstOf(item) ?? [];
+    if (name !== undefined && burst) {
+      burst.items.splice(burst.items.indexOf(item), 1);
+      if (burst.items.length === 0) this.#close(name, burst);
+    }
+    this.#alarms.cancel(item.id);
+    const { concurrency } = item.pace;
+    const lane = concurrency && nameOf(item.triggerId, concurrency.key);
+    if (lane === undefined) return;
+    this.#lanes.get(lane)?.remove(item);
+    this.#callNext(lane);
+  }
+
+  #burstOf(item: Item): [name: string, burst: OpenBurst] | undefined {
+    if (item.pace.coalesce === undefined) return undefined;
+    const name = nameOf(item.triggerId, item.pace.coalesce.key);
+    const burst = this.#bursts.get(name);
+    return burst?.items.includes(item) ? [name, burst] : undefined;
+  }
+
+  /** Looks at the work of each run that takes a place. */
+  #sweep(): void {
+    for (const runId of this.#turns.keys()) this.ended(runId);
+  }
+}
+
+/** A key of a trigger. */
+function nameOf(triggerId: string, key: string): string {
+  return `${triggerId} ${key}`;
+}
+
+function isFull({ items }: OpenBurst, { size }: Item): boolean {
+  const bytes = items.reduce((sum, each) => sum + each.size, size);
+  return items.length >= JOINED_RUNS_MAX || bytes > JOINED_BYTES_MAX;
+}
