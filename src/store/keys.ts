@@ -9,7 +9,7 @@
  * The format of what is stored. What an earlier version has stored is brought up to it when it is opened,
  * by `migrations.ts`; a newer format is refused.
  */
-export const FORMAT_VERSION = 6;
+export const FORMAT_VERSION = 7;
 
 /** The keys, by what they hold. */
 export const keys = {

@@ -46,6 +46,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { from: 3, says: "pending runs name their triggers, and only ended ones are listed", run: to4 },
   { from: 4, says: "refused requests are listed over all triggers", run: listRefusals },
   { from: 5, says: "braces in parameters of actions and in responses stay text", run: keepBraces },
+  // An earlier version does not know where runs wait for their turn.
+  { from: 6, says: "runs may wait for their turn", run: () => Promise.resolve(0) },
 ];
 
 /** Which database is brought up to date. */

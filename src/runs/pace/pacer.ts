@@ -215,6 +215,11 @@ export class Pacer {
     return true;
   }
 
+  /** Resolves when all that was decided is stored. */
+  settled(): Promise<void> {
+    return this.#decisions.settled();
+  }
+
   /** Decides nothing more. */
   async close(): Promise<void> {
     this.#abort.abort();
