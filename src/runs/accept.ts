@@ -130,8 +130,9 @@ export class Acceptor {
    * @throws {UnavailableError} when it cannot be stored now; nothing of it remains then
    */
   accept(launch: Launch): Promise<Acceptance> {
-    const { fullness } = this;
-    if (fullness) return Promise.reject(fullness);
+    const { triggerId, pace } = launch;
+    const obstacle = this.fullness ?? (pace && this.#worker.pacer.obstacle(triggerId, pace));
+    if (obstacle) return Promise.reject(obstacle);
     return this.#space?.isShortForFiles ? this.#acceptWithoutFiles(launch) : this.#accept(launch);
   }
 

@@ -108,7 +108,7 @@ export class Worker {
 
   /** True when the limit of pending runs is reached. */
   get isFull(): boolean {
-    return this.backlog >= this.#backlogMax;
+    return this.backlog >= this.#backlogMax || (this.#isPaced && this.pacer.isFull);
   }
 
   /** True while runs have fallen so far behind that launches should wait for some to end. */

@@ -203,6 +203,7 @@ function partsOn(
   const keptRequests = new KeptRequests({ store, secrets, clock, space });
   metrics.watch({
     backlog: () => worker.backlog,
+    waiting: () => worker.pacer.waiting,
     executions: () => engines.load,
     kept: () => keptRequests.size,
     artifactStoreWorks: () => artifacts.failure === undefined,

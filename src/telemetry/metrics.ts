@@ -27,6 +27,7 @@ const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 interface Gauged {
   /** Runs that have work before them. */
   backlog(): number;
+  waiting(): number;
   /** Executions of this machine. */
   executions(): { running: number; waiting: number };
   /** Refused requests that are kept, and the bytes that count for them. */
@@ -162,6 +163,11 @@ export class Metrics {
   /** Adds the gauges. */
   watch(gauged: Gauged): void {
     this.#labelsOf = gauged.triggerLabels;
+    this.#gauge(
+      "hooklaunch_waiting_runs",
+      "Accepted runs that wait for their turn: their burst, a time, or a place of their key",
+      gauged.waiting,
+    );
     this.#gauge("hooklaunch_backlog", "Accepted runs that have work before them", gauged.backlog);
     this.#gauge(
       "hooklaunch_executions_running",

@@ -94,7 +94,7 @@ async function runDetails(
 ): Promise<Pick<DeliveryDetails, "run" | "sent">> {
   const { store } = parts;
   const labels = new TriggerLabels(parts);
-  const shown = await records.withoutForeignName(await shownRun(store, labels, run));
+  const shown = await records.withoutForeignName(await shownRun(parts, labels, run));
   const requests = await Promise.all(
     shown.http_requests.map(({ id }) => getHttpRequest(store, id)),
   );

@@ -34,6 +34,7 @@ import { projectContentsOperations } from "./project_contents.ts";
 import { replayOperations } from "./replays.ts";
 import { retentionOperations } from "./retention.ts";
 import { runOperations } from "./runs.ts";
+import { turnOperations } from "./turns.ts";
 import { SealedCursors } from "./sealed_cursors.ts";
 import { serviceOperations } from "./service.ts";
 import { sessionOperations } from "./sessions.ts";
@@ -61,6 +62,7 @@ export const operations: readonly Operation[] = [
   ...triggerLogOperations,
   ...deliveryOperations,
   ...runOperations,
+  ...turnOperations,
   ...replayOperations,
   ...projectOperations,
   ...projectSecretOperations,

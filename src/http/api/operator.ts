@@ -37,7 +37,7 @@ export interface Operator {
   keptRequests: Pick<KeptRequests, "read" | "forget">;
   acceptor: Acceptor;
   replays: Replays;
-  worker: Pick<Worker, "pendingOf" | "backlog">;
+  worker: Pick<Worker, "pendingOf" | "backlog" | "pacer">;
   projects: ProjectCode;
   projectSecrets: ProjectSecrets;
   projectFailures: Pick<ProjectFailures, "list">;

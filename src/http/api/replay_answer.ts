@@ -38,7 +38,7 @@ export async function answerReplay(
 ): Promise<Response> {
   const perform = async () => {
     const made = runOf(id, await launch());
-    const shown = await shownRun(api.store, new TriggerLabels(api), made);
+    const shown = await shownRun(api, new TriggerLabels(api), made);
     return context.json(await records.withoutForeignName(shown), STATUS_CODE.Created, {
       location: `${api.baseUrl()}/api/v0/runs/${made.id}/`,
     });

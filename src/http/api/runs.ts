@@ -17,7 +17,7 @@ import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { answerReplay } from "./replay_answer.ts";
 import { search } from "./search.ts";
-import { workState, workStates } from "./work_states.ts";
+import { waitingSchema, workState, workStates } from "./work_states.ts";
 import { authorOf, origin } from "./origins.ts";
 import { type ShownRun, shownRun } from "./shown_run.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
@@ -76,6 +76,7 @@ export const run = answer<ShownRun>()(
     })).describe("The outcome of each action, in order; empty while the run is pending"),
     replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
     replay_id: text.exactOptional().describe("The bulk replay that launched it again"),
+    waiting: waitingSchema.exactOptional(),
     superseded_by: text.exactOptional().describe("The run that was performed in its place"),
     skipped_by: text.exactOptional().describe(
       "The run of the same concurrency key whose work was under way, so that it was not performed",
@@ -139,7 +140,7 @@ export const runOperations = [
     answers: { 200: { schema: run } },
     async perform({ api, records, context, params: { id } }) {
       const run = await found("run", id, getRun(api.store, id));
-      const shown = await shownRun(api.store, new TriggerLabels(api), run);
+      const shown = await shownRun(api, new TriggerLabels(api), run);
       return context.json(await records.withoutForeignName(shown));
     },
   }),
@@ -195,7 +196,7 @@ export const runOperations = [
 
 function allShown(api: Operator, runs: readonly Run[]): Promise<ShownRun[]> {
   const labels = new TriggerLabels(api);
-  return Promise.all(runs.map((run) => shownRun(api.store, labels, run)));
+  return Promise.all(runs.map((run) => shownRun(api, labels, run)));
 }
 
 function runsOf({ store, worker }: Operator, triggerId: string, part: Page): Promise<Listed<Run>> {

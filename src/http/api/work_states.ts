@@ -25,7 +25,9 @@ import {
 import type { Run } from "../../store/records/runs.ts";
 import { launchedBy, WORK_STATES, type WorkState, workStateOf } from "../../runs/work_state.ts";
 import type { Store } from "../../store/store.ts";
-import { text } from "./answer.ts";
+import type { Waiting } from "../../runs/pace/waiting.ts";
+import type { Worker } from "../../runs/worker.ts";
+import { count, text, time } from "./answer.ts";
 
 /** An execution that an action of a run has launched, and how far it is. */
 interface ExecutionState {
@@ -63,6 +65,26 @@ export interface RunWorkState {
   work: WorkState;
 }
 
+/** The turn of a run that is not performed yet, by the pace of its trigger. */
+export interface RunTurn {
+  waiting?: Waiting;
+}
+
+/** The schema of {@linkcode Waiting}. */
+export const waitingSchema = z.discriminatedUnion("for", [
+  z.object({ for: z.literal("burst"), key: text, until: time }),
+  z.object({ for: z.literal("delay"), until: time }),
+  z.object({
+    for: z.literal("concurrency"),
+    key: text,
+    limit: count,
+    place: count.describe("From 1"),
+    behind: z.array(text).describe("The runs of its key with work under way"),
+  }),
+]).describe(
+  "What it waits for: other runs of its burst, a time, or a place among the runs of its concurrency key",
+);
+
 /** The schema of the state of a run's work. */
 export const workState = z.enum(WORK_STATES).describe(
   "`running` until everything that it launched has ended; `complete` when all of it is complete; " +
@@ -91,15 +113,17 @@ export const workStates = {
   })).describe("The states of the HTTP requests that its actions send"),
 };
 
-/** Returns a run with the states of what it has launched. */
-export async function withStates<T extends Pick<Run, "actions" | "status">>(
-  store: Store,
+/** Returns a run with the states of what it has launched, and what it waits for. */
+export async function withStates<T extends Pick<Run, "id" | "actions" | "status">>(
+  { store, worker }: { store: Store; worker: Pick<Worker, "pacer"> },
   run: T,
-): Promise<T & WorkStates & RunWorkState> {
+): Promise<T & WorkStates & RunWorkState & RunTurn> {
   const states = await statesOf(store, run);
+  const waiting = worker.pacer.waitingOf(run.id);
   const { executions, pipelines, http_requests } = states;
   const launched = [...executions, ...pipelines, ...http_requests].map(({ status }) => status);
-  return { ...run, ...states, work: workStateOf(run, launched) };
+  const work = workStateOf(run, launched);
+  return { ...run, ...states, work, ...(waiting && { waiting }) };
 }
 
 /** Reads the states of everything that a run has launched. */

@@ -27,6 +27,11 @@ export class Lane<Item extends Waiting> {
     return [...this.#working];
   }
 
+  /** Number of runs that wait. */
+  get length(): number {
+    return this.#waiting.length;
+  }
+
   /** The run that is next. */
   get next(): Item | undefined {
     return this.#waiting[0];

@@ -7,6 +7,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
+import { UnavailableError } from "../../platform/errors.ts";
 import { newId } from "../../platform/ids.ts";
 import { every } from "../../platform/waiting/timers.ts";
 import {
@@ -26,6 +27,7 @@ import {
   type CoalescePace,
   type ConcurrencyPace,
   getRun,
+  type Pace,
   type PendingRun,
   type Run,
 } from "../../store/records/runs.ts";
@@ -36,7 +38,15 @@ import { Decisions } from "./decisions.ts";
 import { type Item, itemOf } from "./item.ts";
 import { JOINED_BYTES_MAX, JOINED_RUNS_MAX } from "./joined_run.ts";
 import { Lane } from "./lane.ts";
-import type { Waiting } from "./waiting.ts";
+import { type Waiting, waitingOf } from "./waiting.ts";
+import { WaitingRuns } from "./waiting_runs.ts";
+
+/** The most runs of one key that wait for a place. */
+const OF_KEY_MAX = 10_000;
+const TOO_MANY_OF_KEY = new UnavailableError(
+  `Cannot accept a launch: ${OF_KEY_MAX} runs of its concurrency key wait for a place`,
+  60,
+);
 
 /** The interval at which all work that takes a place is looked at. */
 const SWEEP_MS = 60_000;
@@ -67,7 +77,7 @@ export class Pacer {
   readonly #decisions: Decisions;
   readonly #alarms: Alarms;
   readonly #work: RunWork;
-  readonly #items = new Map<string, Item>();
+  readonly #items = new WaitingRuns();
   readonly #bursts = new Map<string, OpenBurst>();
   readonly #lanes = new Map<string, Lane<Item>>();
   /** The runs whose work takes a place, by their ids. */
@@ -82,13 +92,26 @@ export class Pacer {
       store,
       clock,
       signal: this.#abort.signal,
-      onGone: ({ id }, ended) => {
-        this.#items.delete(id);
+      onGone: (item, ended) => {
+        this.#items.delete(item);
         if (ended) parts.onEnd(ended);
       },
     });
     this.#alarms = new Alarms(clock);
     this.#work = new RunWork({ store, clock });
+  }
+
+  /** True when no more runs may wait. */
+  get isFull(): boolean {
+    return this.#items.isFull;
+  }
+
+  /** Returns why no run of a trigger may wait more; undefined where one may. */
+  obstacle(triggerId: string, { concurrency }: Pace): UnavailableError | undefined {
+    const obstacle = this.#items.obstacle(triggerId);
+    if (obstacle || concurrency?.when_full !== "queue") return obstacle;
+    const lane = this.#lanes.get(nameOf(triggerId, concurrency.key));
+    return lane && lane.length >= OF_KEY_MAX ? TOO_MANY_OF_KEY : undefined;
   }
 
   /** Number of runs that wait for their turn. */
@@ -103,8 +126,7 @@ export class Pacer {
 
   /** The ids of a trigger's runs that wait. */
   idsOf(triggerId: string): string[] {
-    return [...this.#items.values()].filter((item) => item.triggerId === triggerId)
-      .map(({ id }) => id);
+    return this.#items.idsOf(triggerId);
   }
 
   /** Returns what a run waits for; undefined where it does not wait here. */
@@ -112,19 +134,9 @@ export class Pacer {
     const item = this.#items.get(runId);
     if (item === undefined) return undefined;
     const [, burst] = this.#burstOf(item) ?? [];
-    if (burst) {
-      const { key } = burst;
-      return { for: "burst", key, until: new Date(burst.due_ms).toISOString() };
-    }
-    const { concurrency } = item.pace;
-    const lane = concurrency && this.#lanes.get(nameOf(item.triggerId, concurrency.key));
-    const place = lane?.placeOf(item) ?? 0;
-    if (concurrency && lane && place > 0) {
-      const { key, limit } = concurrency;
-      return { for: "concurrency", key, limit, place, behind: [...lane.working] };
-    }
-    const { due_ms = item.created_ms } = item.pace;
-    return { for: "delay", until: new Date(due_ms).toISOString() };
+    const { triggerId, pace: { concurrency } } = item;
+    const lane = concurrency && this.#lanes.get(nameOf(triggerId, concurrency.key));
+    return waitingOf(item, burst, lane);
   }
 
   /** Takes up what is stored. Call it once, before any run is admitted. */
@@ -141,7 +153,7 @@ export class Pacer {
     }
     held.sort(([one], [other]) => one.order - other.order);
     this.#order = (held.at(-1)?.[0].order ?? -1) + 1;
-    for (const [item] of held) this.#items.set(item.id, item);
+    for (const [item] of held) this.#items.add(item);
     for (const [item, { joins }] of held) this.#resume(item, joins);
     for (const [name, burst] of this.#bursts) this.#arm(name, burst);
     this.#sweep();
@@ -159,7 +171,7 @@ export class Pacer {
     // Its turn had come before the last stop.
     if (this.#turns.has(id)) return this.#parts.perform(record, true);
     const item = itemOf(record, this.#order++);
-    this.#items.set(id, item);
+    this.#items.add(item);
     if (item.pace.coalesce) this.#join(item, item.pace.coalesce);
     else this.#delay(item, repeated);
   }
