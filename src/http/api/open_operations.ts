@@ -41,6 +41,10 @@ const runInfo = answer<RunInfo>()(
         outcome: z.enum(HTTP_REQUEST_STATUSES),
       }),
     ])),
+    superseded_by: text.exactOptional().describe("The run that was performed in its place"),
+    skipped_by: text.exactOptional().describe(
+      "The run of the same concurrency key whose work was under way, so that it was not performed",
+    ),
     work: z.enum(WORK_STATES).exactOptional().describe(
       "How far the executions, pipelines and HTTP requests are that the run launched; with `work=true` alone",
     ),

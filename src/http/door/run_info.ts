@@ -162,6 +162,10 @@ export interface RunInfo {
   status: RunStatus;
   result: RunResult[];
   work?: WorkState;
+  /** The run that was performed in its place. */
+  superseded_by?: string;
+  /** The run whose work was under way, so that it was not performed. */
+  skipped_by?: string;
 }
 
 /** The object of an action, or what came of its HTTP request so far. */
@@ -178,7 +182,7 @@ type RunResult =
  */
 async function infoOf(
   door: Door,
-  { status, actions }: Run,
+  { status, actions, superseded_by, skipped_by }: Run,
   work: WorkState | undefined,
 ): Promise<RunInfo> {
   const result: RunResult[] = [];
@@ -189,7 +193,13 @@ async function infoOf(
       ...("http_request_id" in created ? await httpResultOf(door, created) : created),
     });
   }
-  return { status, result, ...(work === undefined ? {} : { work }) };
+  return {
+    status,
+    result,
+    ...(superseded_by !== undefined && { superseded_by }),
+    ...(skipped_by !== undefined && { skipped_by }),
+    ...(work !== undefined && { work }),
+  };
 }
 
 async function httpResultOf(

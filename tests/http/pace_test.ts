@@ -1,0 +1,218 @@
+/** The pace of a trigger: bursts, limits of keys and delays, from the sender's request to the work. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { type ApiAnswer, eventually, startService, type TestService } from "../data.ts";
+
+const PROJECT = `
+- step:
+    name: gated
+    image: debian
+    command: while [ ! -e "$GATE" ]; do sleep 0.05; done; cat "$VH_INPUTS_DIR"/payload/* || true
+    inputs: [{ name: payload, optional: true }]
+    environment-variables:
+      - { name: GATE, optional: true }
+- step:
+    name: fails
+    image: debian
+    command: exit 3
+`;
+
+/** A service, and a project whose steps wait for a file. */
+class Site implements AsyncDisposable {
+  #triggers = 0;
+
+  constructor(readonly service: TestService) {}
+
+  static async open(): Promise<Site> {
+    const service = await startService();
+    await Deno.mkdir(`${service.folder}/paced`);
+    await Deno.writeTextFile(`${service.folder}/paced/valohai.yaml`, PROJECT);
+    const directory = `${service.folder}/paced`;
+    const { status } = await service.api("PUT", "projects/paced/", { name: "paced", directory });
+    assertEquals(status, 201);
+    return new Site(service);
+  }
+
+  /** Makes a trigger; its step ends once the gate is open. */
+  async trigger(settings: Record<string, unknown>): Promise<Sender> {
+    const name = `paced-${++this.#triggers}`;
+    const gate = `${this.service.folder}/gate-${name}`;
+    const { id, url } = await this.service.trigger({
+      name,
+      project: "paced",
+      actions: [{
+        type: "run_execution",
+        step: "gated",
+        payload_input_name: "payload",
+        environment: { GATE: gate },
+      }],
+      response: { type: "text", text: "{run_id}" },
+      ...settings,
+    });
+    return new Sender(this.service, { id, url, gate });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.service[Symbol.asyncDispose]();
+  }
+}
+
+class Sender {
+  constructor(
+    readonly service: TestService,
+    readonly trigger: { id: string; url: string; gate: string },
+  ) {}
+
+  /** Launches, and answers the run's id. */
+  async launch(body: unknown): Promise<string> {
+    const answer = await fetch(this.trigger.url, { method: "POST", body: JSON.stringify(body) });
+    const text = await answer.text();
+    assertEquals(answer.status, 200, text);
+    return text;
+  }
+
+  /** What the sender is told of a run. */
+  async info(run_id: string): Promise<ApiAnswer["body"]> {
+    const answer = await fetch(`${this.trigger.url}run/?run_id=${run_id}`);
+    return await answer.json();
+  }
+
+  /** What the owner sees of a run. */
+  async run(id: string): Promise<ApiAnswer["body"]> {
+    return (await this.service.api("GET", `runs/${id}/`)).body;
+  }
+
+  /** Waits until a run has ended. */
+  ended(id: string): Promise<ApiAnswer["body"]> {
+    return eventually(async () => {
+      const run = await this.run(id);
+      return run.status === "pending" ? undefined : run;
+    }, { what: `the end of run ${id}` });
+  }
+
+  /** Lets the steps end. */
+  async open(): Promise<void> {
+    await Deno.writeTextFile(this.trigger.gate, "");
+  }
+}
+
+Deno.test("the pace of a trigger", async (t) => {
+  await using site = await Site.open();
+  await t.step("a burst becomes one run, and each sender is told", async () => {
+    const sender = await site.trigger({
+      coalesce: { key: "{body.number}", window: 3_600 },
+    });
+    await sender.open();
+    const first = await sender.launch({ number: 1, of: "first" });
+    const other = await sender.launch({ number: 2 });
+    const newest = await sender.launch({ number: 1, of: "newest" });
+    await sender.ended(first);
+    assertEquals(await sender.info(first), {
+      status: "completed",
+      result: [],
+      superseded_by: newest,
+    });
+    const { waiting } = await sender.run(newest);
+    assertEquals([waiting.for, waiting.key], ["burst", "1"]);
+    assertEquals((await sender.info(newest)).status, "pending");
+    const { status, body } = await site.service.api("POST", `runs/${newest}/launch/`);
+    assertEquals(status, 200, JSON.stringify(body));
+    const { actions } = await sender.ended(newest);
+    const { execution_id } = actions[0].created;
+    const log = await eventually(async () => {
+      const { body } = await site.service.api("GET", `executions/${execution_id}/`);
+      return body.ended_at && body;
+    });
+    assertEquals(log.status, "complete");
+    const stopped = await site.service.api("POST", `runs/${other}/stop/`);
+    assertEquals([stopped.status, stopped.body.status], [200, "error"]);
+    assertMatch(stopped.body.actions[0].error, /^Stopped by .* before its turn$/);
+    assertEquals((await site.service.api("POST", `runs/${other}/stop/`)).status, 409);
+    const { body: listed } = await site.service.api(
+      "GET",
+      `deliveries/?trigger=${sender.trigger.id}`,
+    );
+    assertEquals(listed.results.length, 3);
+  });
+  await t.step(
+    "runs of a key follow each other once their work has ended, and over a restart",
+    async () => {
+      const sender = await site.trigger({
+        concurrency: { key: "{body.customer}", limit: 1 },
+      });
+      const [a, b, c] = [
+        await sender.launch({ customer: "x" }),
+        await sender.launch({ customer: "x" }),
+        await sender.launch({ customer: "x" }),
+      ];
+      await sender.ended(a);
+      // Its run has ended, and its execution has not.
+      const { waiting } = await sender.run(b);
+      assertEquals([waiting.for, waiting.place, waiting.behind], ["concurrency", 1, [a]]);
+      assertEquals((await sender.run(c)).waiting.place, 2);
+      const all = await site.service.api("GET", `triggers/${sender.trigger.id}/runs/`);
+      assertEquals(all.body.results.map(({ id }: { id: string }) => id), [c, b, a]);
+      await site.service.restart();
+      assertEquals((await sender.run(c)).waiting.place, 2);
+      await sender.open();
+      await sender.ended(c);
+      const ends = await Promise.all([a, b, c].map(async (id) => {
+        const { actions: [action] } = await sender.run(id);
+        return await eventually(async () => {
+          const { body } = await site.service.api(
+            "GET",
+            `executions/${action.created.execution_id}/`,
+          );
+          return body.ended_at && body;
+        });
+      }));
+      const [endOfA, endOfB, endOfC] = ends;
+      assert(endOfA.ended_at <= endOfB.created_at, JSON.stringify(ends));
+      assert(endOfB.ended_at <= endOfC.created_at, JSON.stringify(ends));
+    },
+  );
+  await t.step("a newer run is refused while the work of another one is under way", async () => {
+    const sender = await site.trigger({ concurrency: { when_full: "refuse" } });
+    const first = await sender.launch({});
+    await sender.ended(first);
+    const refused = await sender.launch({});
+    await sender.ended(refused);
+    assertEquals(await sender.info(refused), {
+      status: "completed",
+      result: [],
+      skipped_by: first,
+    });
+    await sender.open();
+  });
+  await t.step("a delay is seconds, or a time in the request", async () => {
+    const sender = await site.trigger({ delay: "body.run_at" });
+    await sender.open();
+    const at = new Date(Date.now() + 86_400_000).toISOString();
+    const later = await sender.launch({ run_at: at });
+    assertEquals((await sender.run(later)).waiting, { for: "delay", until: at });
+    const now = await sender.launch({ run_at: "2026-01-01T00:00:00Z" });
+    await sender.ended(now);
+    assertEquals((await site.service.api("POST", `runs/${later}/launch/`)).status, 200);
+    await sender.ended(later);
+  });
+  await t.step("mistakes are refused when a trigger is saved", async () => {
+    const base = { name: "wrong", project: "files", actions: [{ type: "fetch_repository" }] };
+    const table: [Record<string, unknown>, string, RegExp][] = [
+      [{ coalesce: { key: "{bod.a}", window: 1 } }, "/coalesce/key", /Unknown variable 'bod'/],
+      [{ coalesce: { window: 10, max_wait: 5 } }, "/coalesce/max_wait", /at least the window, 10/],
+      [{ coalesce: { key: "a" } }, "/coalesce/window", /./],
+      [{ concurrency: { key: "{nothing}" } }, "/concurrency/key", /Unknown variable/],
+      [{ concurrency: { limit: 0 } }, "/concurrency/limit", /./],
+      [{ delay: "bod.at" }, "/delay", /Unknown variable 'bod'/],
+      [{ delay: -1 }, "/delay", /./],
+    ];
+    for (const [settings, pointer, detail] of table) {
+      const { status, body } = await site.service.api("POST", "triggers/", {
+        ...base,
+        ...settings,
+      });
+      assertEquals(status, 422, JSON.stringify(settings));
+      assertEquals(body.errors[0].pointer, pointer);
+      assertMatch(body.errors[0].detail, detail);
+    }
+  });
+});
