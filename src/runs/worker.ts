@@ -321,7 +321,12 @@ export class Worker {
       isComplete = !this.#closing && room > 0;
       if (!isComplete) break;
       const { id, pending } = entry;
-      if (this.#held.has(id) || this.#goneMeanwhile.has(id) || this.pacer.has(id)) continue;
+      if (this.#goneMeanwhile.has(id) || this.pacer.has(id)) continue;
+      if (this.#held.has(id)) {
+        // Stored here and not answered yet: later ones wait for it.
+        if (pending?.pace && !this.#held.get(id)) paced?.add(pending, entry.versionstamp);
+        continue;
+      }
       if (pending === undefined) {
         // The next look tries again where this one cannot.
         const ended = await this.#ends.storeDamaged(entry);
@@ -339,8 +344,11 @@ export class Worker {
     const counted = found.filter(({ run }) => !this.#pending.has(run.id)).length;
     for (const pending of found) if (!pending.pace) this.#holdClaimed(pending);
     const ours = new Set(found);
-    const isOurs = (pending: PendingRun) => pending.worker === this.id || ours.has(pending);
-    isMissed ||= paced?.admit((pending) => this.#admit(pending, true), isOurs) === false;
+    const isOurs = (pending: PendingRun) =>
+      ours.has(pending) || (pending.worker === this.id && !this.#held.has(pending.run.id));
+    // A listing that was broken off may lack earlier ones.
+    const admit = (pending: PendingRun) => this.#admit(pending, true);
+    isMissed ||= isComplete && paced?.admit(admit, isOurs) === false;
     this.#isPaced ||= isMissed;
     if (isMissed || claimed?.isIncomplete) this.#claimAgain = true;
     if (claimed) this.#unclaimed.endPass(counted, isComplete);

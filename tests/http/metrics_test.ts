@@ -176,6 +176,7 @@ Deno.test("the dashboard asks for metrics that there are", async () => {
 Deno.test("the busiest 200 triggers are named, and the count of the others never falls", async () => {
   const metrics = new Metrics(REFUSERS);
   metrics.watch({
+    waiting: () => 0,
     backlog: () => 0,
     executions: () => ({ running: 0, waiting: 0 }),
     kept: () => ({ requests: 0, bytes: 0 }),

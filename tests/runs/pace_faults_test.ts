@@ -1,0 +1,182 @@
+/** The turns of runs over several instances, over commits that fail, and over stops at any of their commits. */
+import { assert, assertEquals } from "@std/assert";
+import { getRun, type Pace, type Run } from "../../src/store/records/runs.ts";
+import { sharedStore, storeOn, watchedKv } from "../store/fixture.ts";
+import { eventually, TestClock } from "../surroundings.ts";
+import { type Desk, launchOf, openDesk } from "./fixture.ts";
+
+const QUEUE: Pace = { concurrency: { key: "k", limit: 1, when_full: "queue" } };
+const LAUNCHES = 40;
+
+async function accept({ acceptor }: Desk, pace: Pace, body = ""): Promise<string> {
+  const answer = await acceptor.accept(
+    launchOf({ pace, body: new TextEncoder().encode(body) }),
+  );
+  assert("run" in answer);
+  return answer.run.id;
+}
+
+/** Waits until nothing waits, and nothing is performed. */
+function untilDone({ worker }: Desk): Promise<true> {
+  return eventually(async () => {
+    worker.claim();
+    await worker.pacer.settled();
+    return worker.backlog === 0 && worker.pacer.waiting === 0 ? true : undefined;
+  }, { what: "the end of all runs" });
+}
+
+Deno.test("the order is that of commits, whichever instance has accepted a run", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  /** The versionstamps of the commits that accepted runs, each with the run's id. */
+  const committed = new Map<string, string>();
+  // Slow answers: what was committed first is not always known first.
+  const watched = (delay_ms: () => number) =>
+    watchedKv(kv, async (commit, store) => {
+      const result = await store();
+      for (const [kind, id] of result.ok ? commit.keys : []) {
+        if (kind !== "pending" || committed.has(String(id))) continue;
+        if (result.ok) committed.set(String(id), `${result.versionstamp} ${String(id)}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, delay_ms()));
+      return result;
+    });
+  let state = 1;
+  const drawn = () => (state = (state * 48_271) % 2_147_483_647) % 7;
+  await using leading = await sharedStore(watched(drawn), clock);
+  await using following = await sharedStore(watched(drawn), clock, { leads: false });
+  Object.defineProperty(following.shared?.instances, "obstacle", { value: undefined });
+  const performed: string[] = [];
+  let underWay = 0;
+  await using desk = openDesk(leading, {
+    clock,
+    perform: async ({ run: { id } }) => {
+      assertEquals(++underWay, 1);
+      performed.push(id);
+      await new Promise((resolve) => setTimeout(resolve, drawn()));
+      underWay--;
+      return [{ action: "none" }];
+    },
+  });
+  await using other = openDesk(following, { clock });
+  await desk.worker.start();
+  await Promise.all(Array.from({ length: LAUNCHES }, async (_, index) => {
+    await new Promise((resolve) => setTimeout(resolve, index * 2));
+    await accept(index % 2 === 0 ? desk : other, QUEUE);
+  }));
+  await eventually(async () => {
+    await untilDone(desk);
+    return performed.length === LAUNCHES ? true : undefined;
+  });
+  const inOrder = [...committed].sort(([, one], [, other]) => one < other ? -1 : 1);
+  assertEquals(performed, inOrder.map(([id]) => id));
+});
+
+/** Thrown in place of what comes after a stop. */
+class Stopped extends Error {}
+
+Deno.test("a stop at any commit loses no run, doubles none, and keeps every rule", async (t) => {
+  const paces: Record<string, { pace: Pace; check(runs: Run[], begun: string[]): void }> = {
+    "a queue": {
+      pace: QUEUE,
+      check: (runs, begun) => assertEquals(begun, runs.map(({ id }) => id)),
+    },
+    "the newest of a burst": {
+      pace: { coalesce: { key: "k", window_ms: 1, wait_max_ms: 10_000, keep: "newest" } },
+      check: (runs, begun) => assertEquals(performedOf(runs), begun),
+    },
+    "the first of a burst": {
+      pace: { coalesce: { key: "k", window_ms: 1, wait_max_ms: 10_000, keep: "first" } },
+      check: (runs, begun) => assertEquals(performedOf(runs), begun),
+    },
+    "all of a burst": {
+      pace: { coalesce: { key: "k", window_ms: 1, wait_max_ms: 10_000, keep: "all" } },
+      check: (runs, begun) => {
+        for (const { superseded_by } of runs) {
+          assert(superseded_by && begun.includes(superseded_by));
+        }
+      },
+    },
+    "the newest that waits": {
+      pace: { concurrency: { key: "k", limit: 1, when_full: "newest" } },
+      check: (runs, begun) => assertEquals(performedOf(runs), begun),
+    },
+    "none that waits": {
+      pace: { concurrency: { key: "k", limit: 1, when_full: "refuse" } },
+      check: (runs, begun) => assertEquals(performedOf(runs), begun),
+    },
+    "a delay, a burst and a queue": {
+      pace: {
+        coalesce: { key: "k", window_ms: 1, wait_max_ms: 10_000, keep: "newest" },
+        due_ms: 1,
+        ...QUEUE,
+      },
+      check: (runs, begun) => assertEquals(performedOf(runs), begun),
+    },
+  };
+  for (const [name, { pace, check }] of Object.entries(paces)) {
+    await t.step(name, async () => {
+      // Until a life passes without a stop.
+      for (let commits = 0, hasStopped = true; hasStopped; commits++) {
+        hasStopped = await liveWithStop(pace, commits, check);
+      }
+    });
+  }
+});
+
+/** The ids of the runs that were performed, which say of no other that it was. */
+function performedOf(runs: readonly Run[]): string[] {
+  return runs.filter(({ superseded_by, skipped_by }) => !(superseded_by ?? skipped_by))
+    .map(({ id }) => id);
+}
+
+/** Lives until so many commits are stored, stops there, and lives on; returns false when there were fewer. */
+async function liveWithStop(
+  pace: Pace,
+  commits: number,
+  check: (runs: Run[], begun: string[]) => void,
+): Promise<boolean> {
+  const file = await Deno.makeTempFile();
+  const begun = new Set<string>();
+  const accepted: string[] = [];
+  const life = async (stopAfter: number, launches: number): Promise<boolean> => {
+    const kv = await Deno.openKv(file);
+    let left = stopAfter;
+    const store = storeOn(watchedKv(kv, async (_commit, store) => {
+      if (left-- > 0) return await store();
+      throw new Stopped();
+    }));
+    const desk = openDesk(store, {
+      perform: ({ run: { id } }) => {
+        begun.add(id);
+        return Promise.resolve([{ action: "none" }]);
+      },
+    });
+    try {
+      await desk.worker.start();
+      for (let index = 0; index < launches && left > 0; index++) {
+        await accept(desk, pace, String(index)).then((id) => accepted.push(id), () => {});
+      }
+      await eventually(async () => {
+        if (left < 0) return true;
+        desk.worker.claim();
+        const { backlog, pacer } = desk.worker;
+        if (backlog > 0 || pacer.waiting > 0) return undefined;
+        await pacer.settled();
+        return true;
+      }, { what: "the end of a life" });
+      if (left < 0) return true;
+      const runs = await Promise.all(accepted.map((id) => getRun(store, id)));
+      check(runs.filter((run) => run !== undefined), [...begun]);
+      assert(runs.every((run) => run?.status === "completed"));
+      return false;
+    } finally {
+      await desk[Symbol.asyncDispose]();
+      await store.close();
+    }
+  };
+  const hasStopped = await life(commits, 4);
+  if (hasStopped) await life(Infinity, 0);
+  await Deno.remove(file);
+  return hasStopped;
+}
