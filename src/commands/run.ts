@@ -16,8 +16,10 @@ import { printFields, printIds, printJson, printList } from "./console/table.ts"
 import { leftOutNames } from "./console/left_out.ts";
 import { launcherText, statusOption } from "./console/words.ts";
 import { stateWord } from "../runs/state_word.ts";
+import { turnText } from "./console/turn_text.ts";
 import { workText } from "./console/work_text.ts";
 import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
+import { defineTurns } from "./run_turn.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
 import { findTrigger } from "./api/find_trigger.ts";
 
@@ -42,6 +44,7 @@ export function defineRun(command: Command): void {
     .addOption(quietly("print the id of the new run alone"))
     .option("--json", "print JSON")
     .action(withId("runs", replay));
+  defineTurns(command);
 }
 
 /** Defines `hooklaunch runs`, which is the same as `hooklaunch run list`. */
@@ -164,7 +167,8 @@ async function replay(
 
 function print(run: ShownRun, json: boolean): void {
   if (json) return printJson(run);
-  const { payload: { size, sha256, content_type }, actions, request, status, ...rest } = run;
+  const { payload: { size, sha256, content_type }, actions, request, status, ...others } = run;
+  const { waiting, ...rest } = others;
   const { executions: _executions, pipelines: _pipelines, http_requests: _requests, ...more } =
     rest;
   const { id, trigger, trigger_id, ...fields } = more;
@@ -175,6 +179,7 @@ function print(run: ShownRun, json: boolean): void {
     status: stateWord(status),
     ...fields,
     launched_by: launcherText(run),
+    waits: waiting && turnText(waiting),
     work: [run.work, workText(run)].filter(Boolean).join(": "),
     query: request?.query,
     ...Object.fromEntries(

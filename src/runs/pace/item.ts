@@ -39,3 +39,8 @@ export function itemOf(record: PendingRun, order: number): Item {
     isHeld: false,
   };
 }
+
+/** Returns the name of a key of a trigger. */
+export function nameOf(triggerId: string, key: string): string {
+  return `${triggerId} ${key}`;
+}

@@ -10,9 +10,9 @@ import { needsUpload, readPayload, uploadPayload } from "../../store/records/pay
 import type { Store } from "../../store/store.ts";
 
 /** The most payloads that become one. */
-export const JOINED_RUNS_MAX = 1_000;
+const JOINED_RUNS_MAX = 1_000;
 /** Their bytes together. */
-export const JOINED_BYTES_MAX = 16 * 1024 * 1024;
+const JOINED_BYTES_MAX = 16 * 1024 * 1024;
 
 const CONTENT_TYPE = "application/jsonl";
 
@@ -20,6 +20,12 @@ const CONTENT_TYPE = "application/jsonl";
 export interface Joined {
   pending: PendingRun;
   payload: Uint8Array;
+}
+
+/** Tells whether the payload of one more run has room beside others. */
+export function hasRoom(items: readonly { size: number }[], { size }: { size: number }): boolean {
+  const bytes = items.reduce((sum, each) => sum + each.size, size);
+  return items.length < JOINED_RUNS_MAX && bytes <= JOINED_BYTES_MAX;
 }
 
 /** Makes the run that others become, and stores its payload where it is long. */

@@ -35,8 +35,8 @@ import type { Store } from "../../store/store.ts";
 import { RunWork } from "../work_state.ts";
 import { Alarms } from "./alarms.ts";
 import { Decisions } from "./decisions.ts";
-import { type Item, itemOf } from "./item.ts";
-import { JOINED_BYTES_MAX, JOINED_RUNS_MAX } from "./joined_run.ts";
+import { type Item, itemOf, nameOf } from "./item.ts";
+import { hasRoom } from "./joined_run.ts";
 import { Lane } from "./lane.ts";
 import { type Waiting, waitingOf } from "./waiting.ts";
 import { WaitingRuns } from "./waiting_runs.ts";
@@ -254,7 +254,7 @@ export class Pacer {
   #join(item: Item, { key, keep, window_ms, wait_max_ms }: CoalescePace): void {
     const name = nameOf(item.triggerId, key);
     const open = this.#bursts.get(name);
-    if (open && keep === "all" && isFull(open, item)) this.#close(name, open);
+    if (open && keep === "all" && !hasRoom(open.items, item)) this.#close(name, open);
     const { created_ms: at_ms } = item;
     const burst: OpenBurst = this.#bursts.get(name) ?? {
       trigger_id: item.triggerId,
@@ -396,14 +396,4 @@ export class Pacer {
   #sweep(): void {
     for (const runId of this.#turns.keys()) this.ended(runId);
   }
-}
-
-/** A key of a trigger. */
-function nameOf(triggerId: string, key: string): string {
-  return `${triggerId} ${key}`;
-}
-
-function isFull({ items }: OpenBurst, { size }: Item): boolean {
-  const bytes = items.reduce((sum, each) => sum + each.size, size);
-  return items.length >= JOINED_RUNS_MAX || bytes > JOINED_BYTES_MAX;
 }

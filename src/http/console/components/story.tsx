@@ -5,6 +5,7 @@ import type { ShownRun } from "../../api/shown_run.ts";
 import type { WorkStates } from "../../api/work_states.ts";
 import type { Html, View } from "../route.ts";
 import { State } from "./states.tsx";
+import { Turn } from "./turn.tsx";
 import { durationText, Time } from "./values.tsx";
 
 /** The states in which executions, pipelines and HTTP requests have ended. */
@@ -33,7 +34,7 @@ export function Story({ delivery, view }: { delivery: DeliveryDetails; view: Vie
             </Step>
           )
           : null}
-        {run === undefined ? null : <Work run={run} />}
+        {run === undefined ? null : <Work run={run} view={view} />}
         {replays.map((replay) => (
           <Step title="Replay" mark="quiet">
             <a href={`deliveries/${replay.id}`}>
@@ -127,7 +128,7 @@ function Verdict({ verdict }: { verdict: DeliveryVerdict }): Html {
   );
 }
 
-function Work({ run }: { run: ShownRun }): Html {
+function Work({ run, view }: { run: ShownRun; view: View }): Html {
   const { actions, executions, pipelines, http_requests, status, work } = run;
   const { created_at, ended_at } = run;
   const took_ms = ended_at === undefined
@@ -146,6 +147,7 @@ function Work({ run }: { run: ShownRun }): Html {
             All its work: <State state={work} />
           </div>
         )}
+        <Turn run={run} view={view} />
       </Step>
       {actions.map(({ action, created, error, skipped }) => {
         const launched = created && launchedOf(created, { executions, pipelines, http_requests });

@@ -70,10 +70,17 @@ async function DeliveryPage({ view, id, findings, ...props }: DeliveryProps): Pr
 }
 
 function Actions({ view, delivery }: { view: View; delivery: DeliveryDetails }) {
-  const { id, outcome } = delivery;
+  const { id, outcome, run } = delivery;
   if (!isKept(delivery)) return null;
+  const waits = run?.waiting;
   return (
     <div class="end">
+      {waits === undefined || waits.for === "concurrency"
+        ? null
+        : <Action view={view} to={`deliveries/${id}/turn/launch`}>Launch now</Action>}
+      {waits === undefined
+        ? null
+        : <Action view={view} to={`deliveries/${id}/turn/stop`} class="danger">Stop</Action>}
       {DIAGNOSED.includes(outcome)
         ? <Action view={view} to={`deliveries/${id}/diagnose`} class="primary">Why?</Action>
         : null}
@@ -216,6 +223,23 @@ async function download({ view, params: { id } }: Visit<"/:id">): Promise<Respon
   });
 }
 
+/** Launches a run that waits for its turn, or stops it. */
+async function decideTurn(
+  { view, params: { id, what } }: Submission<"/:id/:what">,
+): Promise<Submitted> {
+  if (what !== "launch" && what !== "stop") {
+    throw new ApiCallError(404, "There is no such page", []);
+  }
+  try {
+    await view.api.send<ShownRun>("POST", `runs/${id}/${what}/`);
+    const notice = what === "stop" ? "Stopped before its turn" : "It does not wait any more";
+    return { to: `deliveries/${id}`, notice };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await DeliveryPage({ view, id, refused: error }), status: error.status };
+  }
+}
+
 /** The routes of one delivery. */
 export const deliveryRoutes = [
   route({
@@ -224,6 +248,7 @@ export const deliveryRoutes = [
   }),
   route({ path: "/deliveries/:id/replay", submit: replay }),
   route({ path: "/deliveries/:id/diagnose", submit: diagnose }),
+  route({ path: "/deliveries/:id/turn/:what", submit: decideTurn }),
   route({ path: "/deliveries/:id/stop/:request", submit: stop }),
   route({ path: "/deliveries/:id/body", answer: download }),
 ];
