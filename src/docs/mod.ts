@@ -82,6 +82,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./replays.md", { with: { type: "text" } }),
       },
       {
+        name: "pace",
+        title: "Pace",
+        about: "bursts that become one run, runs that follow each other, and delays",
+        read: () => import("./pace.md", { with: { type: "text" } }),
+      },
+      {
         name: "requests",
         title: "Requests and answers",
         about: "what a sender gets, and how it asks for the result of a run",
