@@ -9,7 +9,7 @@ import { conditionWarnings, isAuthenticating, reviewConditions } from "../condit
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
 import { httpRequestProblems } from "./review_http_request.ts";
-import { paceMistakes } from "./pace.ts";
+import { paceMistakes } from "./pace_settings.ts";
 import { refusalStatus } from "./refusal_status.ts";
 import { shownValueWarnings } from "./shown_values.ts";
 import { pointer } from "../platform/schema/pointer.ts";

@@ -15,7 +15,7 @@ import { KEEP_TIME_MAX } from "./keep_refused.ts";
 import { isTimeSpan, timeSpan_ms } from "../platform/text/time_span.ts";
 import { retentionSchema } from "../runs/retention_schema.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
-import { coalesceSchema, concurrencySchema, delaySchema } from "./pace.ts";
+import { coalesceSchema, concurrencySchema, delaySchema } from "./pace_settings.ts";
 import { refusedSchema } from "./refused.ts";
 import { responseSchema } from "./response.ts";
 

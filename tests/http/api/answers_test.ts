@@ -541,6 +541,26 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/deliveries/{id}/", { at: delivered });
   });
 
+  await t.step("runs that wait for their turn", async () => {
+    const launch = async (pace: object) => {
+      const { id } = await service.trigger({ ...LAUNCHED, ...pace });
+      const of = { method: "POST", at: { trigger_id: id } };
+      return {
+        id: await ask("/launch/{trigger_id}/", of),
+        again: () => ask("/launch/{trigger_id}/", of),
+      };
+    };
+    const { id: first, again } = await launch({ coalesce: { window: 3_600 } });
+    const newest = await again();
+    await ask("/runs/{id}/", { at: { id: newest } });
+    await eventually(async () => (await ask("/runs/{id}/", { at: { id: first } })).superseded_by);
+    await ask("/runs/{id}/launch/", { method: "POST", at: { id: newest } });
+    const delayed = await launch({ delay: 3_600 });
+    await ask("/runs/{id}/", { at: { id: delayed.id } });
+    await ask("/runs/{id}/stop/", { method: "POST", at: { id: delayed.id } });
+    await ask("/runs/{id}/stop/", { method: "POST", at: { id: delayed.id }, status: 409 });
+  });
+
   await t.step("HTTP requests of actions", async () => {
     await using receiver = startReceiver();
     receiver.on("/busy", () => new Response("x".repeat(100_000), { status: 503 }));
