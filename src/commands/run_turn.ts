@@ -4,7 +4,7 @@
  * @module
  */
 import type { Command } from "commander";
-import type { ShownRun } from "../http/api/runs.ts";
+import type { ShownRun } from "../http/api/shown_run.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
 import { printJson } from "./console/table.ts";

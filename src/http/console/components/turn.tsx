@@ -1,5 +1,5 @@
 /** The turn of a run: what it waits for, or which run was performed in its place. */
-import type { ShownRun } from "../../api/runs.ts";
+import type { ShownRun } from "../../api/shown_run.ts";
 import type { Html, View } from "../route.ts";
 import { ShortId, Time } from "./values.tsx";
 
