@@ -9,8 +9,10 @@ import type { Authenticated } from "./auth.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
+import type { Records } from "./records.ts";
 import { run } from "./runs.ts";
-import { withStates } from "./work_states.ts";
+import { type ShownRun, shownRun } from "./shown_run.ts";
+import { TriggerLabels } from "./trigger_labels.ts";
 
 /** The operations on runs that wait. */
 export const turnOperations = [
@@ -22,8 +24,9 @@ export const turnOperations = [
     summary: "Launch a run now that waits for a time, or for more runs of its burst",
     description: "It still waits for a place where its trigger has a limit of concurrent runs.",
     answers: { 200: { schema: run } },
-    async perform({ api, context, params: { id } }) {
-      return context.json(await decided(api, id, () => api.worker.pacer.hurry(id)));
+    async perform({ api, records, context, params: { id } }) {
+      const hurry = () => api.worker.pacer.hurry(id);
+      return context.json(await decided(api, records, { id, decide: hurry }));
     },
   }),
   operation({
@@ -34,17 +37,21 @@ export const turnOperations = [
     summary: "Stop a run that waits for its turn",
     description: "It ends with an error that names who has stopped it, and nothing is launched.",
     answers: { 200: { schema: run } },
-    async perform({ api, context, params: { id } }) {
+    async perform({ api, records, context, params: { id } }) {
       // The caller has put it there.
       const { access }: Authenticated = context.env;
       const stop = () => api.worker.pacer.cancel(id, `Stopped by ${access.name} before its turn`);
-      return context.json(await decided(api, id, stop));
+      return context.json(await decided(api, records, { id, decide: stop }));
     },
   }),
 ];
 
 /** @throws {ConflictError} when the run does not wait */
-async function decided(api: Operator, id: string, decide: () => boolean) {
+async function decided(
+  api: Operator,
+  records: Records,
+  { id, decide }: { id: string; decide: () => boolean },
+): Promise<ShownRun> {
   const { status } = await found("run", id, getRun(api.store, id));
   if (!decide()) {
     const why = status === "pending"
@@ -53,5 +60,6 @@ async function decided(api: Operator, id: string, decide: () => boolean) {
     throw new ConflictError(`Cannot do that with run ${id}: it does not wait for its turn: ${why}`);
   }
   await api.worker.pacer.settled();
-  return await withStates(api, await found("run", id, getRun(api.store, id)));
+  const run = await found("run", id, getRun(api.store, id));
+  return await records.withoutForeignName(await shownRun(api, new TriggerLabels(api), run));
 }
