@@ -542,23 +542,43 @@ Deno.test("every answer is what the description says, and nothing beside it", as
   });
 
   await t.step("runs that wait for their turn", async () => {
-    const launch = async (pace: object) => {
-      const { id } = await service.trigger({ ...LAUNCHED, ...pace });
-      const of = { method: "POST", at: { trigger_id: id } };
-      return {
-        id: await ask("/launch/{trigger_id}/", of),
-        again: () => ask("/launch/{trigger_id}/", of),
+    const launch = async (settings: object) => {
+      const { id: trigger_id } = await service.trigger({ ...LAUNCHED, ...settings });
+      await ask("/triggers/{id}/", { at: { id: trigger_id } });
+      const again = () => ask("/launch/{trigger_id}/", { method: "POST", at: { trigger_id } });
+      const ended = async (id: string) => {
+        await eventually(async () => (await ask("/runs/{id}/", { at: { id } })).ended_at);
+        await ask("/launch/{trigger_id}/run/", { at: { trigger_id }, query: `?run_id=${id}` });
       };
+      return { id: await again(), again, ended };
     };
-    const { id: first, again } = await launch({ coalesce: { window: 3_600 } });
-    const newest = await again();
-    await ask("/runs/{id}/", { at: { id: newest } });
-    await eventually(async () => (await ask("/runs/{id}/", { at: { id: first } })).superseded_by);
+    const burst = await launch({ coalesce: { window: 3_600 } });
+    const newest = await burst.again();
+    await burst.ended(burst.id);
     await ask("/runs/{id}/launch/", { method: "POST", at: { id: newest } });
     const delayed = await launch({ delay: 3_600 });
-    await ask("/runs/{id}/", { at: { id: delayed.id } });
-    await ask("/runs/{id}/stop/", { method: "POST", at: { id: delayed.id } });
-    await ask("/runs/{id}/stop/", { method: "POST", at: { id: delayed.id }, status: 409 });
+    const at = { id: delayed.id };
+    await ask("/runs/{id}/", { at });
+    await ask("/runs/{id}/stop/", { method: "POST", at });
+    await ask("/runs/{id}/stop/", { method: "POST", at, status: 409 });
+    const slow = { type: "run_execution", step: "slow" };
+    const busy = await launch({ concurrency: { when_full: "refuse" }, actions: [slow] });
+    await busy.ended(await busy.again());
+    const queued = await launch({ concurrency: {}, actions: [slow] });
+    const second = await queued.again();
+    await ask("/runs/{id}/", { at: { id: second } });
+    await ask("/runs/{id}/stop/", { method: "POST", at: { id: second } });
+    for (const { id } of [busy, queued]) {
+      const executionId = await eventually(async () => {
+        const { executions: [execution] } = await ask("/deliveries/{id}/", { at: { id } });
+        return execution?.id;
+      });
+      await service.api("POST", `executions/${executionId}/stop/`);
+      await eventually(async () => {
+        const { body } = await service.api("GET", `executions/${executionId}/`);
+        return body.ended_at;
+      });
+    }
   });
 
   await t.step("HTTP requests of actions", async () => {
