@@ -1,9 +1,16 @@
 /** The turns of runs over several instances, over commits that fail, and over stops at any of their commits. */
 import { assert, assertEquals } from "@std/assert";
-import { getRun, type Pace, type Run } from "../../src/store/records/runs.ts";
-import { sharedStore, storeOn, watchedKv } from "../store/fixture.ts";
+import { PacedEntries } from "../../src/runs/pace/paced_entries.ts";
+import {
+  getRun,
+  type Pace,
+  pendingEntries,
+  type PendingRun,
+  type Run,
+} from "../../src/store/records/runs.ts";
+import { sharedStore, storedUnder, storeOn, watchedKv } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
-import { type Desk, launchOf, openDesk } from "./fixture.ts";
+import { type Desk, launchOf, openDesk, pendingOf, storePending } from "./fixture.ts";
 
 const QUEUE: Pace = { concurrency: { key: "k", limit: 1, when_full: "queue" } };
 const LAUNCHES = 40;
@@ -28,6 +35,8 @@ function untilDone({ worker }: Desk): Promise<true> {
 Deno.test("the order is that of commits, whichever instance has accepted a run", async () => {
   using kv = await Deno.openKv(":memory:");
   const clock = new TestClock();
+  // Ids of the other instance are lower than those that were made before.
+  const behind = new TestClock(clock.time_ms - 300);
   /** The versionstamps of the commits that accepted runs, each with the run's id. */
   const committed = new Map<string, string>();
   // Slow answers: what was committed first is not always known first.
@@ -44,7 +53,7 @@ Deno.test("the order is that of commits, whichever instance has accepted a run",
   let state = 1;
   const drawn = () => (state = (state * 48_271) % 2_147_483_647) % 7;
   await using leading = await sharedStore(watched(drawn), clock);
-  await using following = await sharedStore(watched(drawn), clock, { leads: false });
+  await using following = await sharedStore(watched(drawn), behind, { leads: false });
   Object.defineProperty(following.shared?.instances, "obstacle", { value: undefined });
   const performed: string[] = [];
   let underWay = 0;
@@ -58,7 +67,7 @@ Deno.test("the order is that of commits, whichever instance has accepted a run",
       return [{ action: "none" }];
     },
   });
-  await using other = openDesk(following, { clock });
+  await using other = openDesk(following, { clock: behind });
   await desk.worker.start();
   await Promise.all(Array.from({ length: LAUNCHES }, async (_, index) => {
     await new Promise((resolve) => setTimeout(resolve, index * 2));
@@ -70,6 +79,25 @@ Deno.test("the order is that of commits, whichever instance has accepted a run",
   });
   const inOrder = [...committed].sort(([, one], [, other]) => one < other ? -1 : 1);
   assertEquals(performed, inOrder.map(([id]) => id));
+});
+
+Deno.test("what was committed after a listing began waits for the next one", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using store = await sharedStore(kv, clock);
+  const entries = await PacedEntries.begin(store);
+  const [late] = await storePending(store, [pendingOf({ pace: QUEUE })]);
+  const admitted: string[] = [];
+  const admit = ({ run }: PendingRun) => void admitted.push(run.id);
+  for await (const { pending, versionstamp } of pendingEntries(store)) {
+    if (pending) entries.add(pending, versionstamp);
+  }
+  assertEquals(entries.admit(admit), false);
+  const next = await PacedEntries.begin(store);
+  for await (const { pending, versionstamp } of pendingEntries(store)) {
+    if (pending) next.add(pending, versionstamp);
+  }
+  assertEquals([next.admit(admit), admitted], [true, [late ?? ""]]);
 });
 
 /** Thrown in place of what comes after a stop. */
@@ -166,6 +194,11 @@ async function liveWithStop(
         return true;
       }, { what: "the end of a life" });
       if (left < 0) return true;
+      for (const kind of ["held", "burst", "turn"]) {
+        await eventually(async () => (await storedUnder(store, kind)).length === 0 || undefined, {
+          what: `the end of each ${kind}`,
+        });
+      }
       const runs = await Promise.all(accepted.map((id) => getRun(store, id)));
       check(runs.filter((run) => run !== undefined), [...begun]);
       assert(runs.every((run) => run?.status === "completed"));
