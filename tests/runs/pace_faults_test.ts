@@ -1,5 +1,6 @@
 /** The turns of runs over several instances, over commits that fail, and over stops at any of their commits. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { systemClock } from "../../src/platform/clock.ts";
 import { PacedEntries } from "../../src/runs/pace/paced_entries.ts";
 import {
   getRun,
@@ -14,6 +15,8 @@ import { type Desk, launchOf, openDesk, pendingOf, storePending } from "./fixtur
 
 const QUEUE: Pace = { concurrency: { key: "k", limit: 1, when_full: "queue" } };
 const LAUNCHES = 40;
+/** And in each life that is stopped. */
+const LAUNCHES_OF_LIFE = 4;
 
 async function accept({ acceptor }: Desk, pace: Pace, body = ""): Promise<string> {
   const answer = await acceptor.accept(
@@ -147,6 +150,7 @@ Deno.test("a stop at any commit loses no run, doubles none, and keeps every rule
       // Until a life passes without a stop.
       for (let commits = 0, hasStopped = true; hasStopped; commits++) {
         hasStopped = await liveWithStop(pace, commits, check);
+        if (!hasStopped) assertGreater(commits, LAUNCHES_OF_LIFE);
       }
     });
   }
@@ -175,6 +179,7 @@ async function liveWithStop(
       throw new Stopped();
     }));
     const desk = openDesk(store, {
+      clock: systemClock,
       perform: ({ run: { id } }) => {
         begun.add(id);
         return Promise.resolve([{ action: "none" }]);
@@ -182,7 +187,7 @@ async function liveWithStop(
     });
     try {
       await desk.worker.start();
-      for (let index = 0; index < launches && left > 0; index++) {
+      for (let index = 0; index < launches && left >= 0; index++) {
         await accept(desk, pace, String(index)).then((id) => accepted.push(id), () => {});
       }
       await eventually(async () => {
@@ -192,11 +197,12 @@ async function liveWithStop(
         if (backlog > 0 || pacer.waiting > 0) return undefined;
         await pacer.settled();
         return true;
-      }, { what: "the end of a life" });
+      }, { what: `the end of the life that stops after ${stopAfter} commits`, within_ms: 10_000 });
       if (left < 0) return true;
       for (const kind of ["held", "burst", "turn"]) {
         await eventually(async () => (await storedUnder(store, kind)).length === 0 || undefined, {
           what: `the end of each ${kind}`,
+          within_ms: 10_000,
         });
       }
       const runs = await Promise.all(accepted.map((id) => getRun(store, id)));
@@ -208,7 +214,7 @@ async function liveWithStop(
       await store.close();
     }
   };
-  const hasStopped = await life(commits, 4);
+  const hasStopped = await life(commits, LAUNCHES_OF_LIFE);
   if (hasStopped) await life(Infinity, 0);
   await Deno.remove(file);
   return hasStopped;
