@@ -17,7 +17,7 @@ const JOINED_BYTES_MAX = 16 * 1024 * 1024;
 const CONTENT_TYPE = "application/jsonl";
 
 /** A run that waits, and its payload. */
-export interface Joined {
+interface Joined {
   pending: PendingRun;
   payload: Uint8Array;
 }

@@ -56,7 +56,7 @@ const SHARED_SWEEP_MS = 5_000;
 const log = getLogger(["hooklaunch", "runs"]);
 
 /** The parts of a service that turns need. */
-export interface PacerParts {
+interface PacerParts {
   store: Store;
   clock: Clock;
   /** Performs a run whose turn has come; `repeated` where its actions may have begun before. */

@@ -18,7 +18,7 @@ const RETRY_MS = 1_000;
 const log = getLogger(["hooklaunch", "runs"]);
 
 /** A decision. */
-export interface Step {
+interface Step {
   /** Set where `writes` reads what is stored. */
   readonly reads?: boolean;
   /** Returns what stores it, once all before it is stored; it may be asked again after a failure. */

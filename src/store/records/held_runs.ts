@@ -19,7 +19,7 @@ export interface Held {
 }
 
 /** A run that waits for its turn. */
-export interface HeldRun extends PendingRun {
+interface HeldRun extends PendingRun {
   held: Held;
 }
 
