@@ -10,6 +10,11 @@ const SPAN_MIN = "1h";
 /** Ten years. */
 const SPAN_MAX = "3650d";
 
+/** The spans from the least to the longest, for a JSON schema. */
+const SPAN_PATTERN = "^(([6-9][0-9]|[1-9][0-9]{2,4})m|" +
+  "([1-9][0-9]{0,3}|[1-7][0-9]{4}|8[0-6][0-9]{3}|87[0-5][0-9]{2}|87600)h|" +
+  "([1-9][0-9]{0,2}|[12][0-9]{3}|3[0-5][0-9]{2}|36[0-4][0-9]|3650)d)$";
+
 /** The schema of a span for which something is kept. */
 export const retentionSpanSchema = z.string().refine(isTimeSpan, {
   error: "Expected a time such as 12h or 90d",
@@ -18,7 +23,7 @@ export const retentionSpanSchema = z.string().refine(isTimeSpan, {
   (text) =>
     timeSpan_ms(text) >= timeSpan_ms(SPAN_MIN) && timeSpan_ms(text) <= timeSpan_ms(SPAN_MAX),
   { error: `Expected ${SPAN_MIN} to ${SPAN_MAX}` },
-);
+).meta({ pattern: SPAN_PATTERN });
 
 /** The schema of a retention. */
 export const retentionSchema = z.strictObject({

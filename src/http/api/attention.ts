@@ -57,7 +57,9 @@ const cause = answer<Cause>()(
 );
 
 const dismissalSchema = z.strictObject({
-  reason: z.string().trim().min(1).max(REASON_LENGTH_MAX).describe(
+  reason: z.string().min(1).max(REASON_LENGTH_MAX).regex(/\S/, {
+    error: "Expected a reason: found a blank text",
+  }).describe(
     "Why the warning needs no attention: others read it",
   ),
 });
