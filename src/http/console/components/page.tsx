@@ -17,11 +17,13 @@ export interface PageProps {
   title: string;
   /** The entry of the navigation that the page belongs to. */
   nav?: NavigationEntry;
+  /** Set where the page shows the log of an execution. */
+  hasLog?: boolean;
   children?: Child;
 }
 
 /** The frame of a page. Addresses in it are relative to the console. */
-export function Page({ view, title, nav, children }: PageProps): Html {
+export function Page({ view, title, nav, hasLog = false, children }: PageProps): Html {
   const { root, nonce, notice } = view;
   return (
     <html lang="en">
@@ -34,6 +36,7 @@ export function Page({ view, title, nav, children }: PageProps): Html {
         <link rel="icon" href={ASSETS.icon.address} type={ASSETS.icon.type} />
         <link rel="stylesheet" nonce={nonce} href={ASSETS.style.address} />
         <script nonce={nonce} src={ASSETS.script.address} defer></script>
+        {hasLog ? <script nonce={nonce} src={ASSETS.log.address} defer></script> : null}
       </head>
       <body>
         <a class="skip" href={`${view.address}#content`}>Skip to content</a>

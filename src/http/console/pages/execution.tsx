@@ -3,7 +3,6 @@ import { STATUS_CODE } from "@std/http/status";
 import { hasEnded } from "../../../store/records/executions.ts";
 import type { LogAnswer } from "../../api/execution_log.ts";
 import type { ShownExecution } from "../../api/executions.ts";
-import { ASSETS } from "../assets.ts";
 import { ApiCallError, search } from "../client.ts";
 import {
   Definition,
@@ -48,7 +47,7 @@ async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Htm
   const isOver = hasEnded(execution.status);
   const refresh = isOver ? undefined : REFRESH_S;
   return (
-    <Page view={view} title={execution.title} nav="Executions">
+    <Page view={view} title={execution.title} nav="Executions" hasLog>
       <p class="crumbs">
         <a href="executions">Executions</a> ›{" "}
         <a href={`executions${search({ project: execution.project })}`}>{execution.project}</a>
@@ -82,7 +81,6 @@ async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Htm
       <h2>Origin</h2>
       <ExecutionOrigin execution={execution} />
       <Definition execution={execution} />
-      <script nonce={view.nonce} src={ASSETS.log.address} defer></script>
     </Page>
   );
 }
