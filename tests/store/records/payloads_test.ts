@@ -204,13 +204,13 @@ Deno.test("a payload in its run's record is read whole when the run ends during 
       return found;
     },
     list(selector: Deno.KvListSelector, options: Deno.KvListOptions) {
-      looks.push("pending");
+      looks.push("prefix" in selector ? String(selector.prefix[0]) : "");
       return store.kv.list(selector, options);
     },
   });
   const [chunk] = await Array.fromAsync(readPayload({ ...store, kv }, run.id, body.length));
   assertEquals(chunk, body.slice());
-  assertEquals(looks, ["run", "pending", "run"]);
+  assertEquals(looks, ["run", "pending", "held", "pending", "run"]);
 });
 
 Deno.test("the payload of an accepted run is no upload: it is not removed as one", async () => {
