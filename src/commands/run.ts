@@ -26,7 +26,7 @@ import { findTrigger } from "./api/find_trigger.ts";
 /** Defines the command. */
 export function defineRun(command: Command): void {
   defineRuns(command.command("list"));
-  apiOptions(command.command("show").description("Show a run and the outcomes of its actions"))
+  apiOptions(command.command("show").description("Show a run and how each of its actions ended"))
     .argument("<id>", "the id, or its beginning", idBeginning)
     .option("--json", "print JSON")
     .action(withId("runs", show));

@@ -1,6 +1,6 @@
 /**
- * What answers before the service does, and where it cannot: the platform's warm-up has neither the secrets nor the
- * database, and an older Deno cannot load the rest. It imports little, in syntax that every Deno reads.
+ * The answers until the service has started, and where it cannot start. The platform's warm-up has neither secrets
+ * nor the database, and an older Deno cannot load the rest. So this imports little, in syntax that every Deno reads.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What a store has where several instances share its database.
+ * The part of a store that is there where several instances share its database.
  *
  * @module
  */

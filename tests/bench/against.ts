@@ -34,7 +34,7 @@ const POLL_CONNECTIONS = 32;
 const WEBHOOK_CONNECTIONS = 64;
 /** The time for the last commands of adnanh/webhook, of which it tells nothing. */
 const WEBHOOK_REST_MS = 2_000;
-/** What is given to `--against` instead of a commit. */
+/** The value of `--against` that stands for adnanh/webhook, where another one is a commit. */
 export const WEBHOOK = "webhook";
 
 /** One figure of both, measured one after the other. */

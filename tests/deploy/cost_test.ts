@@ -1,4 +1,4 @@
-/** What the platform counts: reads and writes of a launch, and of an idle minute, as the page tells. */
+/** The reads and writes of a launch and of an idle minute are those that the page tells. */
 import { assertEquals, assertGreaterOrEqual, assertLessOrEqual } from "@std/assert";
 import { startReceiver } from "../http/receiver.ts";
 import type { Counts } from "../store/kv_connect.ts";

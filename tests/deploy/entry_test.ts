@@ -1,4 +1,4 @@
-/** What answers where the service cannot be loaded: an older Deno, and one without its unstable features. */
+/** The entry answers on a Deno that cannot load the service: an older one, or one without unstable features. */
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { Entry, missingOfDeno } from "../../src/hosted/entry.ts";
 

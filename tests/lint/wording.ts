@@ -5,7 +5,7 @@
  * @module
  */
 
-const OPENINGS = /^\*\s*(?:What|Whether|How|Who|Whose|Where|Why)\b/;
+const OPENINGS = /^\*[\s*]*(?:What|Whether|How|Who|Whose|Where|Why)\b/;
 
 const plugin: Deno.lint.Plugin = {
   name: "hooklaunch",

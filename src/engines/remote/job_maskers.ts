@@ -1,5 +1,5 @@
 /**
- * What masks the secrets of jobs. It is made with the first output of a job.
+ * The masks of the secrets of jobs, made with the first output of each job.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * What filters and keys read of credentials. Whether a delivery passes tells a bit of what a filter looks at: with
- * enough deliveries, a limited admin would know a secret that it may not see.
+ * The credentials that filters and keys read. Each delivery that passes tells a little about them, so enough
+ * deliveries would tell a limited admin a secret that it may not see.
  *
  * @module
  */

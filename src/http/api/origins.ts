@@ -1,5 +1,5 @@
 /**
- * Where records come from: the name of their trigger, and who has launched them.
+ * The origin of records: the name of their trigger, and who has launched them.
  *
  * @module
  */

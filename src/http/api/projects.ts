@@ -294,7 +294,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** @throws {NotFoundError} when there is none of this name */
+/**
+ * Reads a project.
+ *
+ * @throws {NotFoundError} when no project has this name
+ */
 export async function existingProject(store: Store, name: string): Promise<Project> {
   const project = await getProject(store, name);
   if (project === undefined) throw new NotFoundError(`There is no project "${name}"`);
