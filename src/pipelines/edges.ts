@@ -18,6 +18,7 @@ import { quotedList } from "../platform/text/display.ts";
 import type { Execution, InputFile } from "../store/records/executions.ts";
 import type { PipelinePlan, PlannedEdge, PlannedNode } from "../store/records/pipelines.ts";
 
+const NOTE_LENGTH_MAX = 1_000;
 /** The ending of a file with the properties of one output, behind the output's name. */
 const ABOUT_ONE = ".metadata.json";
 /** A pattern for files with properties, which stars alone do not match. */
@@ -201,4 +202,9 @@ function given(value: unknown): Carried {
 function urlsIn(value: unknown, keep: Kept): InputFile[] {
   return [value].flat().filter((url): url is string => typeof url === "string" && url !== "")
     .map((url) => fileOfUrl(url, keep));
+}
+
+/** Returns the note in an execution's log about the edges that carried nothing. */
+export function noteOn(missing: readonly string[]): string {
+  return `Edges brought nothing: ${missing.join("; ")}`.slice(0, NOTE_LENGTH_MAX);
 }

@@ -35,14 +35,13 @@ import type { Store } from "../store/store.ts";
 import type { WrittenKeys } from "../store/commit/written_keys.ts";
 import { launcherFields } from "../store/records/launchers.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
-import { gather, type Gathered, predecessorsOf } from "./edges.ts";
+import { gather, type Gathered, noteOn, predecessorsOf } from "./edges.ts";
 import { effectsAt, type Moment } from "./node_actions.ts";
 import { endPipeline, hasNodeEnded, skipNode } from "./outcome.ts";
 import { nodeOf } from "./plan.ts";
 
 /** The number of launches of a node with `on-error: retry`. */
 const ATTEMPTS_MAX = 3;
-const NOTE_LENGTH_MAX = 1_000;
 
 /** The names in the conditions of a node's actions. */
 type Scope = Pick<Execution, "metadata" | "parameters">;
@@ -394,9 +393,4 @@ function launchOf(
   } catch (error) {
     throw new ActionError([messageOf(error), ...missing].join("; "));
   }
-}
-
-/** Returns the note in an execution's log about the edges that carried nothing. */
-function noteOn(missing: readonly string[]): string {
-  return `Edges brought nothing: ${missing.join("; ")}`.slice(0, NOTE_LENGTH_MAX);
 }

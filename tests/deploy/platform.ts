@@ -5,6 +5,7 @@
  *
  * @module
  */
+import type { ApiAnswer } from "../data.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { eventually } from "../surroundings.ts";
 
@@ -48,9 +49,7 @@ export interface HostedProcess extends AsyncDisposable {
   /** Sends a request as the platform does: it serves HTTPS, and says so. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Calls the operators' API, and again while nobody leads. */
-  // The tests look into answers by the API's contract.
-  // deno-lint-ignore no-explicit-any
-  api(method: string, path: string, body?: unknown): Promise<{ status: number; body: any }>;
+  api(method: string, path: string, body?: unknown): Promise<Pick<ApiAnswer, "status" | "body">>;
   /** Runs a cron; resolves to whether it succeeded. */
   tick(name: string): Promise<boolean>;
   /** Lets it register no cron any more, as the platform does after the start. */

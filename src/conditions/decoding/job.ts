@@ -60,14 +60,21 @@ function decodeGzip(bytes: Uint8Array, limit_bytes: number): Uint8Array[] {
 function decodeDeflate(bytes: Uint8Array, limit_bytes: number): Uint8Array[] {
   const decode = hasFrame(bytes) ? inflateSync : inflateRawSync;
   return [unzip(() => {
-    // With `info` node returns both; its types do not say so.
-    const { buffer, engine } = decode(bytes, {
-      maxOutputLength: limit_bytes,
-      info: true,
-    }) as unknown as { buffer: Uint8Array; engine: { bytesWritten: number } };
-    if (engine.bytesWritten < bytes.length) throw new DecodingError("too_long");
-    return buffer;
+    const decoded: unknown = decode(bytes, { maxOutputLength: limit_bytes, info: true });
+    if (!isInformed(decoded)) throw new TypeError("Cannot tell where the stream has ended");
+    if (decoded.engine.bytesWritten < bytes.length) throw new DecodingError("too_long");
+    return decoded.buffer;
   })];
+}
+
+/** The result of a call with `info`, which the types of node leave out. */
+interface Informed {
+  buffer: Uint8Array;
+  engine: { bytesWritten: number };
+}
+
+function isInformed(value: unknown): value is Informed {
+  return typeof value === "object" && value !== null && "buffer" in value && "engine" in value;
 }
 
 /** Tells whether a stream begins as RFC 1950 says. */
