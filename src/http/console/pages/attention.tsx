@@ -67,21 +67,12 @@ function Setups({ view, warnings, refused }: SetupsProps): Html {
         These triggers launch all the same. Change the trigger, or dismiss what is meant to be so: a
         warning comes back when what it says changes.
       </p>
-      <Table label="Warnings" columns={["Trigger", "Warning", ""]} stacked>
-        {warnings.map((cause) => (
-          <Row id={cause.id}>
-            <td class="name">
-              <TriggerLink cause={cause} />
-            </td>
-            <td class="wide">
-              <Saying cause={cause} />
-            </td>
-            <td class="wide">
-              <Dismiss view={view} cause={cause} refused={refused} from="attention" />
-            </td>
-          </Row>
-        ))}
-      </Table>
+      <Warnings
+        label="Warnings"
+        last=""
+        causes={warnings}
+        endOf={(cause) => <Dismiss view={view} cause={cause} refused={refused} from="attention" />}
+      />
     </>
   );
 }
@@ -92,21 +83,12 @@ function Past({ view, dismissed }: { view: View; dismissed: ListPage<Cause> }): 
   return (
     <>
       <h2 id="dismissed">Dismissed</h2>
-      <Table label="Dismissed warnings" columns={["Trigger", "Warning", "Why"]} stacked>
-        {results.map((cause) => (
-          <Row id={cause.id}>
-            <td class="name">
-              <TriggerLink cause={cause} />
-            </td>
-            <td class="wide">
-              <Saying cause={cause} />
-            </td>
-            <td class="wide">
-              <Dismissed view={view} cause={cause} from="attention" />
-            </td>
-          </Row>
-        ))}
-      </Table>
+      <Warnings
+        label="Dismissed warnings"
+        last="Why"
+        causes={results}
+        endOf={(cause) => <Dismissed view={view} cause={cause} from="attention" />}
+      />
       {cursor === undefined
         ? null
         : <More href={`attention${search({ dismissed: cursor })}#dismissed`} label="More" />}
@@ -114,17 +96,34 @@ function Past({ view, dismissed }: { view: View; dismissed: ListPage<Cause> }): 
   );
 }
 
-function TriggerLink({ cause: { subject } }: { cause: Cause }): Html {
-  return <a href={`triggers/${subject.id}`}>{subject.name}</a>;
+interface WarningsProps {
+  label: string;
+  /** The title of the last column. */
+  last: string;
+  causes: readonly Cause[];
+  /** Makes the last column of a warning. */
+  endOf(cause: Cause): Html;
 }
 
-function Saying({ cause: { text, pointers = [] } }: { cause: Cause }): Html {
+function Warnings({ label, last, causes, endOf }: WarningsProps): Html {
   return (
-    <>
-      {text}
-      <br />
-      <span class="dim">{pointers.map((pointer) => placeText(pointer)).join("; ")}</span>
-    </>
+    <Table label={label} columns={["Trigger", "Warning", last]} stacked>
+      {causes.map((cause) => (
+        <Row id={cause.id}>
+          <td class="name">
+            <a href={`triggers/${cause.subject.id}`}>{cause.subject.name}</a>
+          </td>
+          <td class="wide">
+            {cause.text}
+            <br />
+            <span class="dim">
+              {(cause.pointers ?? []).map((pointer) => placeText(pointer)).join("; ")}
+            </span>
+          </td>
+          <td class="wide">{endOf(cause)}</td>
+        </Row>
+      ))}
+    </Table>
   );
 }
 
