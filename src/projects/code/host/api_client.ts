@@ -8,9 +8,10 @@ import { delay } from "@std/async/delay";
 import type { Clock } from "../../../platform/clock.ts";
 import type { Network } from "../../../platform/network/connection.ts";
 import { FetchError, TransientError } from "../../../platform/network/fetch_errors.ts";
-import { fetchPublic, readAnswer } from "../../../platform/network/fetch_public.ts";
+import { readAnswer } from "../../../platform/network/fetch_public.ts";
 import type { Answer } from "../../../platform/network/http_exchange.ts";
 import { retryAfter_ms } from "../../../platform/network/retry_after.ts";
+import { askHost } from "../ask_host.ts";
 import type { HostApi } from "./hosts.ts";
 
 const REQUEST_MS = 30_000;
@@ -94,25 +95,18 @@ export class ApiClient {
     const { api, base, token, network, clock, signal, limit } = this.#options;
     const wait_ms = limit.until_ms - clock.now();
     if (wait_ms > 0) throw tooMany(api, wait_ms, token);
-    const start = new URL(base + path);
     const headers = {
       ...api.headers,
       accept,
       ...(etag === undefined ? {} : { "if-none-match": etag }),
     };
-    const own = token === undefined
-      ? headers
-      : { ...headers, authorization: api.authorization(token) };
     const late = AbortSignal.timeout(REQUEST_MS);
     try {
-      using answer = await fetchPublic(start, {
-        headersFor: ({ origin }) => origin === start.origin ? own : headers,
+      using answer = await askHost({
+        url: base + path,
+        headers,
+        authorization: token === undefined ? undefined : api.authorization(token),
         network,
-        // An admin has named this host. Those behind it are chosen by whoever answers.
-        privateNetworks: true,
-        othersAreStrangers: true,
-        keepsTls: true,
-        setting: undefined,
         signal: AbortSignal.any([signal, late]),
       });
       const { status } = answer;

@@ -6,9 +6,9 @@
 import git, { type GitHttpRequest, type GitHttpResponse } from "isomorphic-git";
 import type { Network } from "../../../platform/network/connection.ts";
 import { FetchError, TransientError } from "../../../platform/network/fetch_errors.ts";
-import { fetchPublic } from "../../../platform/network/fetch_public.ts";
 import type { Answer } from "../../../platform/network/http_exchange.ts";
 import { retryAfter_ms } from "../../../platform/network/retry_after.ts";
+import { askHost } from "../ask_host.ts";
 import type { FoundCommit, RemoteReader } from "../remote_reader.ts";
 import { MemoryFiles, tooLarge } from "./memory_files.ts";
 
@@ -140,23 +140,18 @@ export class HttpsReader implements RemoteReader {
     bytesMax: number,
   ): Promise<GitHttpResponse> {
     const { network, signal, username, password } = this.#options;
-    const start = new URL(url);
+    const isNamed = username + password !== "";
     const credentials = new TextEncoder().encode(`${username}:${password}`).toBase64();
-    const own = username + password === ""
-      ? headers
-      : { ...headers, authorization: `Basic ${credentials}` };
-    using answer = await fetchPublic(start, {
+    using answer = await askHost({
+      url,
       method,
+      headers,
       body: body && await wholeOf(body),
-      headersFor: ({ origin }) => origin === start.origin ? own : headers,
+      authorization: isNamed ? `Basic ${credentials}` : undefined,
       network,
-      privateNetworks: true,
-      othersAreStrangers: true,
-      keepsTls: true,
-      setting: undefined,
       signal,
     });
-    if (answer.status !== 200) throw refusal(answer, username + password !== "");
+    if (answer.status !== 200) throw refusal(answer, isNamed);
     const bytes = await boundedAnswer(answer, bytesMax);
     return {
       url: answer.url.href,
