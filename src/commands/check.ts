@@ -5,7 +5,7 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { resolve } from "node:path";
-import { counted, findingOf, printFindings } from "./console/findings.ts";
+import { counted, findingOf, findingsOptions, printFindings } from "./console/findings.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { isStandardInput, readConfiguration } from "./input/options.ts";
 import { allVariables, unknownVariables } from "./input/variables.ts";
@@ -20,21 +20,17 @@ interface CheckOptions {
 
 /** Defines the command. */
 export function defineCheck(command: Command): void {
-  command.summary("Check a configuration file; needs no service").description(
-    "Check a configuration file; needs no service. The steps of a project are checked where its folder is here.",
+  findingsOptions(
+    command.summary("Check a configuration file; needs no service").description(
+      "Check a configuration file; needs no service. The steps of a project are checked where its folder is here.",
+    )
+      .argument("[file]", "the configuration file; - reads standard input", FILE)
+      .option(
+        "--code <project=folder>",
+        "where the code of a project is whose repository is elsewhere (repeatable)",
+        codeFolder,
+      ),
   )
-    .argument("[file]", "the configuration file; - reads standard input", FILE)
-    .option(
-      "--code <project=folder>",
-      "where the code of a project is whose repository is elsewhere (repeatable)",
-      codeFolder,
-    )
-    .option("--strict", "count warnings as errors")
-    .option("--json", "print JSON")
-    .addHelpText(
-      "after",
-      "\nExit code: 1 when there are errors, or warnings with --strict; 0 without.",
-    )
     .action(check);
 }
 

@@ -10,7 +10,13 @@ import type { Project } from "../store/records/projects.ts";
 import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { isStandardInput, quietly, readInput } from "./input/options.ts";
-import { counted, type Finding, findingOf, printFindings } from "./console/findings.ts";
+import {
+  counted,
+  type Finding,
+  findingOf,
+  findingsOptions,
+  printFindings,
+} from "./console/findings.ts";
 import { confirm } from "./console/confirm.ts";
 import { defineProjectSecret } from "./project_secret.ts";
 import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
@@ -61,16 +67,11 @@ export function defineProject(command: Command): void {
   defineProjectSecret(
     command.command("secret").description("Set, list and remove the secrets that steps may name"),
   );
-  command.command("check")
-    .description("Check a project configuration file; needs no service")
-    .argument("[file]", "the file; - reads standard input", CONFIG_FILE)
-    .option("--strict", "count warnings as errors")
-    .option("--json", "print JSON")
-    .addHelpText(
-      "after",
-      "\nExit code: 1 when there are errors, or warnings with --strict; 0 without.",
-    )
-    .action(check);
+  findingsOptions(
+    command.command("check")
+      .description("Check a project configuration file; needs no service")
+      .argument("[file]", "the file; - reads standard input", CONFIG_FILE),
+  ).action(check);
 }
 
 async function list({ url, json = false, quiet = false }: ApiOptions): Promise<void> {

@@ -35,6 +35,29 @@ export interface Places {
   key: string;
 }
 
+/** A trigger behind a proxy. */
+interface FrontTrigger {
+  id: string;
+  pathname: string;
+  /** Launches it through the proxy. */
+  launch(body: BodyInit, headers?: Record<string, string>): Promise<Response>;
+}
+
+/** Makes a trigger that lets clients of this machine pass, and answers the run's id. */
+export async function frontTrigger({ service, port, client }: Front): Promise<FrontTrigger> {
+  const { id, url } = await service.trigger({
+    response: { type: "text", text: "{run_id}" },
+    conditions: [{ type: "ip_allowlist", ranges: ["127.0.0.1"] }],
+  });
+  const { pathname } = new URL(url);
+  return {
+    id,
+    pathname,
+    launch: (body, headers = {}) =>
+      fetch(`https://localhost:${port}${pathname}`, { method: "POST", body, headers, client }),
+  };
+}
+
 /** Returns a text with other parts in place of those that a page prints. */
 export function replaced(text: string, parts: Readonly<Record<string, string>>): string {
   for (const [printed, own] of Object.entries(parts)) {

@@ -7,6 +7,7 @@ import {
   BODY_TIMEOUT_MS,
   connect,
   drip,
+  frontTrigger,
   type Places,
   replaced,
   requestOf,
@@ -44,14 +45,8 @@ Deno.test({
   ignore: !has("nginx"),
   fn: async (t) => {
     await using front = await startFront(prepare);
-    const { service, port, client } = front;
-    const { id, url } = await service.trigger({
-      response: { type: "text", text: "{run_id}" },
-      conditions: [{ type: "ip_allowlist", ranges: ["127.0.0.1"] }],
-    });
-    const { pathname } = new URL(url);
-    const launch = (body: BodyInit, headers = {}) =>
-      fetch(`https://localhost:${port}${pathname}`, { method: "POST", body, headers, client });
+    const { service } = front;
+    const { id, pathname, launch } = await frontTrigger(front);
 
     await t.step("a launch, whose sender is who it is", async () => {
       const answer = await launch("x".repeat(100_000), { "x-forwarded-for": "192.0.2.1" });

@@ -6,6 +6,7 @@ import {
   BODY_TIMEOUT_MS,
   drip,
   type Front,
+  frontTrigger,
   type Places,
   replaced,
   requestOf,
@@ -91,14 +92,8 @@ async function tryFront(
   front: Front,
   limitsRate: boolean,
 ): Promise<void> {
-  const { service, port, client } = front;
-  const { id, url } = await service.trigger({
-    response: { type: "text", text: "{run_id}" },
-    conditions: [{ type: "ip_allowlist", ranges: ["127.0.0.1"] }],
-  });
-  const { pathname } = new URL(url);
-  const launch = (body: BodyInit, headers = {}) =>
-    fetch(`https://localhost:${port}${pathname}`, { method: "POST", body, headers, client });
+  const { service } = front;
+  const { id, pathname, launch } = await frontTrigger(front);
 
   await t.step("a launch, whose sender is who it is", async () => {
     const answer = await launch("x".repeat(100_000), {

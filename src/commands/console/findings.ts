@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Command } from "commander";
 import type { Problem } from "../../platform/errors.ts";
 import type { LocatedProblem } from "../../platform/yaml/positions.ts";
 import { harmless } from "./table.ts";
@@ -21,6 +22,16 @@ export function findingOf(problem: Problem | LocatedProblem): Finding {
   const { pointer: path, detail } = problem;
   const { line, column } = "line" in problem ? problem : { line: 1, column: 1 };
   return { line, column, path, message: detail.replace(`line ${line}, column ${column}: `, "") };
+}
+
+/** Adds the options of a command that prints findings, and says what its exit code means. */
+export function findingsOptions(command: Command): Command {
+  return command.option("--strict", "count warnings as errors")
+    .option("--json", "print JSON")
+    .addHelpText(
+      "after",
+      "\nExit code: 1 when there are errors, or warnings with --strict; 0 without.",
+    );
 }
 
 /** Prints the errors and the warnings of a file. */
