@@ -198,13 +198,14 @@ async function liveWithStop(
         await pacer.settled();
         return true;
       }, { what: `the end of the life that stops after ${stopAfter} commits`, within_ms: 10_000 });
-      if (left < 0) return true;
+      // The last of its commits may be the one that ends a turn.
       for (const kind of ["held", "burst", "turn"]) {
-        await eventually(async () => (await storedUnder(store, kind)).length === 0 || undefined, {
-          what: `the end of each ${kind}`,
-          within_ms: 10_000,
-        });
+        await eventually(
+          async () => left < 0 || (await storedUnder(store, kind)).length === 0 || undefined,
+          { what: `the end of each ${kind}`, within_ms: 10_000 },
+        );
       }
+      if (left < 0) return true;
       const runs = await Promise.all(accepted.map((id) => getRun(store, id)));
       check(runs.filter((run) => run !== undefined), [...begun]);
       assert(runs.every((run) => run?.status === "completed"));
