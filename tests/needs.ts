@@ -74,9 +74,10 @@ export function has(command: Command): boolean {
 export function look(command: Command, env: Record<string, string> = {}): boolean {
   // Some systems have servers in the path of their administrator alone; .ci/run keeps what it builds itself.
   const check =
-    `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/kubernetes/bin"; command -v ${command} && ${
+    `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/kubernetes/bin"; command -v ${command} && { ${
       CHECKS[command] ?? "true"
-    }`;
+    }
+}`;
   const options = { env, stdout: "null", stderr: "null" } as const;
   return new Deno.Command("sh", { args: ["-c", check], ...options }).outputSync().success;
 }
