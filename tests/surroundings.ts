@@ -7,8 +7,12 @@ import { assertLess } from "@std/assert";
 import process from "node:process";
 import { type Clock, systemClock } from "../src/platform/clock.ts";
 
-/** Tells `deno run` what modules of the tests import: beside them is a file that names what tests use alone. */
-export const CONFIG_FLAGS = ["--config", new URL("../deno.json", import.meta.url).pathname];
+/** Tells `deno run` what modules of the tests import, and keeps it from noting that in the service's lock file. */
+export const CONFIG_FLAGS = [
+  "--config",
+  new URL("../deno.json", import.meta.url).pathname,
+  `--lock=${new URL("deno.lock", import.meta.url).pathname}`,
+];
 
 /** A folder that is removed at the end of its scope. */
 export async function temporaryFolder(): Promise<AsyncDisposable & { path: string }> {
