@@ -35,6 +35,30 @@ export async function* checkedChunks(
   if (found !== sha256) throw mismatch(key, `its SHA-256 is ${found}, expected ${sha256}`);
 }
 
+/** The chunks of a content, and what they are once all of them were read. */
+export class MeasuredChunks implements AsyncIterable<Uint8Array<ArrayBuffer>> {
+  readonly #content: ReadableStream<Uint8Array<ArrayBuffer>>;
+  readonly #hash = createHash("sha256");
+  #size = 0;
+
+  constructor(content: ReadableStream<Uint8Array<ArrayBuffer>>) {
+    this.#content = content;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    for await (const chunk of this.#content) {
+      this.#size += chunk.length;
+      this.#hash.update(chunk);
+      yield chunk;
+    }
+  }
+
+  /** Returns the size and the SHA-256, once. */
+  info(): ArtifactInfo {
+    return { size: this.#size, sha256: this.#hash.digest("hex") };
+  }
+}
+
 /** Compares what a store has with its description: false when it has nothing, or something else. */
 export async function matches(
   key: string,

@@ -9,7 +9,7 @@ import { syncFolder } from "../platform/files/durable.ts";
 import { openRegularFile } from "../platform/files/regular_file.ts";
 import { removeTree } from "../platform/files/remove_tree.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
-import { checkedChunks, matches } from "./checked_content.ts";
+import { checkedChunks, matches, MeasuredChunks } from "./checked_content.ts";
 import { checkKey } from "./keys.ts";
 import {
   type ArtifactContent,
@@ -51,15 +51,18 @@ export class FolderStore implements ArtifactStore {
     options: PutOptions = {},
   ): Promise<void> {
     checkKey(key);
-    try {
-      await this.#write(key, checkedChunks(key, content, info), options);
-    } catch (error) {
-      // Whoever sends the content is told to stop.
-      if (content instanceof ReadableStream && !content.locked) {
-        await content.cancel().catch(() => {});
-      }
-      throw isOfDisk(error) ? unavailable(key, error) : error;
-    }
+    await this.#take(key, content, checkedChunks(key, content, info), options);
+  }
+
+  async add(
+    key: string,
+    content: ReadableStream<Uint8Array<ArrayBuffer>>,
+    options: Pick<PutOptions, "signal"> = {},
+  ): Promise<ArtifactInfo> {
+    checkKey(key);
+    const chunks = new MeasuredChunks(content);
+    await this.#take(key, content, chunks, options);
+    return chunks.info();
   }
 
   async open(key: string, { offset = 0 }: OpenOptions = {}): Promise<OpenArtifact | undefined> {
@@ -106,6 +109,23 @@ export class FolderStore implements ArtifactStore {
 
   [Symbol.dispose](): void {
     // No file stays open.
+  }
+
+  async #take(
+    key: string,
+    content: ArtifactContent,
+    chunks: AsyncIterable<Uint8Array>,
+    options: PutOptions,
+  ): Promise<void> {
+    try {
+      await this.#write(key, chunks, options);
+    } catch (error) {
+      // Whoever sends the content is told to stop.
+      if (content instanceof ReadableStream && !content.locked) {
+        await content.cancel().catch(() => {});
+      }
+      throw isOfDisk(error) ? unavailable(key, error) : error;
+    }
   }
 
   async #write(

@@ -17,6 +17,8 @@ export const artifactKeys = {
   /** An output, by its path. */
   output: (executionId: string, path: string): string =>
     `executions/${executionId}/outputs/${path}`,
+  /** A file that was fetched for a job, and is removed with it. */
+  staged: (executionId: string, name: string): string => `executions/${executionId}/staged/${name}`,
   /** The log of an ended execution. */
   log: (executionId: string): string => `executions/${executionId}/log`,
   /** The payload of a run. */

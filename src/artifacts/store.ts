@@ -56,6 +56,17 @@ export interface ArtifactStore extends Disposable {
     options?: PutOptions,
   ): Promise<void>;
   /**
+   * Stores an artifact whose size and SHA-256 are known only behind its last byte, and returns them.
+   *
+   * @throws {InvalidInputError} when the key is not one
+   * @throws {UnavailableError} when the store cannot be used now
+   */
+  add(
+    key: string,
+    content: ReadableStream<Uint8Array<ArrayBuffer>>,
+    options?: Pick<PutOptions, "signal">,
+  ): Promise<ArtifactInfo>;
+  /**
    * Opens an artifact, from an offset on; undefined when there is none.
    *
    * @throws {UnavailableError} when the store cannot be used now

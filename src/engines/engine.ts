@@ -51,6 +51,8 @@ export interface EnginesOptions {
   store: Store;
   /** The service's data folder. */
   dataFolder: string;
+  /** False where nothing is written there: files of jobs are in memory and in the artifact store. Default true. */
+  hasDisk?: boolean;
   /** The most executions that run at once on the service's own machine. Default: one a processor. */
   executionsMax?: number;
   /** The code of projects. */

@@ -14,9 +14,13 @@ export class NoArtifacts implements ArtifactStore {
   readonly isShared = false;
   readonly failure = undefined;
 
-  put(): Promise<void> {
+  put(): Promise<never> {
     const detail = "Cannot store a file: there is no bucket. Set HOOKLAUNCH_STORAGE";
     return Promise.reject(new UnavailableError(detail, RETRY_AFTER_S));
+  }
+
+  add(): Promise<never> {
+    return this.put();
   }
 
   open(): Promise<OpenArtifact | undefined> {

@@ -47,9 +47,12 @@ interface HostedProcess {
 /** Makes the runtime. */
 export function hostedRuntime({ onHandler, peerOf, begin }: HostedProcess): Runtime {
   return {
-    engines() {
+    async engines() {
       noteUnusable("local", NO_PROCESSES);
-      return engineMakers(ENGINES);
+      const makers = Object.entries(await engineMakers(ENGINES));
+      return Object.fromEntries(
+        makers.map(([type, make]) => [type, (parts) => make({ ...parts, hasDisk: false })]),
+      );
     },
     async openArtifacts({ storage }, { env }: Pick<Surroundings, "env">) {
       if (storage === undefined) return new NoArtifacts();

@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../../src/platform/clock.ts";
+import { diskCache } from "../../src/engines/shared/inputs/disk_cache.ts";
 import { RemoteFiles } from "../../src/engines/shared/inputs/remote_files.ts";
 import type { Layout } from "../../src/engines/local/layout.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/mod.ts";
@@ -86,7 +87,10 @@ export class EngineFixture extends EngineService<LocalEngine> {
   async prepare(execution: Execution, layout?: Layout): Promise<WorkFolder> {
     const root = join(this.folder, "data", "executions");
     const folder = new WorkFolder(root, execution.id, layout);
-    const remote = new RemoteFiles({ folder: join(this.folder, "cache"), clock: systemClock });
+    const remote = new RemoteFiles({
+      cache: diskCache(join(this.folder, "cache")),
+      clock: systemClock,
+    });
     const { signal } = new AbortController();
     const logEvent = () => Promise.resolve();
     const openOutput = () => Promise.resolve(undefined);

@@ -18,7 +18,7 @@ import {
 } from "../store.ts";
 import { type ClientTimes, S3Client } from "./client.ts";
 import type { S3Credentials, S3Location } from "./location.ts";
-import { upload } from "./upload.ts";
+import { upload, uploadMeasured } from "./upload.ts";
 import { valuesOf } from "./xml.ts";
 
 /** The life of presigned URLs. */
@@ -79,15 +79,18 @@ export class S3Store implements ArtifactStore {
     options: PutOptions = {},
   ): Promise<void> {
     checkKey(this.#prefix + key);
-    try {
-      await upload(content, { client: this.#client, key, info, ...options });
-    } catch (error) {
-      // Whoever sends the content is told to stop.
-      if (content instanceof ReadableStream && !content.locked) {
-        await content.cancel().catch(() => {});
-      }
-      throw error;
-    }
+    const uploading = upload(content, { client: this.#client, key, info, ...options });
+    await cancelledOnFailure(content, uploading);
+  }
+
+  async add(
+    key: string,
+    content: ReadableStream<Uint8Array<ArrayBuffer>>,
+    options: Pick<PutOptions, "signal"> = {},
+  ): Promise<ArtifactInfo> {
+    checkKey(this.#prefix + key);
+    const uploading = uploadMeasured(content, { client: this.#client, key, ...options });
+    return await cancelledOnFailure(content, uploading);
   }
 
   async open(
@@ -253,6 +256,18 @@ export class S3Store implements ArtifactStore {
         await reader?.cancel(reason).catch(() => {});
       },
     });
+  }
+}
+
+/** Waits for an upload. Whoever sends the content of one that fails is told to stop. */
+async function cancelledOnFailure<T>(content: ArtifactContent, uploading: Promise<T>): Promise<T> {
+  try {
+    return await uploading;
+  } catch (error) {
+    if (content instanceof ReadableStream && !content.locked) {
+      await content.cancel().catch(() => {});
+    }
+    throw error;
   }
 }
 

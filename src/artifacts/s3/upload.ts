@@ -4,7 +4,7 @@
  * @module
  */
 import { UnavailableError } from "../../platform/errors.ts";
-import { checkedChunks } from "../checked_content.ts";
+import { checkedChunks, MeasuredChunks } from "../checked_content.ts";
 import type { ArtifactContent, ArtifactInfo, PutOptions } from "../store.ts";
 import type { S3Client } from "./client.ts";
 import { escaped, valueOf } from "./xml.ts";
@@ -40,7 +40,8 @@ export async function upload(content: ArtifactContent, options: Upload): Promise
   const chunks = checkedChunks(key, content, info);
   const partBytes = Math.max(PART_BYTES, Math.ceil(info.size / PARTS_MAX));
   if (info.size > partBytes) {
-    return await uploadInParts(partsOf(chunks, info.size, partBytes), options);
+    const parts = partsOf(chunks, info.size, partBytes);
+    return await uploadInParts(parts, { ...options, describe: () => info });
   }
   const [body = new Uint8Array()] = await Array.fromAsync(partsOf(chunks, info.size, partBytes));
   const { sha256 } = info;
@@ -50,9 +51,48 @@ export async function upload(content: ArtifactContent, options: Upload): Promise
   });
 }
 
+/**
+ * Uploads an artifact that is described only behind its last byte, and returns its description.
+ *
+ * @throws {UnavailableError} when the server does not take it
+ */
+export async function uploadMeasured(
+  content: ReadableStream<Uint8Array<ArrayBuffer>>,
+  options: Pick<Upload, "client" | "key" | "signal">,
+): Promise<ArtifactInfo> {
+  const { client, key, signal } = options;
+  const chunks = new MeasuredChunks(content);
+  const parts = partsOf(chunks, Infinity, PART_BYTES);
+  try {
+    const { value: first = new Uint8Array() } = await parts.next();
+    const second = await parts.next();
+    if (second.done) {
+      const info = chunks.info();
+      const { sha256 } = info;
+      const answer = await client.ask({ method: "PUT", key, body: first, sha256, signal });
+      await expectSuccess(answer, "store it");
+      return info;
+    }
+    const all = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+      yield first;
+      yield second.value;
+      yield* parts;
+    };
+    let info: ArtifactInfo | undefined;
+    const describe = () => info ??= chunks.info();
+    await uploadInParts(all(), { ...options, describe });
+    return describe();
+  } finally {
+    // Whoever sends the rest of one that fails is told to stop.
+    await parts.return(undefined);
+  }
+}
+
 async function uploadInParts(
   parts: AsyncIterable<Uint8Array<ArrayBuffer>>,
-  { client, key, info, signal, within_ms, finish = (giveName) => giveName() }: Upload,
+  { client, key, describe, signal, within_ms, finish = (giveName) => giveName() }:
+    & Omit<Upload, "info">
+    & { describe(): ArtifactInfo },
 ): Promise<void> {
   const limits = { signal, within_ms };
   const begun = await client.ask({ method: "POST", key, query: { uploads: "" }, ...limits });
@@ -69,7 +109,7 @@ async function uploadInParts(
       await sent.at(-PARTS_AT_ONCE);
     }
     const tags = await Promise.all(sent);
-    await finish(() => complete({ client, key, info, ...limits }, uploadId, tags));
+    await finish(() => complete({ client, key, info: describe(), ...limits }, uploadId, tags));
   } catch (error) {
     await Promise.allSettled(sent);
     // What stays of it takes room until the bucket's own rule removes it.
@@ -146,7 +186,7 @@ async function* partsOf(
       at += some.length;
     }
   }
-  if (filled > 0) yield part;
+  if (filled > 0) yield part.subarray(0, filled);
 }
 
 async function expectSuccess(answer: Response, what: string): Promise<string> {

@@ -9,6 +9,7 @@ import { syncFolder } from "../../platform/files/durable.ts";
 import { CoalescedWork } from "../../platform/waiting/coalesced_work.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { ExecutionRun } from "./execution_run.ts";
+import { diskCache } from "../shared/inputs/disk_cache.ts";
 import { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import type { OnSessionOver } from "./process_group.ts";
 import type { Machine } from "./processes.ts";
@@ -41,7 +42,7 @@ export class RunFactory {
     this.#context = {
       ...options,
       syncRoot: () => rootSync.run(),
-      remote: new RemoteFiles({ folder, clock }),
+      remote: new RemoteFiles({ cache: diskCache(folder), clock }),
       bootId: machine.bootId,
       runnerOf: (execution) =>
         runnerOf(execution, { ...settings, root, machine, onSessionOver, reachability }),

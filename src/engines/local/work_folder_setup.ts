@@ -19,6 +19,7 @@ import { commandEnvironment, exportScript } from "../shared/environment.ts";
 import type { SecretsOfSteps } from "../engine.ts";
 import type { StoredLine } from "../shared/log_format.ts";
 import { appendToLog } from "../shared/log_writer.ts";
+import { DiskInputs } from "../shared/inputs/disk_inputs.ts";
 import { stageInputs } from "../shared/inputs/mod.ts";
 import { commandSecrets, SECRETS_FOLDER } from "../shared/step_secrets.ts";
 import type { Sources } from "../shared/inputs/source.ts";
@@ -83,7 +84,7 @@ async function fill(
     const seenAs = layout.seenAs(folder.path);
     const [, inputs, run, secrets] = await settleAll([
       checkout(execution.project, execution.commit, join(temporary, "repository")),
-      stageInputs(execution, join(temporary, "inputs"), sources),
+      stageInputs(execution, new DiskInputs(join(temporary, "inputs")), sources),
       launchedRun(sources.store, execution.run_id),
       commandSecrets(execution, seenAs, source),
     ]);

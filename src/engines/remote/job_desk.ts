@@ -33,7 +33,8 @@ import {
   type JobPass,
 } from "./desk.ts";
 import { decidedEnding, decideEnding, end, endAsReported, isUnexplained } from "./ends.ts";
-import type { FilesOf, JobFiles, OpenFile } from "./job_files.ts";
+import type { FilesOf, JobFiles } from "./job_files.ts";
+import type { OpenFile } from "./job_stage.ts";
 import { eventWrites, type TakenOutput, takeOutput } from "./job_log.ts";
 import type { JobMetadata } from "./job_metadata.ts";
 import { JobOutputs } from "./job_outputs.ts";

@@ -1,17 +1,15 @@
 /**
- * The files that a job needs before its command starts: code, configuration and inputs. They are fetched into
- * a folder of the service, from which its agent gets them. The folder can be made again at any time.
+ * The files that a job needs before its command starts: code, configuration and inputs. They are brought to the
+ * stage of the job, from which its agent gets them.
  *
  * @module
  */
 import { dirname, join } from "node:path";
-import { artifactKeys } from "../../artifacts/keys.ts";
 import { hasShebang } from "../../projects/format/command/command.ts";
 import type { JobCode } from "../../projects/code/job_code.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import { ActionError } from "../../platform/errors.ts";
 import { shellQuote } from "../../platform/shell.ts";
-import { removeTree } from "../../platform/files/remove_tree.ts";
 import { settleAll } from "../../platform/waiting/promises.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import {
@@ -23,24 +21,22 @@ import {
   type StagedInputs,
 } from "../shared/config_files.ts";
 import { commandEnvironment, exportScript } from "../shared/environment.ts";
-import { hashFile } from "../shared/file_hash.ts";
 import { stageInputs } from "../shared/inputs/mod.ts";
 import { commandSecrets, SECRETS_FOLDER } from "../shared/step_secrets.ts";
 import type { SecretsOfSteps } from "../engine.ts";
 import type { Sources } from "../shared/inputs/source.ts";
 import type { JobFile, JobManifest } from "./desk.ts";
 import { CODE_FOLDER, codeTar } from "./code_tar.ts";
-import { tarOf } from "./folder_tar.ts";
 import type { RemoteSettings } from "./context.ts";
+import type { JobStages, OpenFile } from "./job_stage.ts";
 
 const MIB = 1024 * 1024;
 /** The least size of a file that an agent gets by URL: one more request takes as long as a short file. */
 const BY_URL_BYTES_MIN = MIB;
 
 /** The surroundings of {@linkcode JobFiles}. */
-export interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent"> {
-  /** The folder of all jobs. */
-  folder: string;
+export interface JobFilesOptions extends Omit<Sources, "signal" | "logEvent" | "remote"> {
+  stages: JobStages;
   checkout(projectName: string, commit: string, destination: string): Promise<void>;
   /** Returns the code that a job fetches itself; undefined where it gets a checkout. */
   jobCode(projectName: string, commit: string): Promise<JobCode | undefined>;
@@ -57,12 +53,6 @@ export interface FilesOf {
   /** The job's folder on its machine. */
   folder: string;
   logEvent: Sources["logEvent"];
-}
-
-/** An open file. */
-export interface OpenFile {
-  size?: number;
-  stream: ReadableStream<Uint8Array>;
 }
 
 interface Prepared {
@@ -106,11 +96,11 @@ export class JobFiles {
   async open(of: FilesOf, index: number): Promise<OpenFile | undefined> {
     const file = await this.described(of, index);
     if (file === undefined) return undefined;
-    const root = this.#folderOf(of.execution.id);
     if (file.path === CODE_FOLDER) return { stream: await this.#codeOf(of.execution) };
-    if (file.kind === "tar") return { stream: await tarOf(join(root, "base")) };
-    const opened = await Deno.open(join(root, file.path));
-    return { ...(file.size === undefined ? {} : { size: file.size }), stream: opened.readable };
+    const stage = this.#options.stages.of(of.execution.id);
+    if (file.kind === "tar") return { stream: await stage.base() };
+    const { stream } = await stage.input(file.path.slice("inputs/".length));
+    return { ...(file.size === undefined ? {} : { size: file.size }), stream };
   }
 
   /** Ends the fetching of a job's files. */
@@ -124,7 +114,7 @@ export class JobFiles {
     prepared?.abort.abort();
     await prepared?.manifest.catch(() => {});
     this.#prepared.delete(executionId);
-    await removeTree(this.#folderOf(executionId));
+    await this.#options.stages.of(executionId).clear();
   }
 
   /** Ends all that is under way. */
@@ -132,7 +122,7 @@ export class JobFiles {
     const prepared = [...this.#prepared.values()];
     for (const { abort } of prepared) abort.abort();
     await Promise.allSettled(prepared.map(({ manifest }) => manifest));
-    await this.#options.remote.close();
+    await this.#options.stages.close();
   }
 
   async #codeOf({ project, commit }: Execution): Promise<ReadableStream<Uint8Array>> {
@@ -143,37 +133,30 @@ export class JobFiles {
     );
   }
 
-  #folderOf(executionId: string): string {
-    return join(this.#options.folder, executionId);
-  }
-
   async #prepare(
     { execution, folder, logEvent }: FilesOf,
     abort: AbortController,
   ): Promise<JobManifest> {
-    const { checkout, jobCode, settings, folder: _all, wrapOf, secrets: source, ...sources } = this
+    const { checkout, jobCode, settings, stages, wrapOf, secrets: source, ...sources } = this
       .#options;
     const { signal } = abort;
-    const root = this.#folderOf(execution.id);
-    const base = join(root, "base");
-    await removeTree(root);
-    for (const name of ["config", "control"]) {
-      await Deno.mkdir(join(base, name), { recursive: true, mode: 0o700 });
-    }
-    await Deno.mkdir(join(root, "inputs"), { mode: 0o700 });
+    await stages.of(execution.id).clear();
+    const stage = stages.of(execution.id);
+    await stage.begin();
     const { project, commit } = execution;
     const prepareCode = async () => {
       const code = await jobCode(project, commit);
-      if (code === undefined) await checkout(project, commit, join(base, "repository"));
+      if (code === undefined) await stage.checkOut((path) => checkout(project, commit, path));
       return code;
     };
+    const { remote } = stage;
     const [code, inputs, run, secrets] = await settleAll([
       prepareCode().catch((error) => {
         // Without its code, the execution does not need its inputs.
         abort.abort();
         throw error;
       }),
-      stageInputs(execution, join(root, "inputs"), { ...sources, signal, logEvent }),
+      stageInputs(execution, stage.inputs, { ...sources, remote, signal, logEvent }),
       launchedRun(sources.store, execution.run_id),
       commandSecrets(execution, folder, source),
     ]);
@@ -182,22 +165,18 @@ export class JobFiles {
       payload: payloadPath(inputs),
       secrets: secrets.variables,
     });
-    await write(join(base, "config"), configFiles(execution, execution.engine.type));
-    await write(join(base, "config"), inputConfigFiles(inputs, folder));
-    await write(join(base, "config"), requestConfigFile(run));
-    await write(
-      join(base, "control"),
+    await stage.write("config", configFiles(execution, execution.engine.type));
+    await stage.write("config", inputConfigFiles(inputs, folder));
+    await stage.write("config", requestConfigFile(run));
+    await stage.write(
+      "control",
       new Map([
         ...commandFiles(execution, folder, wrapOf(execution)),
         ["environment", exportScript(environment, { isSecret: execution.secrets !== undefined })],
       ]),
     );
-    if (secrets.files.size > 0) {
-      const path = join(base, "control", SECRETS_FOLDER);
-      await Deno.mkdir(path, { mode: 0o700 });
-      await write(path, secrets.files);
-    }
-    const files = await inputFiles(root, inputs, execution);
+    if (secrets.files.size > 0) await stage.write(`control/${SECRETS_FOLDER}`, secrets.files);
+    const files = inputFiles(inputs);
     return {
       folders: ["home", "inputs", "outputs", "tmp", ...foldersOf(files)],
       files: [
@@ -246,32 +225,13 @@ function commandFiles(
   ];
 }
 
-async function inputFiles(
-  root: string,
-  inputs: StagedInputs,
-  execution: Execution,
-): Promise<JobFile[]> {
-  const files: JobFile[] = [];
-  for (const [input, staged] of inputs) {
-    for (const [index, { name, size, sha256 }] of staged.entries()) {
-      const path = join("inputs", input, name);
-      const hash = sha256 ?? (await hashFile(join(root, path))).sha256;
-      // Files are staged in the order of the record.
-      const artifact = size < BY_URL_BYTES_MIN ? undefined : artifactOf(execution, input, index);
-      const described = { path, size, sha256: hash, ...(artifact !== undefined && { artifact }) };
-      files.push({ kind: "file", mode: 0o600, ...described });
-    }
-  }
-  return files;
-}
-
-/** Returns the key of an input's file in the artifact store; undefined when it is not from there. */
-function artifactOf({ inputs }: Execution, input: string, index: number): string | undefined {
-  const file = inputs[input]?.[index];
-  if (file === undefined || "url" in file) return undefined;
-  return "payload_of" in file
-    ? artifactKeys.payload(file.payload_of)
-    : artifactKeys.output(file.output_of, file.path);
+function inputFiles(inputs: StagedInputs): JobFile[] {
+  return Array.from(inputs).flatMap(([input, staged]) =>
+    staged.map(({ name, size, sha256, artifact }): JobFile => ({
+      ...{ path: join("inputs", input, name), kind: "file", mode: 0o600, size, sha256 },
+      ...(artifact !== undefined && size >= BY_URL_BYTES_MIN && { artifact }),
+    }))
+  );
 }
 
 /** Returns the folders that files lie in, each before what is in it. */
@@ -281,11 +241,4 @@ function foldersOf(files: readonly JobFile[]): string[] {
     for (let at = dirname(path); at !== "inputs"; at = dirname(at)) folders.add(at);
   }
   return [...folders].sort();
-}
-
-async function write(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
-  for (const [name, text] of files) {
-    const mode = name === "command" || name === "step" ? 0o700 : 0o600;
-    await Deno.writeTextFile(join(folder, name), text, { mode });
-  }
 }

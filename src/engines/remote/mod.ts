@@ -9,10 +9,11 @@ import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } fr
 import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { JobDesk } from "./desk.ts";
+import type { JobStages } from "./job_stage.ts";
 import type { RemoteEngineOptions, RemoteWork } from "./remote_work.ts";
 
 /** The options of a remote engine, before its back end is loaded. */
-interface UnloadedOptions extends Omit<RemoteEngineOptions, "backendOf"> {
+interface UnloadedOptions extends Omit<RemoteEngineOptions, "backendOf" | "stages"> {
   /** Loads what makes the back end of a project's settings. */
   loadBackend(): Promise<RemoteEngineOptions["backendOf"]>;
 }
@@ -84,12 +85,22 @@ export class RemoteEngine implements Engine {
     return this.#work ??= this.#start();
   }
 
+  async #stages(): Promise<JobStages> {
+    if (this.#options.hasDisk === false) {
+      const { StoredStages } = await import("./stored_stages.ts");
+      return new StoredStages(this.#options);
+    }
+    const { DiskStages } = await import("./disk_stages.ts");
+    return new DiskStages(this.#options);
+  }
+
   async #start(): Promise<RemoteWork> {
-    const [{ RemoteWork }, backendOf] = await Promise.all([
+    const [{ RemoteWork }, backendOf, stages] = await Promise.all([
       import("./remote_work.ts"),
       this.#options.loadBackend(),
+      this.#stages(),
     ]);
-    const work = new RemoteWork({ ...this.#options, backendOf }, this.#watchers);
+    const work = new RemoteWork({ ...this.#options, backendOf, stages }, this.#watchers);
     this.#load = () => work.load;
     this.#outages = () => work.outages;
     // A service that stops begins nothing.

@@ -6,7 +6,6 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { delay } from "@std/async/delay";
-import { join, resolve } from "node:path";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
@@ -21,7 +20,6 @@ import type {
   Outage,
 } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
-import { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import type { LogWatchers } from "../shared/log_watchers.ts";
 import { agentScript } from "./agent.ts";
 import { type Backend, LaunchRefusedError } from "./backend.ts";
@@ -30,6 +28,7 @@ import { close, decidedEnding, decideEnding } from "./ends.ts";
 import { EngineDesk } from "./job_desk.ts";
 import { JobFiles, type JobFilesOptions } from "./job_files.ts";
 import { readJobLog } from "./job_log.ts";
+import type { JobStages } from "./job_stage.ts";
 import { JobMetadata } from "./job_metadata.ts";
 import { Ticker } from "./ticker.ts";
 
@@ -48,6 +47,7 @@ export interface RemoteEngineOptions extends EngineParts {
   /** Returns what runs a command in place of the machine, with `{image}` and `{folder}` in it. */
   wrapOf?(execution: Execution): string | undefined;
   settings?: Partial<RemoteSettings>;
+  stages: JobStages;
 }
 
 /** Runs executions as jobs of clusters. */
@@ -62,22 +62,19 @@ export class RemoteWork {
   #ticking: Promise<void> | undefined;
 
   constructor(options: RemoteEngineOptions, watchers: LogWatchers) {
-    const { type, store, artifacts, clock, onChange, projects, openOutput, dataFolder } = options;
+    const { type, store, artifacts, clock, onChange, projects, openOutput, stages } = options;
     const settings = { ...REMOTE_SETTINGS, ...options.settings };
     const context = new RemoteContext({
       ...{ type, store, artifacts, clock, settings, onChange, watchers },
       secrets: options.secrets,
     });
-    const folder = resolve(join(dataFolder, "jobs"));
     const checkout = projects.checkout.bind(projects);
     const jobCode: JobFilesOptions["jobCode"] = async (...code) =>
       await projects.jobCode?.(...code);
-    const remote = new RemoteFiles({ folder: join(folder, "input_cache"), clock });
     const { wrapOf = () => undefined, secrets } = options;
-    const sources = { store, clock, remote, openOutput };
     const files = new JobFiles({
-      ...sources,
-      ...{ folder, checkout, jobCode, settings, wrapOf, secrets },
+      ...{ store, clock, openOutput, stages },
+      ...{ checkout, jobCode, settings, wrapOf, secrets },
     });
     const metadata = new JobMetadata(context);
     const { backendOf, agent } = options;

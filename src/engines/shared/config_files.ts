@@ -14,12 +14,14 @@ export interface StagedFile {
   /** Its path in the input's folder. */
   name: string;
   size: number;
-  sha256?: string;
+  sha256: string;
   /** Its source, without credentials. */
   uri?: string;
   datumId?: string;
   /** True for the payload of the run. */
   isPayload?: true;
+  /** Its key in the artifact store, if it may be there. */
+  artifact?: string;
 }
 
 /** The files of each input, by the input's name. */
@@ -150,7 +152,7 @@ function aboutFile({ name, size, uri, sha256, datumId }: StagedFile, path: strin
     path,
     size,
     ...(uri === undefined ? {} : { uri }),
-    ...(sha256 === undefined ? {} : { checksums: { sha256 } }),
+    checksums: { sha256 },
     ...(datumId === undefined ? {} : { datum_id: datumId }),
   };
 }

@@ -13,6 +13,11 @@ export function commitOfConfig({ config = "" }: Pick<Project, "config">): string
   return `=${createHash("sha256").update(config).digest("hex")}`;
 }
 
+/** Returns true for the commit of a project without code. */
+export function isCommitOfConfig(commit: string): boolean {
+  return commit.startsWith("=");
+}
+
 /** The source of projects without code. */
 export const NO_SOURCE: CodeSource = {
   fetch: () => Promise.resolve({}),

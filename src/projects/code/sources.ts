@@ -13,7 +13,7 @@ import { fetchedCommit } from "./fetched_commits.ts";
 import { FolderSource } from "./folder_source.ts";
 import type { JobCode } from "./job_code.ts";
 import { MirrorSource } from "./mirror_source.ts";
-import { NO_SOURCE } from "./no_source.ts";
+import { isCommitOfConfig, NO_SOURCE } from "./no_source.ts";
 import type { RemoteSource } from "./remote_source.ts";
 import { isSnapshot } from "./snapshot.ts";
 import type { CodeSource } from "./source.ts";
@@ -71,7 +71,7 @@ export class Sources {
 
   /** Returns what makes the tree of a commit. */
   async tree(projectName: string, commit: string): Promise<TreeSource> {
-    if (commit.startsWith("=")) {
+    if (isCommitOfConfig(commit)) {
       return { make: () => Promise.resolve(), isWhole: () => Promise.resolve(true) };
     }
     if (GIT_HASH.test(commit)) {

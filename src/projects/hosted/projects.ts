@@ -8,7 +8,7 @@ import { systemNetwork } from "../../platform/network/connection.ts";
 import { forgetRefs, refsInMemory, type RefsKeeper } from "../../store/records/project_refs.ts";
 import type { Project } from "../../store/records/projects.ts";
 import type { JobCode } from "../code/job_code.ts";
-import { NO_SOURCE } from "../code/no_source.ts";
+import { isCommitOfConfig, NO_SOURCE } from "../code/no_source.ts";
 import type { RemoteSource } from "../code/remote_source.ts";
 import type { CodeSource } from "../code/source.ts";
 import { isRemote, sourceKind } from "../code/source_kind.ts";
@@ -34,7 +34,9 @@ export class HostedProjects extends ConfiguredCode implements ProjectCode {
     this.#refs = options.refs ?? refsInMemory();
   }
 
+  /** A project without a repository has no files to write. */
   checkout(projectName: string, commit: string): Promise<void> {
+    if (isCommitOfConfig(commit)) return Promise.resolve();
     return Promise.reject(
       new ActionError(`Cannot check out ${commit} of project "${projectName}". ${EXPECTED}`),
     );

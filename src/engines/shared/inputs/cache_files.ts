@@ -17,7 +17,10 @@ const TEMPORARY = "tmp-";
 
 /** A cached file. It is not removed until this is disposed of. */
 export interface Held extends HashedFile, Disposable {
+  /** The path of the file, where it is on a disk. */
   readonly path: string;
+  /** Its key in the artifact store, where it is there. */
+  readonly artifact?: string;
 }
 
 /** A folder of cached files. */

@@ -17,15 +17,6 @@ export interface CopyOptions {
   onBytes(total: number): void;
 }
 
-/** Writes the rest of an open file into a new file. */
-export async function checkedCopy(
-  source: Deno.FsFile,
-  path: string,
-  options: CopyOptions,
-): Promise<HashedFile> {
-  return await writeNew(path, chunksOf(source), options);
-}
-
 /**
  * Writes chunks into a new file.
  *
@@ -48,7 +39,7 @@ export async function writeNew(
 }
 
 /** Yields the rest of a file. Each chunk is valid until the next one. */
-async function* chunksOf(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
+export async function* chunksOf(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
   const buffer = new Uint8Array(BUFFER_BYTES);
   for (;;) {
     const count = await file.read(buffer);

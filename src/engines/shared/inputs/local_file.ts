@@ -7,7 +7,7 @@ import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openRegularFile } from "../../../platform/files/regular_file.ts";
 import type { StagedFile } from "../config_files.ts";
-import { checkedCopy } from "./checked_copy.ts";
+import { chunksOf } from "./checked_copy.ts";
 import { StagingError } from "./errors.ts";
 import type { StagingContext, UrlFile } from "./source.ts";
 
@@ -21,7 +21,7 @@ const SETTING = "the setting inputs.folders of the project's engine";
 export async function stageLocalFile(
   { name: wanted }: UrlFile,
   url: URL,
-  { settings: { folders = [] }, budget, folder }: StagingContext,
+  { settings: { folders = [] }, budget, folder, keeper }: StagingContext,
 ): Promise<StagedFile> {
   const path = pathOf(url);
   if (folders.length === 0) {
@@ -39,7 +39,7 @@ export async function stageLocalFile(
   const { signal } = budget;
   // The file may grow meanwhile.
   const onBytes = (total: number) => budget.check(total);
-  const copied = await checkedCopy(file, place.path, { signal, onBytes });
+  const copied = await keeper.write(place.path, chunksOf(file), { signal, onBytes });
   budget.take(copied.size);
   return { name: place.name, ...copied, uri: url.href };
 }

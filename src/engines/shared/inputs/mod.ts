@@ -3,13 +3,12 @@
  *
  * @module
  */
-import { join } from "node:path";
 import { messageOf } from "../../../platform/errors.ts";
 import type { Execution, InputFile } from "../../../store/records/executions.ts";
 import type { StagedFile, StagedInputs } from "../config_files.ts";
 import type { InputSettings } from "./settings.ts";
 import { InputBudget } from "./budget.ts";
-import { InputFolder } from "./input_folder.ts";
+import { InputFolder, type InputKeeper } from "./input_folder.ts";
 import { stageLocalFile } from "./local_file.ts";
 import { checkNames } from "./names.ts";
 import { stageRemote } from "./remote.ts";
@@ -32,12 +31,12 @@ const SCHEMES: ReadonlyMap<
 /**
  * Writes the files of an execution's inputs, one after the other.
  *
- * @param folder the execution's inputs folder, which exists; each input becomes a folder in it
+ * @param keeper keeps them; each input becomes a folder there
  * @throws with a message for the owner, when a file cannot be staged
  */
 export async function stageInputs(
   execution: Execution,
-  folder: string,
+  keeper: InputKeeper,
   sources: Sources,
 ): Promise<StagedInputs> {
   checkNames(execution);
@@ -46,9 +45,8 @@ export async function stageInputs(
   using budget = new InputBudget(settings, sources.signal);
   const staged = new Map<string, StagedFile[]>();
   for (const [input, files] of Object.entries(execution.inputs)) {
-    const path = join(folder, input);
-    Deno.mkdirSync(path, { mode: 0o700 });
-    const context = { execution, settings, sources, budget, folder: new InputFolder(path) };
+    const folder = new InputFolder(input, keeper);
+    const context = { execution, settings, sources, budget, folder, keeper };
     const inFolder: StagedFile[] = [];
     staged.set(input, inFolder);
     for (const file of files) {

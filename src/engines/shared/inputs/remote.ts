@@ -18,7 +18,7 @@ import type { StagingContext, UrlFile } from "./source.ts";
 export async function stageRemote(
   file: UrlFile,
   url: URL,
-  { settings, sources, budget, folder }: StagingContext,
+  { settings, sources, budget, folder, keeper }: StagingContext,
 ): Promise<StagedFile> {
   const { clock, remote, logEvent } = sources;
   const began_ms = clock.steady();
@@ -43,14 +43,15 @@ export async function stageRemote(
     const wanted = file.name === NO_NAME ? found.suggestedName ?? NO_NAME : file.name;
     const { name, path } = folder.place(wanted);
     // The command may write into its inputs, so it gets a copy.
-    await remote.makingRoom(() => abortable(Deno.copyFile(found.path, path), signal));
+    await remote.makingRoom(() => abortable(keeper.copy(path, found), signal));
     const took_s = ((clock.steady() - began_ms) / 1_000).toFixed(1);
     await logEvent(
       found.wasKept
         ? `${name} was in the cache`
         : `Fetched ${name}: ${formatBytes(found.size)} in ${took_s} s`,
     );
-    const { size, sha256 } = found;
-    return { name, size, sha256, uri: withoutUserInfo(url).href };
+    const { size, sha256, artifact } = found;
+    const uri = withoutUserInfo(url).href;
+    return { name, size, sha256, uri, ...(artifact === undefined ? {} : { artifact }) };
   });
 }

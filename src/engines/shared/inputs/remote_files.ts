@@ -6,20 +6,21 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { hash } from "node:crypto";
-import { join } from "node:path";
 import type { Clock } from "../../../platform/clock.ts";
 import { messageOf } from "../../../platform/errors.ts";
 import { type Network, systemNetwork } from "../../../platform/network/connection.ts";
 import { TransientError } from "../../../platform/network/fetch_errors.ts";
 import type { Answer } from "../../../platform/network/http_exchange.ts";
 import { CoalescedWork } from "../../../platform/waiting/coalesced_work.ts";
-import { CacheFiles, type Held } from "./cache_files.ts";
+import type { Held } from "./cache_files.ts";
 import { hashOfUrl, requestInput } from "./input_request.ts";
 import { suggestedName } from "./names.ts";
 import { SharedWork, type Waiter } from "./shared_work.ts";
 import { reportStall } from "./stall_timeout.ts";
 import { withRetries } from "./retries.ts";
-import { type Fetched, UrlIndex } from "./url_index.ts";
+import type { Fetched } from "./url_index.ts";
+import type { CopyOptions } from "./checked_copy.ts";
+import type { HashedFile } from "../file_hash.ts";
 
 const BYTES_MAX = 10 * 1024 ** 3;
 const URLS_MAX = 10_000;
@@ -45,9 +46,33 @@ const inputNetwork: InputNetwork = {
   stall_timeout_ms: 30_000,
 };
 
+/** Keeps fetched files. */
+export interface FetchedFiles {
+  open(): Promise<void>;
+  /** Finds a file; undefined when there is none with this content. */
+  find(wanted: HashedFile, signal: AbortSignal): Promise<Held | undefined>;
+  add(chunks: AsyncIterable<Uint8Array>, options: CopyOptions): Promise<Held>;
+  /** Removes files that nobody uses until the rest has at most so many bytes; true when there were any. */
+  prune(bytesMax: number): Promise<boolean>;
+}
+
+/** Keeps the last fetch of each URL. */
+export interface FetchedUrls {
+  open(): Promise<void>;
+  get(key: string): Promise<Fetched | undefined>;
+  put(key: string, record: Fetched): Promise<void>;
+  /** Removes the oldest ones. */
+  prune(recordsMax: number): Promise<void>;
+}
+
+/** A cache of fetched files. */
+export interface FetchCache {
+  files: FetchedFiles;
+  urls: FetchedUrls;
+}
+
 interface RemoteFilesOptions {
-  /** The folder of the cache. */
-  folder: string;
+  cache: FetchCache;
   clock: Clock;
   /** The size of the cache in bytes, without files in use. Default 10 GiB. */
   bytesMax?: number;
@@ -67,18 +92,18 @@ export class RemoteFiles {
   readonly #clock: Clock;
   readonly #bytesMax: number;
   readonly #network: InputNetwork;
-  readonly #files: CacheFiles;
-  readonly #urls: UrlIndex;
+  readonly #files: FetchedFiles;
+  readonly #urls: FetchedUrls;
   readonly #fetches = new SharedWork<RemoteFile>();
   #opening: Promise<void> | undefined;
   readonly #pruning = new CoalescedWork(() => this.#prune());
 
-  constructor({ folder, clock, bytesMax, network }: RemoteFilesOptions) {
+  constructor({ cache, clock, bytesMax, network }: RemoteFilesOptions) {
     this.#clock = clock;
     this.#bytesMax = bytesMax ?? BYTES_MAX;
     this.#network = { ...inputNetwork, ...network };
-    this.#files = new CacheFiles(join(folder, "files"));
-    this.#urls = new UrlIndex(join(folder, "urls"));
+    this.#files = cache.files;
+    this.#urls = cache.urls;
   }
 
   /**

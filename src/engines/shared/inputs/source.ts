@@ -10,7 +10,7 @@ import type { Store } from "../../../store/store.ts";
 import type { EngineOutput } from "../../engine.ts";
 import type { InputSettings } from "./settings.ts";
 import type { InputBudget } from "./budget.ts";
-import type { InputFolder } from "./input_folder.ts";
+import type { InputFolder, InputKeeper } from "./input_folder.ts";
 import type { RemoteFiles } from "./remote_files.ts";
 
 /** The sources of an execution's files. */
@@ -33,6 +33,7 @@ export interface StagingContext {
   budget: InputBudget;
   /** The folder that the file goes into. */
   folder: InputFolder;
+  keeper: InputKeeper;
 }
 
 /** A file that a URL names. */

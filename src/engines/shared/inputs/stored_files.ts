@@ -4,15 +4,13 @@
  * @module
  */
 import { basename } from "node:path";
-import { writeAllSync } from "../../../platform/files/bytes.ts";
+import { artifactKeys } from "../../../artifacts/keys.ts";
 import { delay } from "@std/async/delay";
 import { UnavailableError } from "../../../platform/errors.ts";
-import { ignoreMissing } from "../../../platform/files/missing_file.ts";
 import { isId } from "../../../platform/ids.ts";
 import { datumId, findDatum } from "../../../store/records/executions.ts";
 import { readPayload } from "../../../store/records/payloads.ts";
 import type { StagedFile } from "../config_files.ts";
-import { writeNew } from "./checked_copy.ts";
 import { NO_NAME } from "./names.ts";
 import { StagingError } from "./errors.ts";
 import type { OutputInputFile, PayloadFile, StagingContext, UrlFile } from "./source.ts";
@@ -29,16 +27,15 @@ export async function stagePayload(
   { name: wanted, payload_of, size, sha256 }: PayloadFile,
   context: StagingContext,
 ): Promise<StagedFile> {
-  const { folder, budget, sources } = context;
+  const { folder, keeper, budget, sources } = context;
   budget.take(size);
   const { name, path } = folder.place(wanted);
-  await whenAvailable(context, async () => {
-    using target = Deno.openSync(path, { create: true, truncate: true, write: true });
-    for await (const chunk of readPayload(sources.store, payload_of, size, sha256)) {
-      writeAllSync(target, chunk);
-    }
-  });
-  return { name, size, ...(sha256 === undefined ? {} : { sha256 }), isPayload: true };
+  const found = await whenAvailable(context, () =>
+    keeper.take(path, {
+      ...{ size, sha256, isChecked: true },
+      open: () => Promise.resolve(readPayload(sources.store, payload_of, size, sha256)),
+    }, { signal: sources.signal, onBytes: () => {} }));
+  return { name, ...found, isPayload: true, artifact: artifactKeys.payload(payload_of) };
 }
 
 /**
@@ -55,40 +52,42 @@ export async function stageOutput(
   const place = folder.place(wanted);
   await whenAvailable(
     context,
-    () => copyOutput({ output_of, path, size, sha256 }, place.path, context),
+    () => takeOutput({ output_of, path, size, sha256 }, place.path, context),
   );
   const id = datumId(output_of, path);
-  return { name: place.name, size, sha256, uri: `datum://${id}`, datumId: id };
+  const artifact = artifactKeys.output(output_of, path);
+  return { name: place.name, size, sha256, uri: `datum://${id}`, datumId: id, artifact };
 }
 
-async function copyOutput(
+async function takeOutput(
   { output_of, path, size, sha256 }: Omit<OutputInputFile, "name">,
   target: string,
-  { sources, budget }: StagingContext,
+  { sources, budget, keeper }: StagingContext,
 ): Promise<void> {
   const what = `the output ${JSON.stringify(path)} of execution ${output_of}`;
-  const output = isId(output_of) ? await sources.openOutput(output_of, path) : undefined;
-  if (output === undefined) throw new StagingError(`${what} is not there any more`);
   const changed = new StagingError(`${what} was changed after it had been made`);
-  if (output.size !== size) {
+  const open = async () => {
+    const output = isId(output_of) ? await sources.openOutput(output_of, path) : undefined;
+    if (output === undefined) throw new StagingError(`${what} is not there any more`);
+    if (output.size === size) return output.stream;
     await output.stream.cancel();
     throw changed;
-  }
-  await Deno.remove(target).catch(ignoreMissing);
-  const copied = await writeNew(target, output.stream, {
+  };
+  const file = { size, sha256, isChecked: false, open };
+  const taken = await keeper.take(target, file, {
     signal: budget.signal,
     onBytes: (total) => {
       if (total > size) throw changed;
     },
   });
-  if (copied.size !== size || copied.sha256 !== sha256) throw changed;
+  if (taken.size !== size || taken.sha256 !== sha256) throw changed;
 }
 
 /** Does work, and repeats it while an artifact store cannot be used, within the time that inputs may take. */
-async function whenAvailable(
+async function whenAvailable<T>(
   { sources, budget }: StagingContext,
-  work: () => Promise<void>,
-): Promise<void> {
+  work: () => Promise<T>,
+): Promise<T> {
   for (let isLogged = false;; isLogged = true) {
     try {
       return await work();

@@ -94,7 +94,12 @@ Deno.test("engine: files of all sources are there, and inputs.json says what the
     "my data": {
       input_id: "my data",
       files: [
-        { name: "a", path: at("my data", "a"), size: 7 },
+        {
+          name: "a",
+          path: at("my data", "a"),
+          size: 7,
+          checksums: { sha256: sha256("payload") },
+        },
         {
           name: "deep/data.csv",
           path: at("my data", "deep", "data.csv"),

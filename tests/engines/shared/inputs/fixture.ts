@@ -6,6 +6,8 @@
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { systemClock } from "../../../../src/platform/clock.ts";
+import { diskCache } from "../../../../src/engines/shared/inputs/disk_cache.ts";
+import { DiskInputs } from "../../../../src/engines/shared/inputs/disk_inputs.ts";
 import { stageInputs } from "../../../../src/engines/shared/inputs/mod.ts";
 import { openOutput } from "../../../../src/engines/local/outputs.ts";
 import {
@@ -69,7 +71,7 @@ export class Bench implements AsyncDisposable {
 
   static #remote(folder: string, network: Partial<InputNetwork>, bytesMax?: number): RemoteFiles {
     return new RemoteFiles({
-      folder: join(folder, "cache"),
+      cache: diskCache(join(folder, "cache")),
       clock: systemClock,
       network,
       ...(bytesMax === undefined ? {} : { bytesMax }),
@@ -138,7 +140,7 @@ export class Bench implements AsyncDisposable {
       engine: { type: "local", runner: "process", inputs: settings },
       inputs: { data: [...files] },
     });
-    const staged = await stageInputs(execution, folder, {
+    const staged = await stageInputs(execution, new DiskInputs(folder), {
       store: this.store,
       clock: systemClock,
       openOutput: async (id, path) => {

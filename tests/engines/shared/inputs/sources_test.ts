@@ -39,6 +39,7 @@ Deno.test("output: it is copied, and known by its datum id", async () => {
     sha256: sha256("weights"),
     uri: `datum://${id}`,
     datumId: id,
+    artifact: `executions/${earlier.id}/outputs/model/weights.bin`,
   });
   assertEquals(bench.told, []);
 });
