@@ -60,6 +60,7 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
   const storage = read("HOOKLAUNCH_STORAGE", storageOf(env));
   const publicUrl = read("HOOKLAUNCH_PUBLIC_URL", baseUrlOf);
   const agentUrl = read("HOOKLAUNCH_AGENT_URL", baseUrlOf) ?? publicUrl;
+  const agentCa = read("HOOKLAUNCH_AGENT_CA", certificatesOf);
   const idle_s = read("HOOKLAUNCH_IDLE_SECONDS", wholeNumber(IDLE_S_MAX)) ?? IDLE_S;
   const timeline = env("DENO_TIMELINE") ?? "production";
   if (!named("HOOKLAUNCH_SECRET_KEY")) {
@@ -90,8 +91,8 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
   const service: ServiceSettings = {
     host: "0.0.0.0",
     port: 0,
-    // Only the files of jobs on clusters go there, on their way; nothing is kept.
-    data: `/tmp/hooklaunch-${crypto.randomUUID()}`,
+    // Nothing is kept on a disk: errors name the database so.
+    data: "the Deno KV of this platform",
     trustedProxies: read("HOOKLAUNCH_TRUSTED_PROXY", listOf) ?? [],
     dev: false,
     payloadBytesMax: read("HOOKLAUNCH_MAX_PAYLOAD", payloadBytesOf) ?? PAYLOAD_MAX,
@@ -103,7 +104,9 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(storage === undefined ? {} : { storage }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
-    ...(agentUrl === undefined ? {} : { agent: { url: agentUrl } }),
+    ...(agentUrl === undefined ? {} : {
+      agent: { url: agentUrl, ...(agentCa === undefined ? {} : { ca: agentCa }) },
+    }),
   };
   try {
     checkSettings(service);
@@ -131,6 +134,12 @@ function baseUrlOf(text: string): string {
     "a URL such as https://hooks.example.com, without a query or a password",
     "another",
   );
+}
+
+function certificatesOf(path: string): string {
+  const text = Deno.readTextFileSync(path);
+  if (text.includes("-----BEGIN CERTIFICATE-----")) return text;
+  throw expected("a file with certificates in PEM", `another one at ${path}`);
 }
 
 function listOf(text: string): string[] {

@@ -4,7 +4,7 @@ import { artifactKeys } from "../../src/artifacts/keys.ts";
 import { FolderStore } from "../../src/artifacts/folder.ts";
 import { ArtifactMismatchError } from "../../src/artifacts/store.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
-import { content, infoOf, textOf } from "./fixture.ts";
+import { addsMeasured, content, infoOf, textOf } from "./fixture.ts";
 
 async function withFolder(test: (store: FolderStore, folder: string) => Promise<void>) {
   const folder = await Deno.makeTempDir();
@@ -89,4 +89,10 @@ Deno.test("a key leads nowhere else", () =>
     await Deno.mkdir(folder, { recursive: true });
     await Deno.symlink("/etc/passwd", `${folder}/link`);
     assertEquals(await store.open("link"), undefined);
+  }));
+
+Deno.test("what is described only behind its last byte is stored whole, or not at all", () =>
+  withFolder(async (store, folder) => {
+    await addsMeasured(store, [0, 100_000]);
+    assertEquals(await namesIn(`${folder}/.tmp`), []);
   }));

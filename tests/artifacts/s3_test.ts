@@ -5,7 +5,7 @@ import { artifactKeys } from "../../src/artifacts/keys.ts";
 import { S3Store } from "../../src/artifacts/s3/mod.ts";
 import { ArtifactMismatchError } from "../../src/artifacts/store.ts";
 import { InvalidInputError, UnavailableError } from "../../src/platform/errors.ts";
-import { content, infoOf, textOf } from "./fixture.ts";
+import { addsMeasured, content, infoOf, textOf } from "./fixture.ts";
 import { CREDENTIALS, hasNoS3, S3Server } from "./s3_server.ts";
 
 const ignore = hasNoS3;
@@ -53,6 +53,15 @@ Deno.test(
     assertEquals(server.files(), []);
   },
 );
+
+Deno.test("S3: what is described only behind its last byte is stored", { ignore }, async () => {
+  await using server = await S3Server.start();
+  using store = server.store();
+  const part = 8 * 1024 * 1024;
+  await addsMeasured(store, [0, 1_000, part, part + 1, 2 * part + 5]);
+  await store.remove(artifactKeys.execution("a1"));
+  assertEquals(server.files(), []);
+});
 
 Deno.test(
   "S3: a long artifact goes in parts, and is there when all of it is",

@@ -37,7 +37,7 @@ function closed(process: HostedProcess, times: number): Promise<true> {
 }
 
 Deno.test("an idle minute reads a handful of keys, and writes nothing", async () => {
-  await using timeline = new Timeline();
+  await using timeline = new Timeline({}, { isCounted: true });
   const process = await timeline.start();
   assertEquals(await process.tick("sweep"), true);
   const [reads, writes] = [sum(timeline.counts.reads), sum(timeline.counts.writes)];
@@ -46,7 +46,7 @@ Deno.test("an idle minute reads a handful of keys, and writes nothing", async ()
 });
 
 Deno.test("a launch costs as many reads and writes as the page tells, and an idle service closes", async () => {
-  await using timeline = new Timeline({ HOOKLAUNCH_IDLE_SECONDS: "1" });
+  await using timeline = new Timeline({ HOOKLAUNCH_IDLE_SECONDS: "1" }, { isCounted: true });
   await using receiver = startReceiver();
   const process = await timeline.start();
   const { counts } = timeline;

@@ -10,12 +10,9 @@ import { signature } from "../data.ts";
 import { startReceiver } from "../http/receiver.ts";
 import { eventually } from "../surroundings.ts";
 import { makeTrigger, relay } from "./launching.ts";
-import { Timeline, TOKEN } from "./platform.ts";
+import { MEMORY_MIB_MAX, Timeline, TOKEN } from "./platform.ts";
 import { Router } from "./router.ts";
 
-const MIB = 1024 * 1024;
-/** The part of the platform's 768 MiB that a process may have. */
-const MEMORY_MIB_MAX = 400;
 /** An instance that was killed is taken for gone after 15 s; a cron comes each minute. */
 const END_MS_MAX = 240_000;
 /** The runs whose records are asked for at the end. */
@@ -100,7 +97,7 @@ export async function hostedFaults(
       return status === "completed" ? true : undefined;
     }, { what: `the end of the launch ${name}` });
   }
-  const mib = Math.round(router.memory_bytes / MIB);
+  const mib = router.memory_mib;
   findings.check(mib < MEMORY_MIB_MAX, `a process had ${mib} MiB`);
   findings.say(
     `${accepted.size} launches accepted, ${refused} turned away, ${unclear} cut off, ` +

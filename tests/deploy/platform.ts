@@ -6,6 +6,8 @@
  * @module
  */
 import type { ApiAnswer } from "../data.ts";
+import { has } from "../needs.ts";
+import { denokv, type DenoKvServer } from "../store/denokv.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { eventually } from "../surroundings.ts";
 
@@ -14,6 +16,8 @@ const ROOT = new URL("../../", import.meta.url);
 const CRONS = 2;
 /** The time between SIGINT and SIGKILL. */
 export const KILL_MS = 5_000;
+/** The part of the platform's 768 MiB that a process may have. */
+export const MEMORY_MIB_MAX = 400;
 /** The operators' token. */
 export const TOKEN = "an-operators-token-for-tests";
 
@@ -174,6 +178,12 @@ export async function procFile(pid: number, name: string): Promise<string> {
   return new TextDecoder().decode(stdout);
 }
 
+/** Returns the most memory that a process has had, in MiB. */
+export async function memoryMib(pid: number): Promise<number> {
+  const [, kib = "0"] = /^VmHWM:\s+(\d+) kB/m.exec(await procFile(pid, "status")) ?? [];
+  return Math.round(Number(kib) / 1024);
+}
+
 /** The platform's side of the socket for crons: it takes their registration, and runs them. */
 class CronSocket {
   readonly crons: RegisteredCron[] = [];
@@ -258,17 +268,30 @@ class CronSocket {
   }
 }
 
+/** Options of {@linkcode Timeline}. */
+interface TimelineOptions {
+  /** True for a database of the tests' own, which counts. Default: denokv where that is installed. */
+  isCounted?: boolean;
+}
+
 /** A timeline of the platform: a database, and the processes on it. */
 export class Timeline implements AsyncDisposable {
-  readonly kv = new RemoteKv();
-  readonly #way = this.kv.way();
-  /** Numbers of what the processes have asked the database for. */
+  readonly #kv = new RemoteKv();
+  readonly #way = this.#kv.way();
+  /** Numbers of what the processes have asked a database for that counts. */
   readonly counts = this.#way.counts;
   readonly #env: Record<string, string>;
+  readonly #isCounted: boolean;
+  readonly #folder = Deno.makeTempDirSync();
+  #server: Promise<DenoKvServer> | undefined;
   readonly processes: HostedProcess[] = [];
 
-  constructor(env: Record<string, string> = {}) {
+  constructor(
+    env: Record<string, string> = {},
+    { isCounted = !has("denokv") }: TimelineOptions = {},
+  ) {
     this.#env = env;
+    this.#isCounted = isCounted;
   }
 
   /** Starts another process. */
@@ -278,14 +301,21 @@ export class Timeline implements AsyncDisposable {
     const started = await startProcess({
       env: { ...this.#env, ...env },
       unset,
-      kvUrl: this.#way.url,
+      kvUrl: await this.#kvUrl(),
     });
     this.processes.push(started);
     return started;
   }
 
+  async #kvUrl(): Promise<string> {
+    if (this.#isCounted) return this.#way.url;
+    return (await (this.#server ??= denokv(this.#folder))).url;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.processes.map((each) => each[Symbol.asyncDispose]()));
-    await this.kv[Symbol.asyncDispose]();
+    await this.#kv[Symbol.asyncDispose]();
+    await (await this.#server)?.[Symbol.asyncDispose]();
+    await Deno.remove(this.#folder, { recursive: true });
   }
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type HostedProcess, KILL_MS, procFile, type Timeline } from "./platform.ts";
+import { type HostedProcess, KILL_MS, memoryMib, type Timeline } from "./platform.ts";
 
 /** Options of {@linkcode Router}. */
 export interface RouterOptions {
@@ -32,8 +32,8 @@ export class Router implements AsyncDisposable {
   #turn = 0;
   /** Numbers of what was done. */
   readonly counts = { starts: 0, idleStops: 0, stops: 0, kills: 0 };
-  /** The largest memory that a process was seen to have, in bytes. */
-  memory_bytes = 0;
+  /** The most memory that a process has had, in MiB. */
+  memory_mib = 0;
 
   constructor(options: RouterOptions) {
     this.#options = options;
@@ -137,8 +137,6 @@ export class Router implements AsyncDisposable {
   }
 
   async #noteMemory({ pid }: HostedProcess): Promise<void> {
-    const status = await procFile(pid, "status");
-    const [, kib = "0"] = /^VmRSS:\s+(\d+) kB/m.exec(status) ?? [];
-    this.memory_bytes = Math.max(this.memory_bytes, Number(kib) * 1024);
+    this.memory_mib = Math.max(this.memory_mib, await memoryMib(pid));
   }
 }

@@ -6,9 +6,11 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { saveExecution } from "../../../src/store/records/executions.ts";
+import { hasNoS3 } from "../../artifacts/s3_server.ts";
 import { has } from "../../needs.ts";
 import { isLong } from "../../surroundings.ts";
 import { engineContract } from "../contract.ts";
+import { hostedJobs } from "../../deploy/jobs.ts";
 import { runDemo } from "../demo.ts";
 import type { RemoteHost } from "../remote/fixture.ts";
 import { until } from "../service.ts";
@@ -41,6 +43,20 @@ engineContract("Kubernetes", {
   async end(dataFolder) {
     await hosts.get(dataFolder)?.[Symbol.asyncDispose]();
     hosts.delete(dataFolder);
+  },
+});
+
+Deno.test({
+  name: "Kubernetes: jobs of a hosted service fetch their code, and it writes no file",
+  ignore: ignore || hasNoS3,
+  async fn() {
+    assert(started !== undefined);
+    await hostedJobs({
+      host: NODE_ADDRESS,
+      engine: started.settings({ token: "{env:CLUSTER_TOKEN}" }),
+      token: await Deno.readTextFile(started.tokenFile),
+      image: "docker.io/test/tools:1",
+    });
   },
 });
 

@@ -5,6 +5,7 @@
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async/delay";
+import { hash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { parse } from "yaml";
@@ -214,7 +215,12 @@ Deno.test("run: inputs.json says where the files are", async () => {
   assertEquals(JSON.parse(textOf(fixture.path(id, "config", "inputs.json"))), {
     labels: {
       input_id: "labels",
-      files: [{ name: "a.csv", path: fixture.path(id, "inputs", "labels", "a.csv"), size: 3 }],
+      files: [{
+        name: "a.csv",
+        path: fixture.path(id, "inputs", "labels", "a.csv"),
+        size: 3,
+        checksums: { sha256: hash("sha256", "abc") },
+      }],
     },
   });
 });

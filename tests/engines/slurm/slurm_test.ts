@@ -9,8 +9,10 @@ import { engineRefusals } from "../../../src/engines/kinds.ts";
 import { SlurmBackend } from "../../../src/engines/slurm/mod.ts";
 import { slurmSettingsSchema } from "../../../src/engines/slurm/settings.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
+import { hasNoS3 } from "../../artifacts/s3_server.ts";
 import { has } from "../../needs.ts";
 import { isLong } from "../../surroundings.ts";
+import { hostedJobs } from "../../deploy/jobs.ts";
 import { runDemo } from "../demo.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "../remote/fixture.ts";
@@ -221,4 +223,17 @@ Deno.test("slurm: settings and mounts", () => {
 
 Deno.test.afterAll(async () => {
   await running?.[Symbol.asyncDispose]();
+});
+
+Deno.test({
+  name: "slurm: jobs of a hosted service fetch their code, and it writes no file",
+  ignore: ignore || hasNoS3 || !has("openssl"),
+  async fn() {
+    if (running === undefined) return;
+    await hostedJobs({
+      host: (await running.command("hostname")).trim(),
+      engine: running.settings({ token: "{env:CLUSTER_TOKEN}" }),
+      token: await running.newToken(),
+    });
+  },
 });

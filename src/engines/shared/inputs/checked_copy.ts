@@ -6,9 +6,6 @@
 import { writeAll } from "../../../platform/files/bytes.ts";
 import { type HashedFile, hashFile } from "../file_hash.ts";
 
-/** Few large reads: each returns to the service's event loop. */
-const BUFFER_BYTES = 1024 * 1024;
-
 /** Limits of a copy. */
 export interface CopyOptions {
   /** Aborted when the copy is not needed any more. */
@@ -36,14 +33,4 @@ export async function writeNew(
     await writeAll(target, chunk);
   }
   return await hashFile(path, { signal });
-}
-
-/** Yields the rest of a file. Each chunk is valid until the next one. */
-export async function* chunksOf(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
-  const buffer = new Uint8Array(BUFFER_BYTES);
-  for (;;) {
-    const count = await file.read(buffer);
-    if (count === null) return;
-    yield buffer.subarray(0, count);
-  }
 }

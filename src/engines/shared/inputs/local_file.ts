@@ -7,10 +7,11 @@ import { sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openRegularFile } from "../../../platform/files/regular_file.ts";
 import type { StagedFile } from "../config_files.ts";
-import { chunksOf } from "./checked_copy.ts";
 import { StagingError } from "./errors.ts";
 import type { StagingContext, UrlFile } from "./source.ts";
 
+/** Few large reads: each returns to the service's event loop. */
+const BUFFER_BYTES = 1024 * 1024;
 const SETTING = "the setting inputs.folders of the project's engine";
 
 /**
@@ -93,4 +94,14 @@ async function realPathOf(path: string): Promise<string> {
 
 function isInside(path: string, folder: string): boolean {
   return path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+}
+
+/** Yields the rest of a file. Each chunk is valid until the next one. */
+async function* chunksOf(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
+  const buffer = new Uint8Array(BUFFER_BYTES);
+  for (;;) {
+    const count = await file.read(buffer);
+    if (count === null) return;
+    yield buffer.subarray(0, count);
+  }
 }
