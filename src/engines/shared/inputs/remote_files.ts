@@ -47,7 +47,7 @@ const inputNetwork: InputNetwork = {
 };
 
 /** Keeps fetched files. */
-export interface FetchedFiles {
+interface FetchedFiles {
   open(): Promise<void>;
   /** Finds a file; undefined when there is none with this content. */
   find(wanted: HashedFile, signal: AbortSignal): Promise<Held | undefined>;
@@ -57,7 +57,7 @@ export interface FetchedFiles {
 }
 
 /** Keeps the last fetch of each URL. */
-export interface FetchedUrls {
+interface FetchedUrls {
   open(): Promise<void>;
   get(key: string): Promise<Fetched | undefined>;
   put(key: string, record: Fetched): Promise<void>;
