@@ -31,8 +31,6 @@ export interface Server extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** What the service is told of its memory, wherever it runs. */
-const V8_FLAGS = startCommand(config).filter((word) => word.startsWith("--v8-flags="));
 const ROOT = new URL("../../", import.meta.url).pathname;
 const STOP_WITHIN_MS = 20_000;
 const START_WITHIN_MS = 60_000;
@@ -186,7 +184,6 @@ async function startScript(bench: Bench, name: string, args: string[]): Promise<
     args: [
       "run",
       ...CONFIG_FLAGS,
-      ...V8_FLAGS,
       "--allow-all",
       new URL(name, import.meta.url).href,
       ...args,

@@ -11,6 +11,7 @@ import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
 import { executionOf } from "../store/execution.ts";
+import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
 import { hooklaunch, run as runAlone } from "./process.ts";
 
@@ -110,7 +111,9 @@ Deno.test("serve takes its configuration through a pipe, its folders from the cu
   await Deno.writeTextFile(config, text);
   const main = new URL("../../src/main.ts", import.meta.url).pathname;
   const data = `${folder.path}/data`;
-  const line = `exec "$0" run -qA "$1" serve --dev --port 0 --data "$2" --config <(cat "$3")`;
+  const line = `exec "$0" run -qA ${
+    V8_FLAGS.join(" ")
+  } "$1" serve --dev --port 0 --data "$2" --config <(cat "$3")`;
   const service = new Deno.Command("bash", {
     args: ["-c", line, Deno.execPath(), main, data, config],
     env: { HOOKLAUNCH_ADMIN_TOKEN: TOKEN },

@@ -30,18 +30,23 @@ export const FAILURES = [
 /** One of {@linkcode FAILURES}. */
 export type Failure = typeof FAILURES[number];
 
-/** Lets calls fail once, at a random moment under load, and holds what was promised against what is stored. */
+/**
+ * Lets calls fail once, at a random moment under load, and holds what was promised against what is stored.
+ *
+ * @param pause_ms the longest pause of a sender between two launches
+ */
 export async function failingWrites(
   findings: Findings,
   random: Random,
   { calls, error, endsService }: Failure,
+  pause_ms: number,
 ): Promise<void> {
   await using shop = await workshop([{ id: ID, name: "t" }]);
   const kept: string[] = [];
   let end: Deno.CommandStatus | undefined;
   {
     await using served = await serve(shop.folder);
-    const sending = send(served, random, kept);
+    const sending = send(served, random, kept, pause_ms);
     await pause(200 + random.int(600));
     // On a busy machine a moment may pass without a commit: a disk that must end the service fails again.
     for (let moment = 0; moment < (endsService ? MOMENTS_MAX : 1); moment++) {
@@ -87,7 +92,7 @@ function inject(
 }
 
 /** Launches until told to stop, and keeps what was answered 200. */
-function send(served: Served, random: Random, kept: string[]) {
+function send(served: Served, random: Random, kept: string[], pause_ms: number) {
   let goesOn = true;
   const stopped = Promise.all(Array.from({ length: SENDERS }, async () => {
     using sender = new Sender(() => served.port);
@@ -96,7 +101,7 @@ function send(served: Served, random: Random, kept: string[]) {
       const body = drawn.bytes(drawn.chance(0.1) ? 200_000 : drawn.int(2_000));
       const outcome = await sender.post(LAUNCH, body);
       if (typeof outcome !== "string" && outcome.status === 200) kept.push(outcome.body);
-      await pause(drawn.int(20));
+      await pause(drawn.int(pause_ms));
     }
   }));
   return { stop: () => void (goesOn = false), stopped };

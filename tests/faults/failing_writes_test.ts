@@ -11,7 +11,7 @@ for (const failure of FAILURES) {
     ignore: !has("strace"),
     async fn() {
       const findings = new Findings();
-      await failingWrites(findings, new Random(1), failure);
+      await failingWrites(findings, new Random(1), failure, 60);
       findings.assertNone();
     },
   });

@@ -7,7 +7,9 @@ const LIGHT = "01900000-0000-7000-8000-000000000001";
 const HEAVY = "01900000-0000-7000-8000-000000000002";
 const OTHER_HEAVY = "01900000-0000-7000-8000-000000000003";
 const PER_SECOND = 25;
-const SECONDS = 6;
+/** So many at least, and until the attack was answered in both ways. */
+const LIGHT_MIN = 100;
+const LIGHT_MAX = 1_500;
 const SENDERS = 12;
 /** Evaluated in the thread that answers requests, half of the launches would take more than a second. */
 const MEDIAN_MS_MAX = 250;
@@ -25,8 +27,8 @@ Deno.test("a filter under attack does not keep launches of other triggers waitin
   ]);
   await using service = await serve(shop.folder);
   const urlOf = (id: string) => `${service.url}/api/v0/launch/${id}/`;
-  const post = async (id: string, body: string) => {
-    const answer = await fetch(urlOf(id), { method: "POST", body });
+  const post = async (id: string, body: string, init: RequestInit = {}) => {
+    const answer = await fetch(urlOf(id), { method: "POST", body, ...init });
     await answer.body?.cancel();
     return answer;
   };
@@ -35,13 +37,16 @@ Deno.test("a filter under attack does not keep launches of other triggers waitin
   const statuses = new Map<number, number>();
   const senders = Array.from({ length: SENDERS }, async () => {
     while (!attack.signal.aborted) {
-      const answer = await post(HEAVY, numbers);
+      // What is under way in the end is not waited for.
+      const answer = await post(HEAVY, numbers, attack).catch(() => undefined);
+      if (answer === undefined) break;
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
       if (answer.status === 503) assertGreater(Number(answer.headers.get("retry-after")), 0);
     }
   });
   const times_ms: number[] = [];
-  for (let sent = 0; sent < PER_SECOND * SECONDS; sent++) {
+  const isEnough = (sent: number) => sent >= LIGHT_MIN && statuses.size >= 2;
+  for (let sent = 0; sent < LIGHT_MAX && !isEnough(sent); sent++) {
     const began_ms = performance.now();
     assertEquals((await post(LIGHT, '{"a":1}')).status, 200);
     const taken_ms = performance.now() - began_ms;
@@ -54,7 +59,7 @@ Deno.test("a filter under attack does not keep launches of other triggers waitin
   attack.abort();
   await Promise.all(senders);
   times_ms.sort((a, b) => a - b);
-  assertLess(times_ms[times_ms.length / 2] ?? 0, MEDIAN_MS_MAX);
+  assertLess(times_ms[Math.floor(times_ms.length / 2)] ?? 0, MEDIAN_MS_MAX);
   assertLess(times_ms[Math.floor(times_ms.length * 0.95)] ?? 0, MOST_MS_MAX);
   assertEquals([...statuses.keys()].sort(), [400, 503]);
   const { results } = await service.api(`triggers/${HEAVY}/log/`);

@@ -26,6 +26,8 @@ export interface FullDiskSize {
   rounds: number;
   /** How long it stays full. */
   full_ms: number;
+  /** The pause of a sender between two launches. */
+  pause_ms: number;
 }
 
 /** A file system of its own. It is taken away at the end of its scope. */
@@ -64,7 +66,7 @@ async function mount(path: string): Promise<Disk> {
 export async function fullDisk(
   findings: Findings,
   random: Random,
-  { rounds, full_ms }: FullDiskSize,
+  { rounds, full_ms, pause_ms }: FullDiskSize,
 ): Promise<void> {
   await using shop = await workshop([{
     id: ID,
@@ -78,7 +80,7 @@ export async function fullDisk(
     await using served = await serve(shop.folder, { data });
     for (let round = 0; round < rounds; round++) {
       await nearlyFull(findings, served, disk);
-      await full({ findings, random, served, disk, kept, full_ms });
+      await full({ findings, random, served, disk, kept, full_ms, pause_ms });
     }
     await checkRuns(findings, served, kept);
     const metrics = await fetch(`${served.url}/metrics`, {
@@ -115,13 +117,14 @@ async function nearlyFull(findings: Findings, served: Served, disk: Disk): Promi
 }
 
 /** The room is gone in a moment, while launches come. */
-async function full({ findings, random, served, disk, kept, full_ms }: {
+async function full({ findings, random, served, disk, kept, full_ms, pause_ms }: {
   findings: Findings;
   random: Random;
   served: Served;
   disk: Disk;
   kept: Set<string>;
   full_ms: number;
+  pause_ms: number;
 }): Promise<void> {
   const known = await launchOne(served);
   const seen = { taken: 0, refused: 0, slowest_ms: 0 };
@@ -141,7 +144,7 @@ async function full({ findings, random, served, disk, kept, full_ms }: {
         seen.refused++;
         checkRefusal(findings, outcome);
       }
-      await pause(20);
+      await pause(pause_ms);
     }
   });
   await pause(300 + random.int(500));

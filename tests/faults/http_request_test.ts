@@ -68,7 +68,7 @@ function state(url: string, run: string, status: string) {
 Deno.test("a service that is killed between sending and storing sends again, with the same key", async () => {
   await using receiver = startReceiver();
   const isOver = Promise.withResolvers<void>();
-  const KILLS = 3;
+  const KILLS = 2;
   receiver.on("/work", async (_, { length }) => {
     // The service dies before it is answered.
     if (length <= KILLS) await isOver.promise;

@@ -23,7 +23,8 @@ const DELIVERIES = 200;
 const INSTANCES = 3;
 /** A frozen instance is taken for gone after 15 s. */
 const FROZEN_MS = 25_000;
-const SETTLE_MS = 3_000;
+/** How long the database is frozen. */
+const DATABASE_FROZEN_MS = 3_000;
 const ENDS_WITHIN_MS = 180_000;
 
 const FREE = "01900000-0000-7000-8000-000000000001";
@@ -47,6 +48,8 @@ export interface InstancesSize {
   gap_ms: number;
   /** The pause of a sender between two launches. */
   pause_ms: number;
+  /** How long there is load before and after a fault. */
+  settle_ms: number;
 }
 
 /** A launch that was answered 200. */
@@ -68,7 +71,7 @@ interface Told {
 export async function instances(
   findings: Findings,
   random: Random,
-  { faults, gap_ms, pause_ms }: InstancesSize,
+  { faults, gap_ms, pause_ms, settle_ms }: InstancesSize,
 ): Promise<void> {
   await using shop = await workshop([
     { id: FREE, name: "free" },
@@ -103,11 +106,11 @@ export async function instances(
       send({ serving, told, random: random.fork(), sender, pause_ms, goesOn: () => goesOn }),
   );
   for (const fault of faults) {
-    await pause(SETTLE_MS);
+    await pause(settle_ms);
     told.gap_ms = 0;
     const index = random.int(INSTANCES);
     await suffer(fault, { index, serving, ended, start, server, way: ways[index] });
-    await pause(SETTLE_MS);
+    await pause(settle_ms);
     findings.say(`${fault} ${index}: at most ${Math.round(told.gap_ms)} ms without a launch`);
     const isOfInstance = !fault.startsWith("database");
     findings.check(!isOfInstance || told.gap_ms <= gap_ms, `${fault}: ${told.gap_ms} ms`);
@@ -146,7 +149,7 @@ async function suffer(
   if (served === undefined || way === undefined) return;
   if (fault === "database freeze") {
     server.signal("SIGSTOP");
-    await pause(SETTLE_MS);
+    await pause(DATABASE_FROZEN_MS);
     return server.signal("SIGCONT");
   }
   if (fault === "database kill") return await server.restart();

@@ -12,8 +12,12 @@ Deno.test({
     const findings = new Findings((line) => said.push(line));
     findings.say(`seed ${seed}`);
     // A machine that runs all tests at once is slow, and each launch runs a command.
-    const size = { faults: ["kill", "connections"], gap_ms: 10_000, pause_ms: 100 } as const;
-    await instances(findings, new Random(seed), size);
+    await instances(findings, new Random(seed), {
+      faults: ["kill", "connections"],
+      gap_ms: 10_000,
+      pause_ms: 200,
+      settle_ms: 1_000,
+    });
     if (findings.violations.length > 0) console.log(said.join("\n"));
     findings.assertNone();
   },

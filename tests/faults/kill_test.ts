@@ -126,7 +126,7 @@ Deno.test("killed at random moments while launches arrive, nothing is lost and n
   await using _folder = folder;
   const accepted = new Map<string, string>();
   const seed = Math.floor(Math.random() * 1e9);
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 3; round++) {
     await using service = await start(folder.path);
     const lives_ms = (seed >> (round * 4)) % 150;
     let isAlive = true;
@@ -160,7 +160,7 @@ Deno.test("pipelines whose service is killed at random moments end, each node la
   await using _folder = folder;
   const seed = Math.floor(Math.random() * 1e9);
   const accepted: string[] = [];
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 3; round++) {
     await using service = await start(folder.path);
     for (let count = 0; count < 3; count++) accepted.push(await launch(service.url, `${round}`));
     await new Promise((resolve) => setTimeout(resolve, (seed >> (round * 4)) % 250));

@@ -1,7 +1,7 @@
 import { Findings, Random } from "./findings.ts";
 import { kills } from "./kills.ts";
 
-for (const [signal, rounds] of [["SIGKILL", 4], ["SIGTERM", 3]] as const) {
+for (const [signal, rounds] of [["SIGKILL", 3], ["SIGTERM", 2]] as const) {
   const seed = Math.floor(Math.random() * 1e9);
   Deno.test(`${signal} at random moments under load breaks no promise`, async () => {
     const findings = new Findings();

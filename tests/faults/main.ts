@@ -49,22 +49,22 @@ const parts: Readonly<Record<string, Part>> = {
     what: "A full disk",
     needs: "mount",
     async run(findings, random) {
-      await fullDisk(findings, random, { rounds: 5, full_ms: 3_000 });
+      await fullDisk(findings, random, { rounds: 5, full_ms: 3_000, pause_ms: 20 });
       // Longer than the database waits between two looks at what it could do by itself.
-      await fullDisk(findings, random, { rounds: 1, full_ms: 75_000 });
+      await fullDisk(findings, random, { rounds: 1, full_ms: 75_000, pause_ms: 20 });
     },
   },
   power: {
     what: "The power is cut 20 times under load",
     needs: "xfs_io",
-    run: (findings, random) => power(findings, random, 20),
+    run: (findings, random) => power(findings, random, { cuts: 20, pause_ms: 60 }),
   },
   writes: {
     what: "fsync, writes and renames that fail at random moments under load",
     needs: "strace",
     async run(findings, random) {
       for (let round = 0; round < 5; round++) {
-        for (const failure of FAILURES) await failingWrites(findings, random, failure);
+        for (const failure of FAILURES) await failingWrites(findings, random, failure, 20);
       }
     },
   },
@@ -91,6 +91,7 @@ const parts: Readonly<Record<string, Part>> = {
         ],
         gap_ms: 1_000,
         pause_ms: 20,
+        settle_ms: 3_000,
       }),
   },
   hosted: {

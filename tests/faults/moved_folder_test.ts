@@ -3,6 +3,7 @@
  * answered 200, the service says what happened, and it ends with code 1.
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { eventually } from "../surroundings.ts";
 import { Findings, pause } from "./findings.ts";
 import { Sender } from "./senders.ts";
 import { serve, type Served, shell } from "./served.ts";
@@ -12,6 +13,10 @@ import { workshop } from "./workshop.ts";
 const ID = "01900000-0000-7000-8000-000000000001";
 const LAUNCH = `/api/v0/launch/${ID}/`;
 const SENDERS = 4;
+/** Each launch runs a command. */
+const PAUSE_MS = 5;
+/** So many launches are taken before the change. */
+const KEPT_MIN = 50;
 const CONDITIONS = [{ type: "deduplication", in: "header", name: "x-id", window: 86_400 }];
 
 /** An execution that is just starting may make its folders anew. */
@@ -58,8 +63,10 @@ function launchUntilEnd(served: Served, seen: { kept: string[]; late: string[] }
       // Each delivery comes twice: a repeat is answered without a commit.
       const headers = { "x-id": `${sender}.${Math.floor(count / 2)}` };
       const outcome = await connection.post(LAUNCH, new Uint8Array(100), headers);
-      if (typeof outcome === "string" || outcome.status !== 200) continue;
-      (isLate ? seen.late : seen.kept).push(outcome.body);
+      if (typeof outcome !== "string" && outcome.status === 200) {
+        (isLate ? seen.late : seen.kept).push(outcome.body);
+      }
+      await pause(PAUSE_MS);
     }
   }));
   return { hasChanged: () => void (hasChanged = true), work };
@@ -71,7 +78,7 @@ for (const { name, does, says, kept } of ways) {
     await using served = await serve(shop.folder);
     const seen = { kept: [] as string[], late: [] as string[] };
     const launching = launchUntilEnd(served, seen);
-    await pause(500);
+    await eventually(() => served.hasEnded || seen.kept.length >= KEPT_MIN || undefined);
     await shell(`cd '${shop.folder}'; ${does}`);
     launching.hasChanged();
     const { code } = await served.end();

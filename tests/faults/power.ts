@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { findDamage } from "../../src/store/file/integrity.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { GitFixture } from "../projects/code/git_fixture.ts";
-import { eventually, temporaryFolder } from "../surroundings.ts";
+import { eventually, temporaryFolder, V8_FLAGS } from "../surroundings.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import { PowerDisk } from "./power_disk.ts";
 import { Sender } from "./senders.ts";
@@ -48,8 +48,19 @@ interface ShownExecution {
   outputs: { path: string; size: number; sha256: string }[];
 }
 
-/** Cuts the power so many times. */
-export async function power(findings: Findings, random: Random, cuts: number): Promise<void> {
+/** How much. */
+export interface PowerSize {
+  cuts: number;
+  /** The longest pause of a sender between two launches. */
+  pause_ms: number;
+}
+
+/** Cuts the power again and again. */
+export async function power(
+  findings: Findings,
+  random: Random,
+  { cuts, pause_ms }: PowerSize,
+): Promise<void> {
   await using folder = await temporaryFolder();
   const { path } = folder;
   const remote = await configure(path);
@@ -60,7 +71,8 @@ export async function power(findings: Findings, random: Random, cuts: number): P
   for (let cut = 0; cut < cuts; cut++) {
     await using served = await serve(path, { data, bootId: crypto.randomUUID() });
     await checkKept(findings, served, kept);
-    kept = await launchUntilCut({ findings, random, served, disk, remote, folder: path, data });
+    const stage = { served, disk, remote, folder: path, data };
+    kept = await launchUntilCut({ findings, random, pause_ms, ...stage });
     all.push(...kept);
     await served.end();
     await disk.bringBack();
@@ -93,7 +105,7 @@ async function configure(folder: string): Promise<GitFixture> {
     `echo started >> '${folder}/marks'/$VH_EXECUTION_ID`,
     'cat "$VH_INPUTS_DIR"/body/* > "$VH_OUTPUTS_DIR/body"',
     'mkdir "$VH_OUTPUTS_DIR/more"',
-    'head -c 3000000 /dev/urandom > "$VH_OUTPUTS_DIR/more/large"',
+    'head -c 1000000 /dev/urandom > "$VH_OUTPUTS_DIR/more/large"',
     "echo ended",
   ].join("\n");
   const node = (name: string) => ({ name, type: "execution", step: "make" });
@@ -134,9 +146,10 @@ async function configure(folder: string): Promise<GitFixture> {
 
 /** Launches, fetches and backs up, cuts the power at a random moment, and ends the service. */
 async function launchUntilCut(
-  { findings, random, served, disk, remote, folder, data }: {
+  { findings, random, pause_ms, served, disk, remote, folder, data }: {
     findings: Findings;
     random: Random;
+    pause_ms: number;
     served: Served;
     disk: PowerDisk;
     remote: GitFixture;
@@ -157,11 +170,21 @@ async function launchUntilCut(
         const sha256 = createHash("sha256").update(body).digest("hex");
         kept.push({ runId: outcome.body, sha256 });
       }
-      await pause(drawn.int(60));
+      await pause(drawn.int(pause_ms));
     }
   });
   const backup = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-qA", MAIN, "backup", join(folder, "backup.tar.gz"), "--force", "--data", data],
+    args: [
+      "run",
+      "-qA",
+      ...V8_FLAGS,
+      MAIN,
+      "backup",
+      join(folder, "backup.tar.gz"),
+      "--force",
+      "--data",
+      data,
+    ],
     stdout: "null",
     stderr: "null",
   }).spawn();

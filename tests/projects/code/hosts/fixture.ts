@@ -5,7 +5,7 @@ import { systemNetwork } from "../../../../src/platform/network/connection.ts";
 import { Projects, type ProjectsOptions } from "../../../../src/projects/projects.ts";
 import type { Project } from "../../../../src/store/records/projects.ts";
 import { configFile, GitFixture, projectOf, TemporaryFolder } from "../git_fixture.ts";
-import { Gitea, hasNoGitea } from "./gitea.ts";
+import { hasNoGitea, sharedGitea } from "./gitea.ts";
 import { HostServer } from "./host_server.ts";
 
 /** The kinds of hosts that can be tried here. */
@@ -36,6 +36,8 @@ export interface Hosted extends AsyncDisposable {
   projects(options?: Partial<ProjectsOptions>): Projects;
 }
 
+let count = 0;
+
 /** Starts a host with a repository: branches `main`, `feature/x` and more than a page, tags `v1` and `light`. */
 export async function hosted(kind: Kind): Promise<Hosted> {
   await using stack = new AsyncDisposableStack();
@@ -49,11 +51,12 @@ export async function hosted(kind: Kind): Promise<Hosted> {
   await remote.git("tag", "light");
   await remote.commit({ "valohai.yaml": configFile("second") });
   await remote.git("branch", "feature/x");
-  const gitea = kind === "gitea" ? stack.use(await Gitea.start()) : undefined;
-  await gitea?.create("digits", remote.path);
+  const gitea = kind === "gitea" ? await sharedGitea() : undefined;
+  const repository = `${++count}-digits`;
+  await gitea?.create(repository, remote.path);
   const server = kind === "gitea" ? undefined : stack.use(new HostServer(kind, remote.path));
   const host = gitea?.host ?? server?.host ?? "";
-  const name = server?.name ?? "ann/digits";
+  const name = server?.name ?? `ann/${repository}`;
   const token = gitea?.token ?? server?.token ?? "";
   const owned = stack.move();
   return {
@@ -63,7 +66,7 @@ export async function hosted(kind: Kind): Promise<Hosted> {
     token,
     host,
     server,
-    push: async () => await gitea?.push("digits", remote.path),
+    push: async () => await gitea?.push(repository, remote.path),
     project: (credentials = "robot:{env:TOKEN}@") => ({
       ...projectOf(`http://${credentials}${host}/${name}.git`),
       source: kind,

@@ -7,13 +7,33 @@ import { eventually } from "../../../surroundings.ts";
 export const hasNoGitea = !has("gitea");
 
 const USER = "ann";
+/** What the token of the user may do. */
+const SCOPES = "write:repository,write:user";
 const FIND = 'tools="${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch"; PATH="$PATH:$tools/bin"; ';
 
+/** Ends a process that is no child of this one, and removes its folder. */
+const END = `
+kill -KILL "$1"
+while kill -0 "$1" 2>/dev/null && ! grep -q ') Z ' "/proc/$1/stat"; do sleep 0.01; done
+rm -rf "$2"`;
+
+let shared: Promise<Gitea> | undefined;
+
+/** Returns the one server of all tests of a module, with no repository of another test's name. */
+export function sharedGitea(): Promise<Gitea> {
+  return shared ??= Gitea.start();
+}
+
+Deno.test.afterAll(async () => {
+  await (await shared)?.[Symbol.asyncDispose]();
+  shared = undefined;
+});
+
 /** A server on a folder of its own. */
-export class Gitea implements AsyncDisposable {
+class Gitea implements AsyncDisposable {
   readonly #folder = Deno.makeTempDirSync();
   readonly #port: number;
-  #child: Deno.ChildProcess | undefined;
+  #pid = "";
   /** The token of its user, who may write repositories. */
   token = "";
 
@@ -66,20 +86,9 @@ export class Gitea implements AsyncDisposable {
     return `http://${credentials}${this.host}/${USER}/${name}.git`;
   }
 
-  /** Makes a token with scopes. */
-  async newToken(scopes: string): Promise<string> {
-    const name = crypto.randomUUID();
-    const made = await this.#admin(
-      ...["user", "generate-access-token", "--username", USER, "--token-name", name],
-      ...["--scopes", scopes, "--raw"],
-    );
-    return made.trim().split("\n").at(-1) ?? "";
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#child?.kill("SIGKILL");
-    await this.#child?.status;
-    await Deno.remove(this.#folder, { recursive: true });
+    const args = ["-c", END, "sh", this.#pid, this.#folder];
+    await new Deno.Command("sh", { args }).output();
   }
 
   async #begin(): Promise<void> {
@@ -88,7 +97,8 @@ export class Gitea implements AsyncDisposable {
       join(this.#folder, "app.ini"),
       configuration(this.#folder, this.#port),
     );
-    this.#child = this.#command("web").spawn();
+    // No child of this process: it outlives the test that starts it.
+    this.#pid = (await this.#run(["web"], '"$@" >/dev/null 2>&1 </dev/null & echo $!')).trim();
     await eventually(() =>
       fetch(`http://${this.host}/api/v1/version`).then(
         async (answer) => (await answer.body?.cancel(), answer.ok || undefined),
@@ -103,25 +113,27 @@ export class Gitea implements AsyncDisposable {
       "--email",
       "ann@localhost",
     ];
-    await this.#admin("user", "create", ...user, "--must-change-password=false");
-    this.token = await this.newToken("write:repository,write:user");
+    const scopes = ["--access-token-name", "first", "--access-token-scopes", SCOPES];
+    const made = await this.#admin(
+      ...["user", "create", ...user, "--must-change-password=false", "--access-token", ...scopes],
+    );
+    this.token = /token was successfully created\S* (\S+)/.exec(made)?.[1] ?? "";
   }
 
-  async #admin(...args: string[]): Promise<string> {
-    const { success, stdout } = await this.#command("admin", ...args).output();
+  #admin(...args: string[]): Promise<string> {
+    return this.#run(["admin", ...args]);
+  }
+
+  async #run(args: string[], how = 'exec "$@"'): Promise<string> {
+    const script = `${FIND} export GITEA_WORK_DIR="$1" HOME="$1"; shift
+      set -- gitea "$@" --config "$GITEA_WORK_DIR/app.ini"; ${how}`;
+    const { success, stdout } = await new Deno.Command("sh", {
+      args: ["-c", script, "sh", this.#folder, ...args],
+      stderr: "null",
+    }).output();
     const text = new TextDecoder().decode(stdout);
     if (!success) throw new Error(text);
     return text;
-  }
-
-  #command(...args: string[]): Deno.Command {
-    const script = FIND + 'export GITEA_WORK_DIR="$1" HOME="$1"; shift; ' +
-      'exec gitea "$@" --config "$GITEA_WORK_DIR/app.ini"';
-    return new Deno.Command("sh", {
-      args: ["-c", script, "sh", this.#folder, ...args],
-      stdout: args[0] === "web" ? "null" : "piped",
-      stderr: "null",
-    });
   }
 
   #api(method: string, path: string, body?: unknown): Promise<Response> {
