@@ -11,6 +11,7 @@ export const OPTIONAL_COMMANDS = {
   caddy: "the printed configuration of Caddy in front of the service (Debian's package caddy)",
   chromium: "the console in a real browser (Debian's package chromium)",
   curl: "pasting the demo's curl line into a shell",
+  "deno-2.5.0": "the hosted service on an older Deno (.ci/run brings it)",
   denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
   docker: "running steps in containers of docker",
   gitea: "reading repositories by the API of a Gitea (.ci/run builds it where go is)",

@@ -2,6 +2,7 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { HMAC_CONDITION, signature } from "../data.ts";
 import { startReceiver } from "../http/receiver.ts";
+import { has } from "../needs.ts";
 import { eventually } from "../surroundings.ts";
 import { launchUntilAccepted, makeTrigger, relay } from "./launching.ts";
 import { type HostedProcess, Timeline } from "./platform.ts";
@@ -74,6 +75,20 @@ Deno.test("without secrets and without a database it listens, and says what is m
   assertEquals(await launch.json(), { title: "Service Unavailable", status: 503 });
   await eventually(() => /HOOKLAUNCH_SECRET_KEY/.exec(process.printed()) ?? undefined);
   assertEquals(await process.tick("sweep"), true);
+});
+
+Deno.test({
+  name: "an older Deno says which one is needed",
+  ignore: !has("deno-2.5.0"),
+  async fn() {
+    await using timeline = new Timeline();
+    const process = await timeline.start({ deno: "deno-2.5.0" });
+    const needed = /Deno 2\.9\.6 or later is needed, and this is Deno 2\.5\.0/;
+    assertMatch(await (await process.fetch("/readyz")).text(), needed);
+    assertMatch(await (await process.fetch("/")).text(), needed);
+    assertEquals(await (await process.fetch("/healthz")).text(), "ok\n");
+    assertMatch(await eventually(() => needed.exec(process.printed())?.[0]), needed);
+  },
 });
 
 Deno.test("several instances accept launches, and any of them answers operators, until the next leads", async () => {

@@ -40,6 +40,8 @@ export interface ProcessOptions {
   /** Variables that are not set, though the platform sets them otherwise. */
   unset?: readonly string[];
   kvUrl: string;
+  /** The name of another Deno than that of the tests. It registers no crons at the socket. */
+  deno?: string;
 }
 
 /** A process of the service on the platform. */
@@ -68,7 +70,7 @@ export interface HostedProcess extends AsyncDisposable {
 
 /** Starts a process. */
 export async function startProcess(
-  { env, unset = [], kvUrl }: ProcessOptions,
+  { env, unset = [], kvUrl, deno }: ProcessOptions,
 ): Promise<HostedProcess> {
   const socket = new CronSocket();
   const all: Record<string, string> = {
@@ -80,8 +82,11 @@ export async function startProcess(
     ...env,
   };
   for (const name of unset) delete all[name];
-  const child = new Deno.Command(Deno.execPath(), {
+  const child = new Deno.Command("sh", {
     args: [
+      "-c",
+      'PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin"; exec "$0" "$@"',
+      deno ?? Deno.execPath(),
       "run",
       "--lock=deno.lock",
       "--frozen",
@@ -119,7 +124,7 @@ export async function startProcess(
     url = await eventually(() => /Listening on (http:\/\/[\d.:]+)/.exec(printed)?.[1], {
       what: "a process that listens",
     });
-    await eventually(() => socket.crons.length === CRONS ? true : undefined, {
+    await eventually(() => deno !== undefined || socket.crons.length === CRONS ? true : undefined, {
       what: "the registration of its crons",
     });
   } catch (error) {
@@ -296,11 +301,11 @@ export class Timeline implements AsyncDisposable {
 
   /** Starts another process. */
   async start(
-    { env = {}, unset = [] }: Partial<Omit<ProcessOptions, "kvUrl">> = {},
+    { env = {}, ...options }: Partial<Omit<ProcessOptions, "kvUrl">> = {},
   ): Promise<HostedProcess> {
     const started = await startProcess({
       env: { ...this.#env, ...env },
-      unset,
+      ...options,
       kvUrl: await this.#kvUrl(),
     });
     this.processes.push(started);
