@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import type { Dismissal } from "../store/records/dismissals.ts";
 
-/** A failure needs somebody now. A weakness of a set-up may be meant, and can be dismissed. */
+/** A failure needs somebody now. A weakness of a set-up may be meant; that of a trigger can be dismissed. */
 export const CAUSE_GROUPS = ["failure", "setup"] as const;
 
 /** The group of a cause. */
@@ -65,6 +65,10 @@ export const CAUSES = {
     group: "failure",
     advice:
       "Each delivery says which condition refused it, and diagnose says why a signature is wrong",
+  },
+  setting_missing: {
+    group: "setup",
+    advice: "Change the variables of the app where you need it: launches are taken all the same",
   },
   trigger_setup: {
     group: "setup",

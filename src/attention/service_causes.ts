@@ -1,9 +1,10 @@
 /**
- * The failures of any delivery: the disk, the artifact store, engines and projects.
+ * The causes of no trigger: the disk, the artifact store, engines, projects and settings.
  *
  * @module
  */
 import type { ArtifactStore } from "../artifacts/store.ts";
+import type { ServiceSettings } from "../config/settings.ts";
 import type { Engines } from "../engines/mod.ts";
 import type { Space } from "../store/file/space.ts";
 import type { ProjectFailures } from "../store/records/project_failures.ts";
@@ -15,6 +16,7 @@ interface ServiceCauseParts {
   artifacts: Pick<ArtifactStore, "failure" | "failingSince_ms">;
   engines: Pick<Engines, "outages">;
   projectFailures: Pick<ProjectFailures, "list">;
+  settings: Pick<ServiceSettings, "notes">;
 }
 
 /** The part of a reason that a list shows. */
@@ -22,9 +24,14 @@ const TEXT_LENGTH = 200;
 
 const SERVICE: Subject = { kind: "service", name: "service" };
 
-/** Lists what fails of the service itself, of its engines and of its projects. */
+/** Lists what fails of the service itself, of its engines and of its projects, and what its settings lack. */
 export async function serviceCauses(parts: ServiceCauseParts): Promise<Cause[]> {
-  return [...diskCauses(parts), ...engineCauses(parts), ...await projectCauses(parts)];
+  return [
+    ...diskCauses(parts),
+    ...engineCauses(parts),
+    ...await projectCauses(parts),
+    ...settingCauses(parts),
+  ];
 }
 
 function diskCauses({ space, artifacts }: ServiceCauseParts): Cause[] {
@@ -66,6 +73,10 @@ async function projectCauses({ projectFailures }: ServiceCauseParts): Promise<Ca
     const text = shortened(detail);
     return newCause(code, { kind: "project", name }, { text, since_ms: Date.parse(since) });
   });
+}
+
+function settingCauses({ settings: { notes = [] } }: ServiceCauseParts): Cause[] {
+  return notes.map((note) => newCause("setting_missing", SERVICE, { ...note, isSaid: true }));
 }
 
 /** Returns the first line of a reason: its own page has all of it. */

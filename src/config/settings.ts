@@ -54,6 +54,16 @@ export interface ServiceSettings {
   kv?: string;
   /** The address at which other instances of the service reach this one. */
   instanceUrl?: string;
+  /** Settings without which less works. */
+  notes?: readonly SettingNote[];
+}
+
+/** A setting without which less works. */
+export interface SettingNote {
+  /** A sentence without a full stop. */
+  text: string;
+  /** The time since which it is so, in milliseconds since the epoch. */
+  since_ms: number;
 }
 
 /** The clock and the environment of a service. */

@@ -114,7 +114,9 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
     if (!(error instanceof HooklaunchError)) throw error;
     missing.push(error.message);
   }
-  return { service, idle_ms: idle_s * 1_000, missing, notes };
+  const since_ms = Date.now();
+  const told = { ...service, notes: notes.map((text) => ({ text, since_ms })) };
+  return { service: told, idle_ms: idle_s * 1_000, missing, notes };
 }
 
 function storageOf(env: Env): (text: string) => string {

@@ -114,6 +114,12 @@ Deno.test("several instances accept launches, and any of them answers operators,
   assertEquals(made.status, 201, JSON.stringify(made.body).slice(0, 500));
   const read = await first.api("GET", `triggers/${made.body.id}/`);
   assertEquals(read.body.actions[1].body, body);
+  // What it can do without is no reason to answer nothing.
+  const noted = await second.api("GET", "attention/?code=setting_missing");
+  assertEquals(
+    noted.body.results.map(({ text }: { text: string }) => /HOOKLAUNCH_\w+/.exec(text)?.[0]),
+    ["HOOKLAUNCH_STORAGE", "HOOKLAUNCH_PUBLIC_URL"],
+  );
   const local = await second.api("PUT", "projects/here/", {
     name: "here",
     repository: "https://git.example.com/here.git",

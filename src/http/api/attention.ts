@@ -35,7 +35,7 @@ const cause = answer<Cause>()(
     ),
     code: z.enum(CAUSE_CODES),
     group: z.enum(CAUSE_GROUPS).describe(
-      "`failure`: something fails; `setup`: a weakness of how a trigger is set up, which can be dismissed",
+      "`failure`: something fails; `setup`: a weakness of a setting, or of how a trigger is set up, which can be dismissed",
     ),
     subject: z.object({
       kind: z.enum(SUBJECT_KINDS),
@@ -74,7 +74,7 @@ export const attentionOperations = [
     path: "/attention/",
     summary: "List what needs attention: what fails, and warnings of how triggers are set up",
     description:
-      "Failures of the service, its engines and its projects come first, then each trigger's failures and warnings, " +
+      "Failures of the service, its engines and its projects, and settings without which less works, come first, then each trigger's failures and warnings, " +
       "oldest trigger first. A page looks at 200 triggers at most, and may hold fewer than `limit`: follow `next` to " +
       "the end. Warnings that were dismissed are left out; `dismissed` lists them instead.",
     query: attentionQuery,

@@ -45,6 +45,23 @@ Deno.test("the overview says what needs attention, and counts the last 24 hours"
   });
 });
 
+Deno.test("settings without which less works are on the first page, and nothing dismisses them", async () => {
+  const text = "The variable X is not set: less works";
+  const notes = [{ text, since_ms: Date.now() }];
+  await using service = await startService({ settings: { notes } });
+  const browser = await loggedIn(service);
+  assertStringIncludes(textOf(await browser.get("")), text);
+  await service.trigger();
+  const { body } = await service.api("GET", "attention/?group=setup&code=setting_missing");
+  assertEquals(body.results.map((cause: { text: string }) => cause.text), [text]);
+  assertEquals((await service.api("GET", "attention/?dismissed=true")).body.results, []);
+  for (const address of ["", "attention"]) {
+    const seen = await browser.get(address);
+    assertStringIncludes(textOf(seen), text, address);
+    assert(!seen.text.includes(`/${body.results[0].id}/dismiss`), address);
+  }
+});
+
 Deno.test("the settings are shown, and no secret is", async () => {
   await using service = await startService({ settings: { secretKey: "ab".repeat(32) } });
   const text = textOf(await (await loggedIn(service)).get("settings"));

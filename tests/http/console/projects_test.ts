@@ -39,6 +39,33 @@ Deno.test("a project's page has its steps and pipelines, or the problems of its 
     assertEquals([status, headers.get("location")], [303, "/projects/more"]);
     assertStringIncludes(textOf(await browser.get("projects")), "more");
   });
+  await t.step("one whose configuration is all, and one that is read by an API", async () => {
+    const add = (fields: Record<string, string>) => browser.post("projects", { csrf, ...fields });
+    const none = await add({ name: "inline", code: "", source: "", api_url: "", config: "" });
+    assertEquals(none.status, 422);
+    assertStringIncludes(textOf(none), "a project without code has config");
+    const config = "- step: { name: word, image: none, command: echo inline }";
+    const code = "https://github.com/acme/digits.git";
+    const cases: [Record<string, string>, RegExp][] = [
+      [{ name: "inline", code, source: "", config, api_url: "https://x.example" }, /together with/],
+      [{ name: "inline", code: "git@host:x.git", source: "github" }, /Expected mirror/],
+    ];
+    for (const [fields, problem] of cases) {
+      const wrong = await add(fields);
+      assertEquals(wrong.status, 422);
+      assertMatch(textOf(wrong), problem);
+      // What was typed is there to be mended.
+      assertMatch(wrong.text, /<details open[^>]*><summary>How it is read/);
+    }
+    assertEquals((await add({ name: "inline", code: "", source: "", config })).status, 303);
+    assertStringIncludes(textOf(await browser.get("projects/inline")), "file in the project");
+    assertEquals((await add({ name: "api", code, source: "github" })).status, 303);
+    const { body } = await service.api("GET", "projects/api/");
+    assertEquals([body.repository, body.source], [code, "github"]);
+    for (const name of ["inline", "api"]) {
+      assertEquals((await service.api("DELETE", `projects/${name}/`)).status, 204);
+    }
+  });
   await t.step("secrets are set, shown by their fingerprints, and removed", async () => {
     const set = (fields: Record<string, string>) =>
       browser.post("projects/more/secrets", { csrf, ...fields });

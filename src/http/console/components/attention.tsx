@@ -63,6 +63,7 @@ const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
   execution_error: ({ subject: { name } }) =>
     `executions${search({ trigger: name, status: "error" })}`,
   refused: ({ subject }) => deliveries({ trigger: subject.name, outcome: "refused" }),
+  setting_missing: () => "docs/deploy",
   trigger_setup: ({ subject }) => `triggers/${subject.id}`,
 };
 
@@ -76,6 +77,29 @@ function ofProject({ subject }: Cause): string {
 
 function deliveries(query: Record<string, string>): string {
   return `deliveries${search(query)}`;
+}
+
+/** Lists settings without which less works; nothing where there are none. */
+export function SettingNotes({ causes }: { causes: readonly Cause[] }): Html | null {
+  const notes = causes.filter(({ code }) => code === "setting_missing");
+  if (notes.length === 0) return null;
+  return (
+    <section class="notice" aria-label="Settings">
+      <ul>
+        {notes.map((cause) => (
+          <li>
+            <a href={hrefOf(cause)}>{cause.text}</a>
+            <span class="dim">. {cause.advice}.</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Returns true for the warning of a trigger, which can be dismissed. */
+export function isOfTrigger({ code }: Cause): boolean {
+  return code === "trigger_setup";
 }
 
 interface DismissProps {

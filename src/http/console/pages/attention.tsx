@@ -1,7 +1,14 @@
 /** `/attention`: failures, the warnings of all set-ups, and those that were dismissed. */
 import type { Cause } from "../../../attention/cause.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
-import { Dismiss, Dismissed, Failures, type RefusedDismissal } from "../components/attention.tsx";
+import {
+  Dismiss,
+  Dismissed,
+  Failures,
+  isOfTrigger,
+  type RefusedDismissal,
+  SettingNotes,
+} from "../components/attention.tsx";
 import { Page } from "../components/page.tsx";
 import { placeText } from "../components/trigger_problems.tsx";
 import { More, Row, Table } from "../components/table.tsx";
@@ -30,7 +37,7 @@ async function AttentionPage({ view, refused }: PageProps): Promise<Html> {
     view.api.list<Cause>("attention/", { limit: LISTED, dismissed: "true", cursor: past }),
   ]);
   const failures = found.results.filter(({ group }) => group === "failure");
-  const warnings = found.results.filter(({ group }) => group === "setup");
+  const warnings = found.results.filter(isOfTrigger);
   return (
     <Page view={view} title="Attention" nav="Overview">
       <p class="crumbs">
@@ -41,6 +48,7 @@ async function AttentionPage({ view, refused }: PageProps): Promise<Html> {
         {failures.length === 0
           ? <p class="notice ok">Nothing fails.</p>
           : <Failures view={view} title="Failures" causes={failures} />}
+        <SettingNotes causes={found.results} />
       </div>
       <h2 id="setups">How triggers are set up</h2>
       {warnings.length === 0

@@ -4,7 +4,7 @@ import type { Activity } from "../../api/activity.ts";
 import type { ServiceState } from "../../api/service.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
-import { Failures } from "../components/attention.tsx";
+import { Failures, isOfTrigger, SettingNotes } from "../components/attention.tsx";
 import { Bars, type Totals, totalsOf } from "../components/bars.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
@@ -34,7 +34,7 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
   ]);
   const triggers = page.results.map(activeTrigger);
   const isWhole = cursor === undefined && page.cursor === undefined;
-  if (triggers.length === 0 && isWhole) return FirstPage({ view });
+  if (triggers.length === 0 && isWhole) return FirstPage({ view, causes });
   return (
     <Page view={view} title="Overview" nav="Overview">
       <h1>Overview</h1>
@@ -51,10 +51,11 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
   );
 }
 
-function FirstPage({ view }: { view: View }): Html {
+function FirstPage({ view, causes }: { view: View; causes: ListPage<Cause> }): Html {
   return (
     <Page view={view} title="Overview" nav="Overview">
       <h1>Welcome</h1>
+      <SettingNotes causes={causes.results} />
       <Empty title="There is no trigger yet">
         <p>
           A trigger has a URL for webhooks, and launches your steps for each that it accepts.
@@ -98,13 +99,14 @@ function Attention({ view, causes }: { view: View; causes: ListPage<Cause> }): H
   const { results, cursor } = causes;
   const failures = results.filter(({ group }) => group === "failure");
   const hidden = failures.length - FAILURES;
-  const warnings = results.length - failures.length;
+  const warnings = results.filter(isOfTrigger).length;
   const count = warnings === 1 ? "1 warning" : `${warnings} warnings`;
   return (
     <>
       {failures.length === 0
         ? <p class="notice ok">Nothing needs attention.</p>
         : <Failures view={view} title="Needs attention" causes={failures.slice(0, FAILURES)} />}
+      <SettingNotes causes={results} />
       {hidden <= 0 && cursor === undefined ? null : (
         <p>
           <a href="attention">{hidden > 0 ? `${hidden} more` : "More causes"}</a>

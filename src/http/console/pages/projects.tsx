@@ -2,7 +2,7 @@
 import type { ShownFailure } from "../../api/failures.ts";
 import type { ShownProject } from "../../api/projects.ts";
 import { ApiCallError, search } from "../client.ts";
-import { CsrfField, Input } from "../components/form.tsx";
+import { CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
 import { Empty, More, Notice, Row, Table } from "../components/table.tsx";
@@ -29,8 +29,9 @@ async function ProjectsPage({ view, form, refused }: ProjectsProps): Promise<Htm
         ? (
           <Empty title="There is no project yet">
             <p>
-              A project is a git repository or a folder. Its file <code>valohai.yaml</code>{" "}
-              names the steps that triggers launch. <a href="docs/projects">How to write it</a>
+              A project is a git repository, a folder, or a configuration alone. Its file{" "}
+              <code>valohai.yaml</code> names the steps that triggers launch.{" "}
+              <a href="docs/projects">How to write it</a>
             </p>
           </Empty>
         )
@@ -92,13 +93,34 @@ interface FormProps {
   isOpen: boolean;
 }
 
+/** The fields of a project's code, each with the names of its problems. */
+const FIELDS = {
+  name: ["name"],
+  code: ["repository", "directory"],
+  source: ["source"],
+  api_url: ["api_url"],
+  config: ["config"],
+};
+
+/** The ways in which a repository is read. */
+const SOURCES: [value: string, label: string][] = [
+  ["", "As the service chooses"],
+  ["mirror", "With git: a copy on this machine"],
+  ["github", "By the API of GitHub"],
+  ["gitlab", "By the API of GitLab"],
+  ["gitea", "By the API of Gitea or Forgejo"],
+  ["https", "From any https address, without git"],
+];
+
 function ProjectForm({ view, form, refused, isOpen }: FormProps): Html {
-  const problemsOf = (...names: string[]) =>
-    refused?.problems.filter(({ pointer }) => names.includes(pointer.split("/")[1] ?? "")) ?? [];
+  const problemsOf = (field: keyof typeof FIELDS) =>
+    refused?.problems.filter(({ pointer }) =>
+      FIELDS[field].includes(pointer.split("/")[1] ?? "")
+    ) ?? [];
   const typed = (name: string) => form?.get(name) ?? undefined;
   const others =
     refused?.problems.filter(({ pointer }) =>
-      !["name", "repository", "directory"].includes(pointer.split("/")[1] ?? "")
+      !Object.values(FIELDS).flat().includes(pointer.split("/")[1] ?? "")
     ) ?? [];
   const isTold = refused !== undefined && (refused.problems.length === 0 || others.length > 0);
   return (
@@ -125,13 +147,63 @@ function ProjectForm({ view, form, refused, isOpen }: FormProps): Html {
         <Input
           label="Repository or folder"
           id="code"
-          hint="Such as https://git.example.com/digits.git, or the absolute path of a folder"
-          problems={problemsOf("repository", "directory")}
-          required
+          hint="Such as https://git.example.com/digits.git, or the absolute path of a folder. None where the configuration below is all"
+          problems={problemsOf("code")}
           value={typed("code")}
         />
+        <SourceFields typed={typed} problemsOf={problemsOf} />
         <button class="primary">Add the project</button>
       </form>
+    </details>
+  );
+}
+
+interface SourceProps {
+  typed(name: string): string | undefined;
+  problemsOf(field: keyof typeof FIELDS): ApiCallError["problems"];
+}
+
+/** The fields that few projects need. */
+function SourceFields({ typed, problemsOf }: SourceProps): Html {
+  const isUsed = ["source", "api_url", "config"].some((name) => typed(name));
+  return (
+    <details open={isUsed}>
+      <summary>How it is read</summary>
+      <Field
+        label="Repository is read"
+        id="source"
+        hint="By an API or without git, jobs of Slurm and Kubernetes fetch the code themselves"
+        problems={problemsOf("source")}
+      >
+        <select id="source" name="source" aria-describedby={describedBy("source")}>
+          {SOURCES.map(([value, label]) => (
+            <option value={value} selected={value === typed("source")}>{label}</option>
+          ))}
+        </select>
+      </Field>
+      <Input
+        label="Address of the API"
+        id="api_url"
+        hint="Where it is not the usual one, such as https://git.example.com/api/v1"
+        problems={problemsOf("api_url")}
+        value={typed("api_url")}
+      />
+      <Field
+        label="Configuration"
+        id="config"
+        hint="The content of valohai.yaml, in place of the file"
+        problems={problemsOf("config")}
+      >
+        <textarea
+          id="config"
+          name="config"
+          rows={4}
+          spellcheck={false}
+          aria-describedby={describedBy("config")}
+        >
+          {typed("config")}
+        </textarea>
+      </Field>
     </details>
   );
 }
@@ -140,9 +212,17 @@ async function create({ view, form }: Submission): Promise<Submitted> {
   const name = form.get("name")?.trim() ?? "";
   const code = form.get("code")?.trim() ?? "";
   // A repository at a path is written as file:///….
-  const source = code.startsWith("/") ? { directory: code } : { repository: code };
+  const place = code.startsWith("/") ? { directory: code } : code && { repository: code };
+  const read = ["source", "api_url", "config"].flatMap((field) => {
+    const text = form.get(field)?.trim();
+    return text ? [[field, text]] : [];
+  });
   try {
-    await view.api.send("POST", "projects/", { name, ...source });
+    await view.api.send("POST", "projects/", {
+      name,
+      ...place || {},
+      ...Object.fromEntries(read),
+    });
     return { to: `projects/${name}`, notice: "The project is added" };
   } catch (error) {
     if (!(error instanceof ApiCallError)) throw error;
