@@ -59,7 +59,7 @@ export interface ServiceSettings {
 }
 
 /** A setting without which less works. */
-export interface SettingNote {
+interface SettingNote {
   /** A sentence without a full stop. */
   text: string;
   /** The time since which it is so, in milliseconds since the epoch. */
