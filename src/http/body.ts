@@ -72,12 +72,15 @@ class Memory implements HeldBody {
   body: ReadBody = { failure: "no_memory" };
   rest?: Promise<unknown>;
   readonly #budgets: Readonly<Record<"short" | "long", FairBudget>>;
-  readonly #owners: readonly string[];
+  readonly #owners: () => readonly string[];
   #share: Share | undefined;
   #isLong = false;
   #isOver = false;
 
-  constructor(budgets: Readonly<Record<"short" | "long", FairBudget>>, owners: readonly string[]) {
+  constructor(
+    budgets: Readonly<Record<"short" | "long", FairBudget>>,
+    owners: () => readonly string[],
+  ) {
     this.#budgets = budgets;
     this.#owners = owners;
   }
@@ -87,7 +90,7 @@ class Memory implements HeldBody {
     const { short, long } = this.#budgets;
     const isLong = bytes > SHORT_BYTES_MAX;
     if (this.#share && isLong === this.#isLong) return this.#share.resize(bytes);
-    const share = isLong ? long.take(bytes, this.#owners) : short.take(bytes);
+    const share = isLong ? long.take(bytes, this.#owners()) : short.take(bytes);
     if (share === undefined) return false;
     this.#share?.[Symbol.dispose]();
     this.#share = share;
@@ -156,12 +159,13 @@ export class BodyReader implements Disposable {
    * arriving, the slowest is given up for the next. Never rejects.
    *
    * @param limit_bytes a longer body is not kept
-   * @param owners the names that its memory counts for, such as its trigger and its sender
+   * @param owners returns the names that its memory counts for, such as its trigger and its sender; most
+   *   bodies are short and need none
    */
   async read(
     request: Request,
     limit_bytes: number,
-    owners: readonly string[] = [],
+    owners: () => readonly string[] = () => [],
   ): Promise<HeldBody> {
     const memory = new Memory({ short: this.#shortMemory, long: this.#memory }, owners);
     memory.body = await this.#read(request, limit_bytes, memory);

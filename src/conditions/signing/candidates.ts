@@ -44,7 +44,7 @@ export function candidatesReader(
         reason: `${place} is missing`,
       };
     }
-    const items = present.flatMap((text) => split(text, scheme.list_separator));
+    const items = splitAll(present, scheme.list_separator);
     const candidates = namedItems(items, scheme.field, scheme);
     if (items.length > ITEMS_MAX || candidates.length > max) {
       return {
@@ -136,9 +136,10 @@ function readTimestampItem(
     : { reason: `${place} is ambiguous: it holds ${timestamp.name} more than once` };
 }
 
-function split(text: string, separator: string | undefined): string[] {
-  if (separator === undefined) return [text];
-  return text.split(separator).map((item) => item.trim()).filter((item) => item !== "");
+function splitAll(texts: readonly string[], separator: string | undefined): readonly string[] {
+  if (separator === undefined) return texts;
+  return texts.flatMap((text) => text.split(separator))
+    .map((item) => item.trim()).filter((item) => item !== "");
 }
 
 /** Returns the values of the items with a name; all items where items have no names. */

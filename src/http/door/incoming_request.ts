@@ -52,6 +52,7 @@ export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
   readonly #budget: ParsedValueBudget;
   #values = 0;
   #body: RequestBody | undefined;
+  #query: URLSearchParams | undefined;
   readonly #facts: IncomingFacts;
   /** The same request with another body. */
   #other: IncomingRequest | undefined;
@@ -78,7 +79,7 @@ export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
 
   get query(): URLSearchParams {
     // A question mark at its start belongs to the first name.
-    return new URLSearchParams(`?${this.queryText}`);
+    return this.#query ??= new URLSearchParams(`?${this.queryText}`);
   }
 
   get queryText(): string {
@@ -129,8 +130,12 @@ export class IncomingRequest implements LaunchRequest, SeenRequest, Disposable {
   }
 
   #readableBody(): RequestBody {
+    return this.#body ??= this.#readable();
+  }
+
+  #readable(): RequestBody {
     const contentType = this.headers.get("content-type") ?? "";
-    return this.#body ??= new RequestBody(this.body, contentType, (values) => {
+    return new RequestBody(this.body, contentType, (values) => {
       if (!this.#budget.take(values)) {
         throw new UnavailableError("Cannot read a body: those under way hold too many values", 1);
       }

@@ -166,10 +166,8 @@ class Intake {
     }
     const { bodyBytesMax } = this.#endpoint.order(found);
     const limit_bytes = refused ? KEPT_BODY_BYTES_MAX : bodyBytesMax;
-    const held = await door.bodies.read(request, limit_bytes, [
-      `trigger ${id}`,
-      `network ${networkOf(peer.ip)}`,
-    ]);
+    const owners = () => [`trigger ${id}`, `network ${networkOf(peer.ip)}`];
+    const held = await door.bodies.read(request, limit_bytes, owners);
     try {
       const { body } = held;
       if ("failure" in body) {

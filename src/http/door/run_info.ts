@@ -12,7 +12,13 @@ import type { Refusal } from "../../conditions/check.ts";
 import { describeBody, describeUnreadable, type LaunchRequest } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { getHttpRequest, type HttpRequestStatus } from "../../store/records/http_requests.ts";
-import { type CreatedObject, getRun, type Run, type RunStatus } from "../../store/records/runs.ts";
+import {
+  type CreatedObject,
+  getRun,
+  type Run,
+  runInMemory,
+  type RunStatus,
+} from "../../store/records/runs.ts";
 import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
 import type { WorkState } from "../../runs/work_state.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instances.ts";
@@ -81,7 +87,8 @@ async function answer(
   { request, asked }: { request: IncomingRequest; asked: LaunchRequest },
 ): Promise<Response> {
   const { trigger, answersGet } = prepared;
-  const question = await whenPartsRead(() => questionOf(asked, answersGet));
+  const asking = whenPartsRead(() => questionOf(asked, answersGet));
+  const question = asking instanceof Promise ? await asking : asking;
   if ("reason" in question) {
     return refuse(door, prepared, request, {
       condition: "run_info",
@@ -91,7 +98,7 @@ async function answer(
   }
   const { runId, wait_s, asksWork } = question;
   let run = isId(runId)
-    ? door.worker.pendingRun(runId) ??
+    ? door.worker.pendingRun(runId) ?? runInMemory(door.store, runId) ??
       await door.databaseDeadline.read(getRun(door.store, runId))
     : undefined;
   if (run === undefined || !isOf(door, run, trigger)) return problem(STATUS_CODE.NotFound);
@@ -124,9 +131,9 @@ async function answer(
 function isOf(
   { store }: Door,
   { trigger_id, created_at }: Run,
-  { id, ...trigger }: Trigger,
+  trigger: Trigger,
 ): boolean {
-  if (trigger_id !== id) return false;
+  if (trigger_id !== trigger.id) return false;
   if (created_at >= trigger.created_at) return true;
   // The clocks of several instances differ.
   const age_ms = Date.parse(trigger.created_at) - Date.parse(created_at);

@@ -47,6 +47,11 @@ class RecordCache<T extends object> {
     this.#size_max = size_max;
   }
 
+  /** Returns a record that is in memory; undefined for another one. */
+  inMemory(id: string): T | undefined {
+    return this.#records.get(id);
+  }
+
   /** Returns a record from memory, or else what `read` returns. */
   async get(id: string, read: () => Read<T>): Read<T> {
     return this.#records.get(id) ?? await (this.#reads.get(id) ?? this.#read(id, read));

@@ -274,6 +274,11 @@ export async function getRun(store: Store, id: string): Promise<Run | undefined>
   return await getEnded(store, id) ?? undefined;
 }
 
+/** Returns an ended run that was read lately and is in memory; undefined for another one. */
+export function runInMemory(store: Store, id: string): Run | undefined {
+  return endedRuns.of(store).inMemory(id);
+}
+
 /** Reads an ended run; null when there is none, undefined when it is damaged. */
 function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
   return endedRuns.of(store).get(id, async () => {
