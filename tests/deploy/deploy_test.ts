@@ -55,7 +55,10 @@ Deno.test("a launch signed by HMAC sends its HTTP request, and tells of its run"
 });
 
 Deno.test("without secrets and without a database it listens, and says what is missing", async () => {
-  await using timeline = new Timeline({ HOOKLAUNCH_STORAGE: "/data" });
+  await using timeline = new Timeline({
+    HOOKLAUNCH_STORAGE: "/data",
+    HOOKLAUNCH_AGENT_CA: "README.md",
+  });
   const process = await timeline.start({
     unset: ["HOOKLAUNCH_SECRET_KEY", "HOOKLAUNCH_ADMIN_TOKEN", "DENO_KV_DEFAULT_PATH"],
   });
@@ -67,6 +70,10 @@ Deno.test("without secrets and without a database it listens, and says what is m
   assertMatch(text, /^not ready: .*HOOKLAUNCH_SECRET_KEY/m);
   assertMatch(text, /^not ready: .*HOOKLAUNCH_ADMIN_TOKEN/m);
   assertMatch(text, /^not ready: HOOKLAUNCH_STORAGE is wrong: .*s3:/m);
+  assertMatch(
+    text,
+    /^not ready: HOOKLAUNCH_AGENT_CA is wrong: .*PEM, found another one at README/m,
+  );
   const page = await process.fetch("/", { headers: { accept: "text/html" } });
   assertEquals(page.status, 503);
   assertStringIncludes(await page.text(), "HOOKLAUNCH_SECRET_KEY");
