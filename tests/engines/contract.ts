@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { atOnce } from "../at_once.ts";
 import { isLong } from "../surroundings.ts";
 import { type ContractOptions, ContractService } from "./contract_case.ts";
 import { ends } from "./contract_ends.ts";
@@ -18,9 +19,10 @@ export function engineContract(name: string, options: ContractOptions): void {
   const isWhole = isLong || !options.isSlow;
   const cases = [...runs, ...values, ...ends, ...ofSecrets]
     .filter(({ isShort }) => isWhole || isShort);
+  const add = atOnce(`contract of ${name}`);
   for (const { name: what, executionsMax = 2, test } of cases) {
-    Deno.test({
-      name: `contract of ${name}: ${what}`,
+    add({
+      name: what,
       ignore: options.ignore ?? false,
       async fn() {
         await using service = new ContractService(

@@ -1,0 +1,36 @@
+/**
+ * Tests that mostly wait, for processes, containers and clusters: several of a file run at once.
+ *
+ * @module
+ */
+
+/** How many run at once. */
+const AT_ONCE = 4;
+/** What leaks is told of all together, in the end. */
+const UNWATCHED = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: false };
+
+/** A test that does not care what else its process does meanwhile. */
+export interface TestAtOnce {
+  name: string;
+  ignore?: boolean;
+  fn(): Promise<void>;
+}
+
+/** Registers one test, and returns a function that adds steps to it. They run at once, in any order. */
+export function atOnce(group: string): {
+  (name: string, fn: () => Promise<void>): void;
+  (test: TestAtOnce): void;
+} {
+  const tests: TestAtOnce[] = [];
+  Deno.test(group, async (t) => {
+    const waiting = tests.values();
+    const work = async () => {
+      for (const test of waiting) await t.step({ ...test, ...UNWATCHED });
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  });
+  return (test: string | TestAtOnce, fn?: () => Promise<void>) => {
+    if (typeof test !== "string") tests.push(test);
+    else if (fn !== undefined) tests.push({ name: test, fn });
+  };
+}
