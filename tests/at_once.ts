@@ -13,12 +13,12 @@ const UNWATCHED = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: 
 export interface TestAtOnce {
   name: string;
   ignore?: boolean;
-  fn(): Promise<void>;
+  fn(): Promise<void> | void;
 }
 
 /** Registers one test, and returns a function that adds steps to it. They run at once, in any order. */
 export function atOnce(group: string): {
-  (name: string, fn: () => Promise<void>): void;
+  (name: string, fn: () => Promise<void> | void): void;
   (test: TestAtOnce): void;
 } {
   const tests: TestAtOnce[] = [];
@@ -29,7 +29,7 @@ export function atOnce(group: string): {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   });
-  return (test: string | TestAtOnce, fn?: () => Promise<void>) => {
+  return (test: string | TestAtOnce, fn?: () => Promise<void> | void) => {
     if (typeof test !== "string") tests.push(test);
     else if (fn !== undefined) tests.push({ name: test, fn });
   };

@@ -8,6 +8,9 @@ import { engineMakers, Engines } from "../../src/engines/mod.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import { datumId, type Execution, saveExecution } from "../../src/store/records/executions.ts";
 import { EngineFixture, until } from "./fixture.ts";
+import { atOnce } from "../at_once.ts";
+
+const test = atOnce("boundaries between engines");
 
 const REMOTE = { type: "remote" };
 const TEXT = "made elsewhere\n";
@@ -77,7 +80,7 @@ async function stored(fixture: EngineFixture, fields: Partial<Execution>): Promi
   return execution;
 }
 
-Deno.test("an engine starts and ends no execution of another one", async () => {
+test("an engine starts and ends no execution of another one", async () => {
   await using fixture = await EngineFixture.make();
   const remote = new RemoteEngine();
   const engines = await enginesOf(fixture, remote);
@@ -95,7 +98,7 @@ Deno.test("an engine starts and ends no execution of another one", async () => {
   await engines.close(5_000);
 });
 
-Deno.test("an output of another engine's execution can be an input", async () => {
+test("an output of another engine's execution can be an input", async () => {
   await using fixture = await EngineFixture.make();
   const engines = await enginesOf(fixture, new RemoteEngine());
   await engines.start();
@@ -130,7 +133,7 @@ for (
     ["hangs", () => new Promise<void>(() => {})],
   ] as const
 ) {
-  Deno.test(`an engine whose start ${what} holds up no other`, async () => {
+  test(`an engine whose start ${what} holds up no other`, async () => {
     await using fixture = await EngineFixture.make();
     const remote = new RemoteEngine(onStart);
     const engines = await enginesOf(fixture, remote);

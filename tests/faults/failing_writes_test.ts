@@ -2,11 +2,14 @@
 import { has } from "../needs.ts";
 import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
+import { atOnce } from "../at_once.ts";
+
+const test = atOnce("writes that fail");
 
 for (const failure of FAILURES) {
   const { calls, error, endsService } = failure;
   const says = endsService ? "ends the service, and nothing" : "loses nothing that";
-  Deno.test({
+  test({
     name: `${calls} that fails with ${error} ${says} was answered 200`,
     ignore: !has("strace"),
     async fn() {

@@ -5,8 +5,11 @@ import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
 import { serve, shell, unmount } from "./served.ts";
 import { workshop } from "./workshop.ts";
+import { atOnce } from "../at_once.ts";
 
-Deno.test({
+const test = atOnce("full disks");
+
+test({
   name:
     "on a full disk launches are answered 503, reads go on, and nothing is lost or half-written",
   ignore: !has("mount"),
@@ -35,7 +38,7 @@ const disks: { name: string; mounted: string; fill: string; said: RegExp }[] = [
 ];
 
 for (const { name, mounted, fill, said } of disks) {
-  Deno.test({
+  test({
     name: `on a disk ${name} launches are answered 503, until it has room again`,
     ignore: !has("mount"),
     async fn() {

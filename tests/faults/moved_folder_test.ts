@@ -9,6 +9,9 @@ import { Sender } from "./senders.ts";
 import { serve, type Served, shell } from "./served.ts";
 import { checkStored } from "./stored.ts";
 import { workshop } from "./workshop.ts";
+import { atOnce } from "../at_once.ts";
+
+const test = atOnce("data folders that are moved");
 
 const ID = "01900000-0000-7000-8000-000000000001";
 const LAUNCH = `/api/v0/launch/${ID}/`;
@@ -73,7 +76,7 @@ function launchUntilEnd(served: Served, seen: { kept: string[]; late: string[] }
 }
 
 for (const { name, does, says, kept } of ways) {
-  Deno.test(`a data folder that is ${name} under load ends the service, and no launch is answered 200`, async () => {
+  test(`a data folder that is ${name} under load ends the service, and no launch is answered 200`, async () => {
     await using shop = await workshop([{ id: ID, name: "t", conditions: CONDITIONS }]);
     await using served = await serve(shop.folder);
     const seen = { kept: [] as string[], late: [] as string[] };
@@ -95,7 +98,7 @@ for (const { name, does, says, kept } of ways) {
   });
 }
 
-Deno.test("an idle service whose data folder is removed is not ready, and ends", async () => {
+test("an idle service whose data folder is removed is not ready, and ends", async () => {
   await using shop = await workshop([{ id: ID, name: "t" }]);
   await using served = await serve(shop.folder);
   await shell(`rm -rf '${shop.folder}/data'`);
@@ -110,7 +113,7 @@ Deno.test("an idle service whose data folder is removed is not ready, and ends",
   assertMatch(served.printed(), /Was the data folder moved, removed or replaced\?/);
 });
 
-Deno.test("a repeat is not answered 200 when the run that it made is gone", async () => {
+test("a repeat is not answered 200 when the run that it made is gone", async () => {
   await using shop = await workshop([{ id: ID, name: "t", conditions: CONDITIONS }]);
   await using served = await serve(shop.folder);
   using sender = new Sender(() => served.port);

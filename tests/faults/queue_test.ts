@@ -8,6 +8,9 @@ import { serve, type Served, shell, unmount } from "./served.ts";
 import { checkStored } from "./stored.ts";
 import { KILLED_AT, STAGES } from "./woken_service.ts";
 import { workshop } from "./workshop.ts";
+import { atOnce } from "../at_once.ts";
+
+const test = atOnce("kills between a message and the end of its run");
 
 const ID = "01900000-0000-7000-8000-000000000001";
 const LAUNCH = `/api/v0/launch/${ID}/`;
@@ -54,7 +57,7 @@ async function untilComplete(served: Served, runId: string): Promise<void> {
 }
 
 for (const [stage, what] of Object.entries(STAGES)) {
-  Deno.test(`killed when ${what}, the service loses no run and performs none twice`, async () => {
+  test(`killed when ${what}, the service loses no run and performs none twice`, async () => {
     await using shop = await workshop([{ id: ID, name: "t" }]);
     let kept: string[];
     {
@@ -145,7 +148,7 @@ async function goesOnWithRoom({ fill, startsAfter }: FullDisk): Promise<void> {
   }
 }
 
-Deno.test({
+test({
   name:
     "killed with a message under way, on a full or nearly full disk, the service has all when there is room",
   ignore: !has("mount"),

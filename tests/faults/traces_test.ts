@@ -13,6 +13,9 @@ import { DatabaseSync } from "node:sqlite";
 import { hooklaunch } from "../commands/process.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { collect, type Collector, type SentSpan } from "./collector.ts";
+import { atOnce } from "../at_once.ts";
+
+const test = atOnce("traces of a process");
 
 const TOKEN = "an-operators-token-for-tests";
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -117,7 +120,7 @@ function above(collector: Collector, span: SentSpan): SentSpan[] {
 
 const LAUNCH = "POST /api/v0/launch/{trigger_id}/";
 
-Deno.test("one trace goes from the sender through launch, run and action to the execution and its command", async () => {
+test("one trace goes from the sender through launch, run and action to the execution and its command", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -157,7 +160,7 @@ Deno.test("one trace goes from the sender through launch, run and action to the 
   assert(!(collector.got.get("/v1/traces") ?? "").includes("strange"));
 });
 
-Deno.test("a span of a launch that failed says so, and all of them have their status as a number", async () => {
+test("a span of a launch that failed says so, and all of them have their status as a number", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -183,7 +186,7 @@ Deno.test("a span of a launch that failed says so, and all of them have their st
   }
 });
 
-Deno.test("an execution that an operator stops before it begins ends in the trace of its launch", async () => {
+test("an execution that an operator stops before it begins ends in the trace of its launch", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -204,7 +207,7 @@ Deno.test("an execution that an operator stops before it begins ends in the trac
   await Deno.writeTextFile(`${folder.path}/go`, "");
 });
 
-Deno.test("the spans of an action that failed and of its run say so", async () => {
+test("the spans of an action that failed and of its run say so", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -217,7 +220,7 @@ Deno.test("the spans of an action that failed and of its run say so", async () =
   assertEquals(run.attributes["hooklaunch.status"], "error");
 });
 
-Deno.test("without a valid traceparent, each launch begins a trace of its own", async () => {
+test("without a valid traceparent, each launch begins a trace of its own", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -249,7 +252,7 @@ Deno.test("without a valid traceparent, each launch begins a trace of its own", 
   }
 });
 
-Deno.test("what an operator replays begins a trace, also where Deno makes no metrics", async () => {
+test("what an operator replays begins a trace, also where Deno makes no metrics", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -273,7 +276,7 @@ Deno.test("what an operator replays begins a trace, also where Deno makes no met
   }
 });
 
-Deno.test("the nodes of a pipeline and their executions are in the trace of its launch", async () => {
+test("the nodes of a pipeline and their executions are in the trace of its launch", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -308,7 +311,7 @@ Deno.test("the nodes of a pipeline and their executions are in the trace of its 
   assert(!logs.includes('"ERROR"'), logs);
 });
 
-Deno.test("a launch can be followed through the log, by its run and its trace", async () => {
+test("a launch can be followed through the log, by its run and its trace", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -328,7 +331,7 @@ Deno.test("a launch can be followed through the log, by its run and its trace", 
   for (const { trace_id, project } of lines) assertEquals([trace_id, project], [TRACE, "p"]);
 });
 
-Deno.test("a run and an execution that a kill interrupts end in their traces", async () => {
+test("a run and an execution that a kill interrupts end in their traces", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   const other = { trace: "1".repeat(32), span: "2".repeat(16) };
@@ -368,7 +371,7 @@ Deno.test("a run and an execution that a kill interrupts end in their traces", a
   assertEquals(above(collector, run).map(({ name }) => name), [LAUNCH]);
 });
 
-Deno.test("while nothing is sent, no trace is stored or told to a command", async () => {
+test("while nothing is sent, no trace is stored or told to a command", async () => {
   await using folder = await temporaryFolder();
   await configure(folder.path);
   await using service = await serve(folder.path, {});

@@ -6,6 +6,9 @@ import { checkStored } from "../faults/stored.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
+import { atOnce } from "../at_once.ts";
+
+const test = atOnce("data folders of all formats");
 
 const GOLDEN = new URL("./golden/", import.meta.url).pathname;
 const SECRET = { "x-token": "a-secret-of-the-golden-folders" };
@@ -95,7 +98,7 @@ async function assertLaunches(served: Served, folder: string, copies: string): P
 }
 
 for (let format = 1; format <= FORMAT_VERSION; format++) {
-  Deno.test(`a data folder of format ${format} is brought up to date, and goes on where it was`, async () => {
+  test(`a data folder of format ${format} is brought up to date, and goes on where it was`, async () => {
     await using folder = await unpack(format);
     const flags = ["--retention-days", "3650"];
     {
@@ -126,7 +129,7 @@ for (let format = 1; format <= FORMAT_VERSION; format++) {
   });
 }
 
-Deno.test("a data folder of a newer format is refused, and left as it is", async () => {
+test("a data folder of a newer format is refused, and left as it is", async () => {
   await using folder = await unpack(FORMAT_VERSION);
   {
     await using store = await openStore(`${folder.path}/data`);

@@ -7,6 +7,9 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
 import type { Execution } from "../../../src/store/records/executions.ts";
 import { type Containers, hasContainers, makeImage, runHosted } from "./containers.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("containers that take long");
 
 /** Runs a command in a container, by a program that takes some seconds for each call of a subcommand. */
 function runSlowly(
@@ -44,7 +47,7 @@ PATH='${path}' exec ${program} "$@"
 // What is shown is the engine's own, the same for both programs.
 const program = (["docker", "podman"] as const).find(hasContainers);
 
-Deno.test({
+test({
   name: "containers: how long one ran does not count how long it takes to remove",
   ignore: program === undefined,
   async fn() {
@@ -54,7 +57,7 @@ Deno.test({
   },
 });
 
-Deno.test({
+test({
   name: "containers: who stops one does not wait until the engine answers",
   ignore: program === undefined,
   async fn() {
@@ -68,7 +71,7 @@ Deno.test({
   },
 });
 
-Deno.test({
+test({
   name: "containers: an engine that cannot give them a low priority runs them without",
   ignore: program === undefined,
   async fn() {
@@ -83,7 +86,7 @@ Deno.test({
   },
 });
 
-Deno.test({
+test({
   name:
     "containers: an image that is too large for its project is removed, and fails its execution",
   ignore: program === undefined,

@@ -17,6 +17,9 @@ import { containerWrapperArguments } from "../../../src/engines/local/runners/co
 import { type Execution, saveExecution } from "../../../src/store/records/executions.ts";
 import { call, type Containers, hasContainers, makeImage } from "./containers.ts";
 import { EngineFixture, QUICK, textOf, until } from "../fixture.ts";
+import { atOnce } from "../../at_once.ts";
+
+const add = atOnce("containers");
 
 interface Case {
   name: string;
@@ -361,7 +364,7 @@ const cases: Case[] = [
 for (const program of ["docker", "podman"] as const) {
   const ignore = !hasContainers(program);
   for (const { name, programs = [], shell = true, settings = {}, test } of cases) {
-    Deno.test({
+    add({
       name: `containers of ${program}: ${name}`,
       ignore,
       async fn() {

@@ -11,6 +11,9 @@ import { ConflictError } from "../../../src/platform/errors.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
 import { hasContainers, makeImage } from "./containers.ts";
 import { EngineFixture, textOf, until } from "../fixture.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("crashes of the local engine");
 
 const PERMISSIONS = [
   "--allow-run=sh,git",
@@ -90,7 +93,7 @@ async function survive(crash: Crash, test: (folder: string) => void = () => {}):
 }
 
 for (const after_ms of [0, 5, 12, 25, 60, 130]) {
-  Deno.test(`crash: killed after ${after_ms} ms, each command runs once`, async () => {
+  test(`crash: killed after ${after_ms} ms, each command runs once`, async () => {
     await survive({ count: 12, fields: {}, after_ms }, (folder) => {
       const ran = textOf(`${folder}/ran`).trim().split("\n").map(Number).sort((a, b) => a - b);
       assertEquals(ran, Array.from({ length: 12 }, (_, index) => index));
@@ -102,7 +105,7 @@ for (const runner of ["docker", "podman"] as const) {
   const ignore = !hasContainers(runner);
   for (const after_ms of [60, 200, 400, 800]) {
     const name = `crash: killed after ${after_ms} ms, each container of ${runner} runs once`;
-    Deno.test({
+    test({
       name,
       ignore,
       async fn() {

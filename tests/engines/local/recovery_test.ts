@@ -11,6 +11,9 @@ import { isSameBoot } from "../../../src/engines/local/recovery.ts";
 import { wrapperArguments } from "../../../src/engines/local/wrapper.ts";
 import { type Execution, saveExecution } from "../../../src/store/records/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("recovery of the local engine");
 
 const { bootId } = await lookAtMachine();
 
@@ -42,7 +45,7 @@ async function endedProcess(): Promise<number> {
   return child.pid;
 }
 
-Deno.test("recovery: no mark, same start of the machine: it is started", async () => {
+test("recovery: no mark, same start of the machine: it is started", async () => {
   await using fixture = await EngineFixture.make();
   const long_ago = { started_at: "2026-01-01T00:00:00.000Z", time_limit: 60 };
   const prepared = await started(fixture, long_ago);
@@ -56,7 +59,7 @@ Deno.test("recovery: no mark, same start of the machine: it is started", async (
   assertEquals(textOf(`${fixture.folder}/ran`), "ran\nran\n");
 });
 
-Deno.test("recovery: no mark, other start of the machine: it may have run, so it is not", async () => {
+test("recovery: no mark, other start of the machine: it may have run, so it is not", async () => {
   await using fixture = await EngineFixture.make();
   const ids = [await started(fixture, { boot: "other" }), await started(fixture, { boot: "" })];
   await fixture.restart();
@@ -73,7 +76,7 @@ Deno.test("recovery: no mark, other start of the machine: it may have run, so it
   assert(!isSameBoot(untold, { bootId: "", shell: "sh", beginSession: [], lowPriority: [] }));
 });
 
-Deno.test("recovery: an exit code is there: that is how it ended", async () => {
+test("recovery: an exit code is there: that is how it ended", async () => {
   await using fixture = await EngineFixture.make();
   const pid = await endedProcess();
   const files = {
@@ -101,7 +104,7 @@ Deno.test("recovery: an exit code is there: that is how it ended", async () => {
   assertEquals(textOf(`${fixture.folder}/ran`), "");
 });
 
-Deno.test("recovery: it ended at the time at which it left its exit code", async () => {
+test("recovery: it ended at the time at which it left its exit code", async () => {
   await using fixture = await EngineFixture.make();
   const files = { started: `${await endedProcess()} 123\n`, exit_code: "0\n" };
   const id = await started(fixture, { files, started_at: "2026-01-01T00:00:00.000Z" });
@@ -117,7 +120,7 @@ Deno.test("recovery: it ended at the time at which it left its exit code", async
   assertEquals([status, duration, ended_at], ["complete", 5, "2026-01-01T00:00:05.000Z"]);
 });
 
-Deno.test("recovery: metadata is found again however its lines begin", async () => {
+test("recovery: metadata is found again however its lines begin", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(`printf ' {"x": 1}\\n\\t{"y": 2}\\n'
     until [ -e $VH_OUTPUTS_DIR/go ]; do sleep 0.01; done; echo '{"z": 3}'`);
@@ -127,7 +130,7 @@ Deno.test("recovery: metadata is found again however its lines begin", async () 
   assertEquals((await fixture.ended(id)).metadata, { x: 1, y: 2, z: 3 });
 });
 
-Deno.test("recovery: dead without an exit code: that is told", async () => {
+test("recovery: dead without an exit code: that is told", async () => {
   await using fixture = await EngineFixture.make();
   const pid = await endedProcess();
   const dead = await started(fixture, { files: { started: `${pid} 123\n` } });
@@ -147,7 +150,7 @@ Deno.test("recovery: dead without an exit code: that is told", async () => {
   assertEquals(textOf(`${fixture.folder}/ran`), "");
 });
 
-Deno.test("recovery: it lives: it is followed to its end, its output without a gap", async () => {
+test("recovery: it lives: it is followed to its end, its output without a gap", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(`echo ran >>${fixture.folder}/ran
     for i in $(seq 60); do echo line $i; echo "{\\"i\\": $i}"; sleep 0.01; done; exit 4`);
@@ -170,7 +173,7 @@ Deno.test("recovery: it lives: it is followed to its end, its output without a g
   assertEquals(textOf(`${fixture.folder}/ran`), "ran\n");
 });
 
-Deno.test("recovery: it ended while no service ran", async () => {
+test("recovery: it ended while no service ran", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(
     "echo begun; until [ -e $TMPDIR/go ]; do sleep 0.01; done; echo done; : >$VH_OUTPUTS_DIR/model",
@@ -187,7 +190,7 @@ Deno.test("recovery: it ended while no service ran", async () => {
   assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
 });
 
-Deno.test("recovery: the time limit counts from the start, silence from the last output", async () => {
+test("recovery: the time limit counts from the start, silence from the last output", async () => {
   let passed_ms = 0;
   const now = () => systemClock.now() + passed_ms;
   const clock = { ...systemClock, now };
@@ -204,7 +207,7 @@ Deno.test("recovery: the time limit counts from the start, silence from the last
   assertEquals((await fixture.ended(silent)).reason, "Stopped: no output for 3600 s");
 });
 
-Deno.test("recovery: one that was stopping goes on stopping", async () => {
+test("recovery: one that was stopping goes on stopping", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, grace_ms: 400 } });
   const id = await fixture.submit(
     "trap '' TERM; echo $$ >$VH_OUTPUTS_DIR/pid; echo begun; while :; do sleep 0.05; done",
@@ -219,7 +222,7 @@ Deno.test("recovery: one that was stopping goes on stopping", async () => {
   await until(async () => !await lives(pid));
 });
 
-Deno.test("recovery: one that was found again can be stopped", async () => {
+test("recovery: one that was found again can be stopped", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit("echo begun; sleep 100");
   await until(async () => (await fixture.printed(id, "stdout")).length === 1);
@@ -230,7 +233,7 @@ Deno.test("recovery: one that was found again can be stopped", async () => {
   assertEquals([status, exit_code], ["stopped", 143]);
 });
 
-Deno.test("recovery: of many wrappers that start at once one runs the command", async () => {
+test("recovery: of many wrappers that start at once one runs the command", async () => {
   await using fixture = await EngineFixture.make();
   const execution = fixture.execution(`echo ran >>${fixture.folder}/ran; sleep 0.1`);
   const folder = await fixture.prepare(execution);
@@ -247,7 +250,7 @@ Deno.test("recovery: of many wrappers that start at once one runs the command", 
   assertEquals(textOf(folder.control("exit_code")), "0\n");
 });
 
-Deno.test("recovery: a wrapper that was only slow to start is followed", async () => {
+test("recovery: a wrapper that was only slow to start is followed", async () => {
   await using fixture = await EngineFixture.make();
   const id = await started(fixture, { command: `echo ran >>${fixture.folder}/ran; sleep 0.2` });
   await fixture.close();
@@ -264,7 +267,7 @@ Deno.test("recovery: a wrapper that was only slow to start is followed", async (
   assertEquals(textOf(`${fixture.folder}/ran`), "ran\n");
 });
 
-Deno.test("recovery: what was prepared for one that is still queued is prepared anew", async () => {
+test("recovery: what was prepared for one that is still queued is prepared anew", async () => {
   await using fixture = await EngineFixture.make();
   const execution = fixture.execution("cat $VH_OUTPUTS_DIR/old 2>/dev/null || true");
   await fixture.store.committer.commit(saveExecution(execution));

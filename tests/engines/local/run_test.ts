@@ -11,6 +11,9 @@ import { basename } from "node:path";
 import { parse } from "yaml";
 import { payloadWrites, uploadPayload } from "../../../src/store/records/payloads.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("executions of the local engine");
 
 const endings: { command: string; status: string; exit_code: number; reason?: RegExp }[] = [
   { command: "true", status: "complete", exit_code: 0 },
@@ -26,7 +29,7 @@ const endings: { command: string; status: string; exit_code: number; reason?: Re
   { command: "x=(1 2)\n[[ ${#x[@]} == 2 ]]", status: "complete", exit_code: 0 },
 ];
 
-Deno.test("run: how commands end", async () => {
+test("run: how commands end", async () => {
   await using fixture = await EngineFixture.make({ executionsMax: 4 });
   await Promise.all(endings.map(async ({ command, status, exit_code, reason }) => {
     const execution = await fixture.run(command);
@@ -42,7 +45,7 @@ Deno.test("run: how commands end", async () => {
   }));
 });
 
-Deno.test("run: a record goes from queued to started to its end", async () => {
+test("run: a record goes from queued to started to its end", async () => {
   await using fixture = await EngineFixture.make();
   const { id } = await fixture.run("true");
   // It is told a moment after it is stored.
@@ -50,7 +53,7 @@ Deno.test("run: a record goes from queued to started to its end", async () => {
   assertEquals(fixture.states, [`${id} started`, `${id} complete`]);
 });
 
-Deno.test("run: an object nested thousands deep is printed, and does not keep a command from its end", async () => {
+test("run: an object nested thousands deep is printed, and does not keep a command from its end", async () => {
   await using fixture = await EngineFixture.make();
   const command = `printf '{"a":'; printf '[%.0s' $(seq 7000); printf ']%.0s' $(seq 7000)
 echo '}'; echo '{"b":1}'`;
@@ -102,7 +105,7 @@ cd "$TMPDIR"; pwd -P >$VH_OUTPUTS_DIR/tmp`;
   assertEquals(others.filter((name) => !known.includes(name)), []);
 });
 
-Deno.test("run: what it works with, such as its variables, is its owner's alone", async () => {
+test("run: what it works with, such as its variables, is its owner's alone", async () => {
   await using fixture = await EngineFixture.make();
   const execution = fixture.execution("true", { environment_variables: { TOKEN: "s3cr3t" } });
   const { path } = await fixture.prepare(execution);
@@ -125,7 +128,7 @@ Deno.test("run: what it works with, such as its variables, is its owner's alone"
   }
 });
 
-Deno.test({
+test({
   name: "run: sockets can be made in its temporary folder, wherever the data is",
   ignore: Deno.build.os !== "linux",
   async fn() {
@@ -145,7 +148,7 @@ Deno.test({
   },
 });
 
-Deno.test("run: variables that shells do not let set end the command, not the wrapper", async () => {
+test("run: variables that shells do not let set end the command, not the wrapper", async () => {
   await using fixture = await EngineFixture.make();
   for (const name of ["IFS", "CDPATH", "shell", "code", "stat", "ENV", "LD_LIBRARY_PATH"]) {
     const { status } = await fixture.run(`[ "$${name}" = 1 ]`, {
@@ -156,7 +159,7 @@ Deno.test("run: variables that shells do not let set end the command, not the wr
 });
 
 for (const size of [0, 1, 61_440, 61_441, 16 * 1024 * 1024]) {
-  Deno.test(`run: a payload of ${size} bytes is an input file, byte by byte`, async () => {
+  test(`run: a payload of ${size} bytes is an input file, byte by byte`, async () => {
     await using fixture = await EngineFixture.make();
     const body = new Uint8Array(size);
     for (let at = 0; at < size; at += 65_536) {
@@ -178,7 +181,7 @@ for (const size of [0, 1, 61_440, 61_441, 16 * 1024 * 1024]) {
   });
 }
 
-Deno.test("run: the configuration files say what runs", async () => {
+test("run: the configuration files say what runs", async () => {
   await using fixture = await EngineFixture.make();
   const execution = await fixture.run("", {
     title: "yes",
@@ -205,7 +208,7 @@ Deno.test("run: the configuration files say what runs", async () => {
   assertEquals(about["valohai.project-name"], "hooklaunch/files");
 });
 
-Deno.test("run: inputs.json says where the files are", async () => {
+test("run: inputs.json says where the files are", async () => {
   await using fixture = await EngineFixture.make();
   const run_id = fixture.execution("").run_id;
   await fixture.store.committer.write(payloadWrites(run_id, new TextEncoder().encode("abc")));
@@ -225,7 +228,7 @@ Deno.test("run: inputs.json says where the files are", async () => {
   });
 });
 
-Deno.test("run: outputs are listed with size and hash, links are not followed", async () => {
+test("run: outputs are listed with size and hash, links are not followed", async () => {
   await using fixture = await EngineFixture.make();
   const execution = await fixture.run(
     `cd $VH_OUTPUTS_DIR; mkdir -p deep/er; printf abc >deep/er/model; : >empty; printf x >'a b'
@@ -263,7 +266,7 @@ Deno.test("run: outputs are listed with size and hash, links are not followed", 
   ) assertEquals(await read(path), undefined, path);
 });
 
-Deno.test("run: a link in place of the outputs folder is not followed", async () => {
+test("run: a link in place of the outputs folder is not followed", async () => {
   await using fixture = await EngineFixture.make();
   const { id, outputs } = await fixture.run(
     "echo x >file; rmdir $VH_OUTPUTS_DIR; ln -s $VH_CONFIG_DIR $VH_OUTPUTS_DIR",
@@ -272,7 +275,7 @@ Deno.test("run: a link in place of the outputs folder is not followed", async ()
   assertEquals(await fixture.engine.output(id, "api.json"), undefined);
 });
 
-Deno.test("run: no more outputs are listed than a record holds", async () => {
+test("run: no more outputs are listed than a record holds", async () => {
   await using fixture = await EngineFixture.make();
   const execution = await fixture.run(
     `cd $VH_OUTPUTS_DIR; for i in $(seq 200); do : >${"x".repeat(240)}-$i; done`,
@@ -285,7 +288,7 @@ Deno.test("run: no more outputs are listed than a record holds", async () => {
   assertEquals(await fixture.printed(execution.id, "event"), [execution.reason]);
 });
 
-Deno.test("run: a name that is not Latin-1 takes no room from other outputs", async () => {
+test("run: a name that is not Latin-1 takes no room from other outputs", async () => {
   await using fixture = await EngineFixture.make();
   const { status, outputs } = await fixture.run(
     "cd $VH_OUTPUTS_DIR; for i in $(seq -w 300); do : >shard-$i.csv; done; : >итог.txt",
@@ -293,7 +296,7 @@ Deno.test("run: a name that is not Latin-1 takes no room from other outputs", as
   assertEquals([status, outputs.length, outputs.at(-1)?.path], ["complete", 301, "итог.txt"]);
 });
 
-Deno.test("run: what is no output is told", async () => {
+test("run: what is no output is told", async () => {
   await using fixture = await EngineFixture.make();
   const { id, status, outputs } = await fixture.run(
     `cd $VH_OUTPUTS_DIR; : >model; ln -s model latest; mkfifo pipe; : >$'caf\\xe9'
@@ -305,7 +308,7 @@ Deno.test("run: what is no output is told", async () => {
   ]);
 });
 
-Deno.test("run: metadata that the record has no room for fails, and is not left out", async () => {
+test("run: metadata that the record has no room for fails, and is not left out", async () => {
   await using fixture = await EngineFixture.make();
   const { run_id } = await fixture.run("true");
   const files = Array.from({ length: 420 }, (_, at) => {
@@ -320,7 +323,7 @@ Deno.test("run: metadata that the record has no room for fails, and is not left 
   assertEquals(reason, "Too much metadata for its record beside its inputs");
 });
 
-Deno.test("run: no more outputs are listed than are allowed", async () => {
+test("run: no more outputs are listed than are allowed", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, outputsMax: 3 } });
   const { status, reason, outputs } = await fixture.run("cd $VH_OUTPUTS_DIR; touch e d c b a");
   assertEquals(outputs.map(({ path }) => path), ["a", "b", "c"]);
@@ -328,7 +331,7 @@ Deno.test("run: no more outputs are listed than are allowed", async () => {
   assertStringIncludes(reason ?? "", "Too many outputs: 3 of 5 can be listed");
 });
 
-Deno.test("run: outputs longer than the execution may take on disk are not read to their ends", async () => {
+test("run: outputs longer than the execution may take on disk are not read to their ends", async () => {
   await using fixture = await EngineFixture.make();
   const { status, reason, outputs } = await fixture.run(
     "cd $VH_OUTPUTS_DIR; echo 1 >a; truncate -s 1T b; echo 1 >c",
@@ -342,7 +345,7 @@ Deno.test("run: outputs longer than the execution may take on disk are not read 
   assertEquals([within.status, within.outputs[0]?.size], ["complete", 1024 ** 2]);
 });
 
-Deno.test("run: afterwards only what the command left behind is kept", async () => {
+test("run: afterwards only what the command left behind is kept", async () => {
   await using fixture = await EngineFixture.make();
   const { id } = await fixture.run(
     `echo '{"a": 1}'; mkdir -p $TMPDIR/x/y; : >$TMPDIR/x/y/z; chmod 0 $TMPDIR/x/y`,
@@ -359,7 +362,7 @@ Deno.test("run: afterwards only what the command left behind is kept", async () 
   assertEquals((await fixture.engine.log(id)).lines, []);
 });
 
-Deno.test("run: folders however deep are removed, and end nothing else", async () => {
+test("run: folders however deep are removed, and end nothing else", async () => {
   await using fixture = await EngineFixture.make();
   // Twenty times a thousand levels, since no path may be so long.
   const { id } = await fixture.run(`
@@ -373,7 +376,7 @@ Deno.test("run: folders however deep are removed, and end nothing else", async (
   await until(() => !existsSync(fixture.path(id, "tmp")));
 });
 
-Deno.test("run: a command that makes its output longer than any disk still ends, and is stopped", async () => {
+test("run: a command that makes its output longer than any disk still ends, and is stopped", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, logBytesMax: 20_000 } });
   const lengthen = (stream: string) =>
     `until [ -e ../control/${stream} ]; do sleep 0.01; done
@@ -387,7 +390,7 @@ Deno.test("run: a command that makes its output longer than any disk still ends,
   assertEquals((await fixture.ended(id)).status, "stopped");
 });
 
-Deno.test("run: pipes in place of what the wrapper writes are not waited for", async () => {
+test("run: pipes in place of what the wrapper writes are not waited for", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(
     `cd ../control; until [ -e stdout ] && [ -e stderr ]; do sleep 0.01; done; rm stdout stderr
@@ -403,7 +406,7 @@ Deno.test("run: pipes in place of what the wrapper writes are not waited for", a
   assertEquals(await fixture.printed(id, "stdout"), []);
 });
 
-Deno.test("run: a command gives way to the service", async () => {
+test("run: a command gives way to the service", async () => {
   await using fixture = await EngineFixture.make();
   const autogroup = "! [ -e /proc/self/autogroup ] || cat /proc/self/autogroup";
   const { id } = await fixture.run(`nice; ${autogroup}`);
@@ -417,7 +420,7 @@ Deno.test("run: a command gives way to the service", async () => {
   assertMatch(session, /nice 10$/);
 });
 
-Deno.test("run: what a command leaves running is ended", async () => {
+test("run: what a command leaves running is ended", async () => {
   await using fixture = await EngineFixture.make();
   const { id, status } = await fixture.run(`
     sleep 100 & echo $! >$VH_OUTPUTS_DIR/own
@@ -435,7 +438,7 @@ Deno.test("run: what a command leaves running is ended", async () => {
   }
 });
 
-Deno.test("run: what cannot be prepared ends that execution alone", async () => {
+test("run: what cannot be prepared ends that execution alone", async () => {
   await using fixture = await EngineFixture.make({
     executionsMax: 1,
     projects: {

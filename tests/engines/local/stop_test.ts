@@ -12,8 +12,11 @@ import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../../src/store/records/record_size.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
+import { atOnce } from "../../at_once.ts";
 
-Deno.test("stop: a running one is stopping, then stopped, its grandchildren with it", async () => {
+const test = atOnce("stops of executions");
+
+test("stop: a running one is stopping, then stopped, its grandchildren with it", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(
     "echo begun; sh -c 'sleep 100 & echo $! >$VH_OUTPUTS_DIR/pid; wait' & wait",
@@ -35,7 +38,7 @@ Deno.test("stop: a running one is stopping, then stopped, its grandchildren with
   assertEquals(await fixture.engine.stop(id), false);
 });
 
-Deno.test("stop: a command may end well when it is told to stop", async () => {
+test("stop: a command may end well when it is told to stop", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(
     "trap 'echo saved; exit 0' TERM; echo begun; while :; do sleep 0.02; done",
@@ -48,7 +51,7 @@ Deno.test("stop: a command may end well when it is told to stop", async () => {
   assertEquals(await fixture.printed(id, "stdout"), ["begun", "saved"]);
 });
 
-Deno.test("stop: a command that ignores SIGTERM is killed after the grace period", async () => {
+test("stop: a command that ignores SIGTERM is killed after the grace period", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, grace_ms: 400 } });
   const id = await fixture.submit(
     "trap '' TERM; echo $$ >$VH_OUTPUTS_DIR/pid; echo begun; while :; do sleep 0.05; done",
@@ -68,7 +71,7 @@ Deno.test("stop: a command that ignores SIGTERM is killed after the grace period
   await until(async () => !await lives(pid));
 });
 
-Deno.test("stop: what a command has started is killed after the grace period, too", async () => {
+test("stop: what a command has started is killed after the grace period, too", async () => {
   await using fixture = await EngineFixture.make({ settings: { ...QUICK, grace_ms: 400 } });
   const id = await fixture.submit(
     `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.05; done'; echo behind it`,
@@ -85,7 +88,7 @@ Deno.test("stop: what a command has started is killed after the grace period, to
   await until(async () => !await lives(pid));
 });
 
-Deno.test("stop: one that waits ends at once, in memory or only in the database", async () => {
+test("stop: one that waits ends at once, in memory or only in the database", async () => {
   await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 1 });
   const running = await fixture.submit("sleep 100");
   const waiting = [];
@@ -104,7 +107,7 @@ Deno.test("stop: one that waits ends at once, in memory or only in the database"
   for (const id of waiting) assertEquals((await fixture.record(id)).status, "stopped");
 });
 
-Deno.test("stop: one that is being prepared does not start", async () => {
+test("stop: one that is being prepared does not start", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   await using fixture = await EngineFixture.make({
     projects: {
@@ -122,7 +125,7 @@ Deno.test("stop: one that is being prepared does not start", async () => {
   assertEquals(textOf(`${fixture.folder}/ran`), "");
 });
 
-Deno.test("stop: one that waits for files that can be opened is stopped, or runs when there are", async () => {
+test("stop: one that waits for files that can be opened is stopped, or runs when there are", async () => {
   let isShort = true;
   let tries = 0;
   const checkout = async (_project: string, _commit: string, destination: string) => {
@@ -143,7 +146,7 @@ Deno.test("stop: one that waits for files that can be opened is stopped, or runs
   assertEquals(await fixture.printed(stopped, "stdout"), []);
 });
 
-Deno.test("stop: one that waits and cannot be read is stopped the next time, or starts", async () => {
+test("stop: one that waits and cannot be read is stopped the next time, or starts", async () => {
   await using fixture = await EngineFixture.make({ executionsMax: 1, waitingMax: 1 });
   const running = await fixture.submit("sleep 100");
   await fixture.submit("true");
@@ -161,7 +164,7 @@ Deno.test("stop: one that waits and cannot be read is stopped the next time, or 
   assertEquals((await fixture.ended(left)).status, "complete");
 });
 
-Deno.test("stop: an unknown one is not known", async () => {
+test("stop: an unknown one is not known", async () => {
   await using fixture = await EngineFixture.make();
   const execution = fixture.execution("true");
   assertEquals(await fixture.engine.stop(execution.id), false);
@@ -170,14 +173,16 @@ Deno.test("stop: an unknown one is not known", async () => {
   assertEquals((await fixture.ended(execution.id)).status, "complete");
 });
 
-Deno.test("stop: one that ends while its stop is being stored is told of once", async () => {
+test("stop: one that ends while its stop is being stored is told of once", async () => {
   await using fixture = await EngineFixture.make();
-  const id = await fixture.submit("sleep 0.2");
+  const go = `${fixture.folder}/go`;
+  const id = await fixture.submit(`until [ -e ${go} ]; do sleep 0.02; done`);
   await until(() => fixture.states.includes(`${id} started`));
   const { committer } = fixture.store;
   const { commit } = committer;
   committer.commit = async (change) => {
     await commit.call(committer, change);
+    await Deno.writeTextFile(go, "");
     await delay(500);
   };
   assertEquals(await fixture.engine.stop(id), true);
@@ -186,16 +191,17 @@ Deno.test("stop: one that ends while its stop is being stored is told of once", 
   assertEquals(ends.length, 1);
 });
 
-Deno.test("limit: one that takes too long is stopped", async () => {
+test("limit: one that takes too long is stopped", async () => {
   await using fixture = await EngineFixture.make();
   const execution = await fixture.run("echo begun; sleep 100", { time_limit: 1 });
   assertEquals(execution.status, "error");
   assertEquals(execution.reason, "Stopped: time limit of 1 s reached");
   assertEquals(execution.exit_code, 143);
-  assert((execution.duration ?? 0) >= 1 && (execution.duration ?? 0) < 5);
+  assert((execution.duration ?? 0) >= 1 && (execution.duration ?? 0) < 60);
   assertEquals(await fixture.printed(execution.id, "stdout"), ["begun"]);
 });
 
+// It holds all others up.
 Deno.test("limit: one that has ended in time is not stopped by a service that was held up", async () => {
   await using fixture = await EngineFixture.make();
   const fields = { time_limit: 2, no_output_timeout: 1 };
@@ -209,7 +215,7 @@ Deno.test("limit: one that has ended in time is not stopped by a service that wa
   assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
 });
 
-Deno.test("limit: setting the clock while one is prepared takes and gives it no time", async () => {
+test("limit: setting the clock while one is prepared takes and gives it no time", async () => {
   let ahead_ms = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms };
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -230,7 +236,7 @@ Deno.test("limit: setting the clock while one is prepared takes and gives it no 
   assertEquals([status, reason], ["complete", undefined]);
 });
 
-Deno.test("stop: one whose metadata takes nearly all of its record's room is stopped all the same", async () => {
+test("stop: one whose metadata takes nearly all of its record's room is stopped all the same", async () => {
   let ahead_ms = 0;
   const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
   await using fixture = await EngineFixture.make({ clock });
@@ -251,7 +257,7 @@ Deno.test("stop: one whose metadata takes nearly all of its record's room is sto
   assertEquals((await fixture.ended(id)).status, "stopped");
 });
 
-Deno.test("limit: one that is silent for too long is stopped, one that prints is not", async () => {
+test("limit: one that is silent for too long is stopped, one that prints is not", async () => {
   await using fixture = await EngineFixture.make({ executionsMax: 2 });
   const talking = fixture.run("for i in $(seq 25); do echo $i; sleep 0.1; done", {
     no_output_timeout: 2,
@@ -262,7 +268,7 @@ Deno.test("limit: one that is silent for too long is stopped, one that prints is
   assertEquals((await talking).status, "complete");
 });
 
-Deno.test("stop: a command that has hardly begun is told, and not killed after waiting", async () => {
+test("stop: a command that has hardly begun is told, and not killed after waiting", async () => {
   await using fixture = await EngineFixture.make();
   for (let delay_ms = 0; delay_ms < 20; delay_ms++) {
     const id = await fixture.submit("sleep 100");
@@ -273,7 +279,7 @@ Deno.test("stop: a command that has hardly begun is told, and not killed after w
   }
 });
 
-Deno.test("condition: one that has done enough is stopped", async () => {
+test("condition: one that has done enough is stopped", async () => {
   await using fixture = await EngineFixture.make();
   const { status, reason, exit_code, metadata } = await fixture.run(
     `for a in 0.5 0.7; do echo "{\\"accuracy\\": $a}"; done; sleep 100`,
@@ -285,7 +291,7 @@ Deno.test("condition: one that has done enough is stopped", async () => {
   assertEquals(metadata, { accuracy: 0.7 });
 });
 
-Deno.test("condition: it asks for metadata, and one that nobody can read is none", async () => {
+test("condition: it asks for metadata, and one that nobody can read is none", async () => {
   await using fixture = await EngineFixture.make({ executionsMax: 2 });
   const wait = "until [ -e $TMPDIR/go ]; do sleep 0.01; done";
   const ids = [
@@ -300,7 +306,7 @@ Deno.test("condition: it asks for metadata, and one that nobody can read is none
   }
 });
 
-Deno.test("condition: what was printed while no service ran counts", async () => {
+test("condition: what was printed while no service ran counts", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(
     `echo begun; until [ -e $TMPDIR/go ]; do sleep 0.01; done; echo '{"loss": 0.1}'
@@ -316,7 +322,7 @@ Deno.test("condition: what was printed while no service ran counts", async () =>
   assertEquals([status, reason], ["stopped", 'Stopped: its stop condition "loss < .2" holds']);
 });
 
-Deno.test("condition: metadata that an earlier service has taken in counts after a restart", async () => {
+test("condition: metadata that an earlier service has taken in counts after a restart", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(
     `echo '{"loss": 0.1}'; until [ -e $TMPDIR/go ]; do sleep 0.01; done; echo '{"epoch": 2}'
@@ -329,6 +335,7 @@ Deno.test("condition: metadata that an earlier service has taken in counts after
   assertEquals((await fixture.ended(id)).status, "stopped");
 });
 
+// It takes the time of its thread.
 Deno.test("stop: an end does not wait for the metadata in all that was printed", async () => {
   await using fixture = await EngineFixture.make();
   const id = await fixture.submit(

@@ -8,6 +8,9 @@ import { shell, unmount } from "../../faults/served.ts";
 import { has } from "../../needs.ts";
 import { temporaryFolder } from "../../surroundings.ts";
 import { until } from "../service.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("the wrapper of commands");
 
 /** What root may do anyway, this user may not. */
 const NOBODY = 65534;
@@ -76,7 +79,7 @@ const SHELLS = [["sh"], ["bash", "--posix"], ["busybox", "sh"], [
 ]];
 
 for (const words of SHELLS) {
-  Deno.test({
+  test({
     name: `with ${words.join(" ")} as shell, both streams are kept up to the limit`,
     ignore: words[0] === "busybox" && !has("busybox"),
     async fn() {
@@ -95,7 +98,7 @@ for (const words of SHELLS) {
   });
 }
 
-Deno.test({
+test({
   name: "beside a command there are three processes",
   ignore: Deno.build.os !== "linux",
   async fn() {
@@ -114,7 +117,7 @@ Deno.test({
   },
 });
 
-Deno.test({
+test({
   name: "a session gives way to others from its command on",
   ignore: Deno.build.os !== "linux",
   async fn() {
@@ -139,7 +142,7 @@ sleep() {
 }
 `;
 
-Deno.test("a wrapper that cannot leave the exit code ends after a day", async () => {
+test("a wrapper that cannot leave the exit code ends after a day", async () => {
   await using folder = await temporaryFolder();
   // Nothing removes what is in its place.
   const before = `rm() { :; }\nchmod() { :; }\n${COUNT_TIME}`;
@@ -148,7 +151,7 @@ Deno.test("a wrapper that cannot leave the exit code ends after a day", async ()
   assertEquals(await Deno.readTextFile(`${folder.path}/passed`), "86400\n");
 });
 
-Deno.test("without a service, what a command leaves running is killed after a day", async () => {
+test("without a service, what a command leaves running is killed after a day", async () => {
   await using folder = await temporaryFolder();
   // It is deaf before its shell ends.
   const command = "(trap '' TERM; : >deaf; exec sleep 1000) & " +
@@ -159,7 +162,7 @@ Deno.test("without a service, what a command leaves running is killed after a da
   assertEquals(await Deno.readTextFile(`${folder.path}/passed`), "86400\n");
 });
 
-Deno.test("every exit code is left as it is", async () => {
+test("every exit code is left as it is", async () => {
   await using folder = await temporaryFolder();
   for (const code of [0, 1, 8, 9, 42, 255]) {
     const left = await run(`${folder.path}/${code}`, `exit ${code}`);
@@ -168,14 +171,14 @@ Deno.test("every exit code is left as it is", async () => {
   }
 });
 
-Deno.test("there is no exit code before the command has ended", async () => {
+test("there is no exit code before the command has ended", async () => {
   await using folder = await temporaryFolder();
   const left = await run(folder.path, "kill -KILL 0");
   assertEquals(readMark(left)?.hasBegun, true);
   assertEquals(readExitCode(left), undefined);
 });
 
-Deno.test({
+test({
   name: "a command that fills the disk leaves its exit code as soon as there is room",
   ignore: !has("mount"),
   async fn() {
@@ -195,7 +198,7 @@ Deno.test({
   },
 });
 
-Deno.test("a command that takes the rights to its folders leaves its exit code", async () => {
+test("a command that takes the rights to its folders leaves its exit code", async () => {
   await using folder = await temporaryFolder();
   const command = "chmod 0 ../control ..; exit 7";
   const left = await run(folder.path, command, { asNobody: true });
@@ -203,7 +206,7 @@ Deno.test("a command that takes the rights to its folders leaves its exit code",
   assertEquals((Deno.statSync(left.path).mode ?? 0) & 0o700, 0o700);
 });
 
-Deno.test("what a command puts in the place of its exit code is removed", async () => {
+test("what a command puts in the place of its exit code is removed", async () => {
   await using folder = await temporaryFolder();
   const puts = ["mkfifo $0", "ln -s /dev/full $0", "ln -s nothing $0", "mkdir -p $0/more"];
   for (const [index, put] of puts.entries()) {
@@ -213,7 +216,7 @@ Deno.test("what a command puts in the place of its exit code is removed", async 
   }
 });
 
-Deno.test("a command that keeps the mark of its long output away is not broken off", async () => {
+test("a command that keeps the mark of its long output away is not broken off", async () => {
   await using folder = await temporaryFolder();
   const left = await run(
     folder.path,
@@ -222,7 +225,7 @@ Deno.test("a command that keeps the mark of its long output away is not broken o
   assertEquals(readExitCode(left)?.code, 7);
 });
 
-Deno.test("a wrapper whose folder is gone does not wait for room", async () => {
+test("a wrapper whose folder is gone does not wait for room", async () => {
   await using folder = await temporaryFolder();
   const before = `sleep() { echo waited >'${folder.path}/waited'; exit; }\n`;
   await run(folder.path, `rm -r ${folder.path}/e; exit 7`, { before });

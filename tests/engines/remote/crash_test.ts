@@ -11,6 +11,9 @@ import { ConflictError } from "../../../src/platform/errors.ts";
 import { textOf } from "../fixture.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("crashes of the remote engine");
 
 const COUNT = 4;
 
@@ -65,7 +68,7 @@ async function takeOver(folder: string, port: number): Promise<RemoteService> {
 }
 
 for (const after_ms of isLong ? [0, 60, 150, 400, 900] : [60, 400]) {
-  Deno.test(`remote: killed after ${after_ms} ms, each command runs once`, async () => {
+  test(`remote: killed after ${after_ms} ms, each command runs once`, async () => {
     const folder = await Deno.makeTempDir();
     const port = freePort();
     const ids = await killHost(folder, port, after_ms);

@@ -15,6 +15,9 @@ import { textOf } from "../fixture.ts";
 import { collectLog } from "../../log_records.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("faults of clusters");
 
 async function endsWell(service: RemoteService, id: string): Promise<void> {
   const { status, reason } = await service.ended(id);
@@ -23,7 +26,7 @@ async function endsWell(service: RemoteService, id: string): Promise<void> {
   assertEquals(service.ran, 1);
 }
 
-Deno.test("remote: a job whose launch got no answer is not launched again", async () => {
+test("remote: a job whose launch got no answer is not launched again", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.unanswered = 1;
   const id = await service.submit(service.noting(1.5));
@@ -32,13 +35,13 @@ Deno.test("remote: a job whose launch got no answer is not launched again", asyn
   await endsWell(service, id);
 });
 
-Deno.test("remote: a launch that was lost is made again", async () => {
+test("remote: a launch that was lost is made again", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.dropped = 2;
   await endsWell(service, await service.submit(service.noting(0)));
 });
 
-Deno.test("remote: of a job that was started twice one agent runs the command", async () => {
+test("remote: of a job that was started twice one agent runs the command", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.doubled = 1;
   const id = await service.submit(service.noting(2));
@@ -47,7 +50,7 @@ Deno.test("remote: of a job that was started twice one agent runs the command", 
   await endsWell(service, id);
 });
 
-Deno.test("remote: of a job that appears late, and was launched again, one runs the command", async () => {
+test("remote: of a job that appears late, and was launched again, one runs the command", async () => {
   await using service = await RemoteService.make({ settle_ms: 300 });
   service.cluster.faults.delay_ms = 900;
   const id = await service.submit(service.noting(1.5));
@@ -56,7 +59,7 @@ Deno.test("remote: of a job that appears late, and was launched again, one runs 
   await endsWell(service, id);
 });
 
-Deno.test("remote: a job that the cluster does not show is not lost while its agent is heard", async () => {
+test("remote: a job that the cluster does not show is not lost while its agent is heard", async () => {
   await using service = await RemoteService.make({ silence_ms: 3_000 });
   const id = await service.submit(service.noting(5));
   await service.said(id, "begun");
@@ -64,7 +67,7 @@ Deno.test("remote: a job that the cluster does not show is not lost while its ag
   await endsWell(service, id);
 });
 
-Deno.test("remote: a cluster that is away says nothing about its jobs, and that is shown", async () => {
+test("remote: a cluster that is away says nothing about its jobs, and that is shown", async () => {
   await using service = await RemoteService.make({ silence_ms: 500 });
   const running = await service.submit(service.noting(3));
   await service.said(running, "begun");
@@ -119,7 +122,7 @@ Deno.test("remote: a cluster that is away while jobs are cleaned up is told once
   }
 });
 
-Deno.test("remote: the cluster's own reason for waiting is shown, and a stop ends what waits", async () => {
+test("remote: the cluster's own reason for waiting is shown, and a stop ends what waits", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.pending = "Unschedulable: 0/3 nodes have a GPU";
   const first = await service.submit(service.noting(0));
@@ -136,7 +139,7 @@ Deno.test("remote: the cluster's own reason for waiting is shown, and a stop end
   assertEquals(later, undefined);
 });
 
-Deno.test("remote: a job that the cluster refuses ends with the cluster's reason", async () => {
+test("remote: a job that the cluster refuses ends with the cluster's reason", async () => {
   await using service = await RemoteService.make();
   service.cluster.launch = () =>
     Promise.reject(new LaunchRefusedError('there is no partition "gpu"'));
@@ -144,7 +147,7 @@ Deno.test("remote: a job that the cluster refuses ends with the cluster's reason
   assertEquals([status, reason], ["error", 'Cannot run: there is no partition "gpu"']);
 });
 
-Deno.test("remote: what cannot be prepared ends that execution, with the reason", async () => {
+test("remote: what cannot be prepared ends that execution, with the reason", async () => {
   await using service = await RemoteService.make();
   const { status, reason } = await service.run("true", {
     inputs: { data: [{ name: "model", url: "file:///etc/passwd" }] },
@@ -153,7 +156,7 @@ Deno.test("remote: what cannot be prepared ends that execution, with the reason"
   assertMatch(reason ?? "", /^Cannot run: Cannot fetch model.*inputs.folders/);
 });
 
-Deno.test("remote: what cannot be had now is fetched again", async () => {
+test("remote: what cannot be had now is fetched again", async () => {
   await using service = await RemoteService.make();
   const { checkout } = service.host;
   let tries = 0;
@@ -163,7 +166,7 @@ Deno.test("remote: what cannot be had now is fetched again", async () => {
   assertEquals(tries, 3);
 });
 
-Deno.test("remote: a job whose machine is lost ends as an error, or runs again where it may", async () => {
+test("remote: a job whose machine is lost ends as an error, or runs again where it may", async () => {
   await using service = await RemoteService.make({ silence_ms: 600 });
   const [once, again] = await Promise.all([
     service.submit("echo begun; sleep 100"),
@@ -188,7 +191,7 @@ Deno.test("remote: a job whose machine is lost ends as an error, or runs again w
   assertMatch(event, /node failure: it is run again from the start \(1 of 3\)/);
 });
 
-Deno.test("remote: an agent that was cut off ends its command when another one has the execution", async () => {
+test("remote: an agent that was cut off ends its command when another one has the execution", async () => {
   await using service = await RemoteService.make({ silence_ms: 600 });
   const beats = join(service.folder, "beats");
   const id = await service.submit(
@@ -211,7 +214,7 @@ Deno.test("remote: an agent that was cut off ends its command when another one h
   assertEquals(service.ran, 2);
 });
 
-Deno.test("remote: a job that the cluster ends tells so", async () => {
+test("remote: a job that the cluster ends tells so", async () => {
   await using service = await RemoteService.make();
   const id = await service.submit("echo begun; sleep 100");
   await service.said(id, "begun");
@@ -223,7 +226,7 @@ Deno.test("remote: a job that the cluster ends tells so", async () => {
   ]);
 });
 
-Deno.test("remote: a command that the cluster's signal reaches before the agent tells so, too", async () => {
+test("remote: a command that the cluster's signal reaches before the agent tells so, too", async () => {
   await using service = await RemoteService.make();
   const over = join(service.folder, "over");
   const id = await service.submit(`echo begun; sleep 0.5; touch ${over}; kill -TERM $$`);
@@ -240,7 +243,7 @@ Deno.test("remote: a command that the cluster's signal reaches before the agent 
   ]);
 });
 
-Deno.test("remote: no line is lost while nobody answers the agent, and lines keep their times", async () => {
+test("remote: no line is lost while nobody answers the agent, and lines keep their times", async () => {
   await using service = await RemoteService.make();
   const id = await service.submit("for i in $(seq 1 30); do echo line $i; sleep 0.1; done");
   await service.said(id, "line 3");
@@ -256,7 +259,7 @@ Deno.test("remote: no line is lost while nobody answers the agent, and lines kee
   assertEquals([...part.lines, ...rest.lines], all.lines);
 });
 
-Deno.test("remote: long lines are cut, and a log of many lines is whole", async () => {
+test("remote: long lines are cut, and a log of many lines is whole", async () => {
   await using service = await RemoteService.make();
   const { id, status } = await service.run(
     "head -c 300000 /dev/zero | tr '\\0' a; echo; seq 1 50000; printf end",
@@ -275,7 +278,7 @@ Deno.test("remote: long lines are cut, and a log of many lines is whole", async 
   assertEquals([lines[50_000], lines[50_001]], ["50000", "end"]);
 });
 
-Deno.test("remote: an ended job leaves nothing in the cluster and in the database", async () => {
+test("remote: an ended job leaves nothing in the cluster and in the database", async () => {
   await using service = await RemoteService.make({ keep_ms: 500, settle_ms: 200 });
   const { id } = await service.run("echo kept; echo x >$VH_OUTPUTS_DIR/x");
   await until(async () => await getJob(service.store, id) === undefined);

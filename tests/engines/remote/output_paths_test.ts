@@ -5,6 +5,9 @@ import type { ArtifactStore } from "../../../src/artifacts/store.ts";
 import { Uploads } from "../../../src/engines/remote/uploads.ts";
 import { ConflictError } from "../../../src/platform/errors.ts";
 import { HeldCluster, HeldService, type PlayedAgent } from "./held_cluster.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("paths of outputs");
 
 const BYTES = new TextEncoder().encode("some bytes");
 
@@ -49,7 +52,7 @@ const PATHS: [path: string, status: number][] = [
 ];
 
 for (const kind of ["a folder", "addresses"]) {
-  Deno.test(`paths of outputs that cannot be are refused before bytes are taken: ${kind}`, async () => {
+  test(`paths of outputs that cannot be are refused before bytes are taken: ${kind}`, async () => {
     const folder = await Deno.makeTempDir();
     await using service = new HeldService(new HeldCluster(), folder, {});
     if (kind === "addresses") service.host.artifacts = addressed(`${service.folder}/artifacts`);
@@ -61,7 +64,7 @@ for (const kind of ["a folder", "addresses"]) {
   });
 }
 
-Deno.test("a path that an upload under way needs as a folder is refused, and the other way round", () => {
+test("a path that an upload under way needs as a folder is refused, and the other way round", () => {
   const uploads = new Uploads();
   const output = (path: string) => ({ path, size: 1, sha256: "" });
   const expectRoom = (path: string) =>

@@ -3,6 +3,9 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
 import { formsOf, hosted, KINDS } from "../../projects/code/hosts/fixture.ts";
 import { RemoteService } from "./fixture.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("jobs that fetch their code");
 
 /** Shows the files, that the link of a submodule is empty, and that nothing is left of the credentials. */
 const SHOW =
@@ -36,7 +39,7 @@ async function filesWith(folder: string, texts: readonly string[]): Promise<stri
 }
 
 for (const kind of KINDS) {
-  Deno.test(`a job fetches its code itself: ${kind}, with git and from an archive`, async () => {
+  test(`a job fetches its code itself: ${kind}, with git and from an archive`, async () => {
     await using host = await hosted(kind);
     const first = await host.remote.git("rev-parse", "v1^{commit}");
     const projects = host.projects({ projectOf: () => Promise.resolve(host.project()) });
@@ -67,7 +70,7 @@ for (const kind of KINDS) {
   });
 }
 
-Deno.test("code that a job cannot fetch ends its execution, with what to do", async () => {
+test("code that a job cannot fetch ends its execution, with what to do", async () => {
   await using host = await hosted("gitlab");
   const { server } = host;
   assert(server);
@@ -103,7 +106,7 @@ Deno.test("code that a job cannot fetch ends its execution, with what to do", as
   await wrong.close();
 });
 
-Deno.test("a job that is stopped while it fetches its code ends, with its git", async () => {
+test("a job that is stopped while it fetches its code ends, with its git", async () => {
   await using host = await hosted("github");
   const commit = await host.remote.git("rev-parse", "HEAD");
   const { promise: asked, resolve: begin } = Promise.withResolvers<void>();

@@ -7,8 +7,11 @@ import { getJob } from "../../../src/store/records/jobs.ts";
 import { lives, textOf } from "../fixture.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
+import { atOnce } from "../../at_once.ts";
 
-Deno.test("remote: a job that runs in the backup goes on, and nothing that it printed is lost", async () => {
+const test = atOnce("jobs and restored backups");
+
+test("remote: a job that runs in the backup goes on, and nothing that it printed is lost", async () => {
   await using service = await RemoteService.make();
   const id = await service.submit(
     `echo run >>${service.folder}/ran
@@ -28,7 +31,7 @@ Deno.test("remote: a job that runs in the backup goes on, and nothing that it pr
   assertEquals(service.ran, 1);
 });
 
-Deno.test("remote: outputs that were uploaded after the backup are listed, though the service died before the end", async () => {
+test("remote: outputs that were uploaded after the backup are listed, though the service died before the end", async () => {
   await using service = await RemoteService.make();
   // As a bucket, it is no part of the data folder.
   service.host.artifacts = new FolderStore(join(service.folder, "artifacts"));
@@ -50,7 +53,7 @@ Deno.test("remote: outputs that were uploaded after the backup are listed, thoug
   assertEquals(stream && await new Response(stream).text(), "two\n");
 });
 
-Deno.test("remote: a job that waited in the cluster when the backup was made, and runs since, goes on", async () => {
+test("remote: a job that waited in the cluster when the backup was made, and runs since, goes on", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.pending = "no machine is free";
   const id = await service.submit(service.noting(4));
@@ -65,7 +68,7 @@ Deno.test("remote: a job that waited in the cluster when the backup was made, an
   assertEquals(service.ran, 1);
 });
 
-Deno.test("remote: a log that was full since the backup is filled again, and the job ends", async () => {
+test("remote: a log that was full since the backup is filled again, and the job ends", async () => {
   await using service = await RemoteService.make({ logBytesMax: 300_000 });
   const id = await service.submit(
     `echo begun; while [ ! -e ${service.folder}/go ]; do sleep 0.1; done
@@ -81,7 +84,7 @@ Deno.test("remote: a log that was full since the backup is filled again, and the
   assertEquals((await service.printed(id, "stdout")).slice(0, 3), ["begun", "1", "2"]);
 });
 
-Deno.test("remote: a job that ended after the backup ends as an error which says that its end is not known", async () => {
+test("remote: a job that ended after the backup ends as an error which says that its end is not known", async () => {
   await using service = await RemoteService.make({ silence_ms: 300, settle_ms: 100 });
   const id = await service.submit(service.noting(1));
   await service.said(id, "begun");
@@ -97,7 +100,7 @@ Deno.test("remote: a job that ended after the backup ends as an error which says
 
 for (const keepsNames of [false, true]) {
   const where = keepsNames ? "where names are taken only once" : "where names are free";
-  Deno.test(`remote: a job that began after the backup runs again, and its earlier agent leaves, ${where}`, async () => {
+  test(`remote: a job that began after the backup runs again, and its earlier agent leaves, ${where}`, async () => {
     await using service = await RemoteService.make({ settle_ms: 500 });
     service.cluster.faults.keepsNames = keepsNames;
     const [ran, pids] = [join(service.folder, "ran"), join(service.folder, "pids")];

@@ -7,6 +7,9 @@ import { JOB_ROUTES } from "../../../src/http/jobs/routes.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
 import { until } from "../service.ts";
 import { HeldCluster, HeldService, type PlayedAgent } from "./held_cluster.ts";
+import { atOnce } from "../../at_once.ts";
+
+const test = atOnce("tokens of jobs");
 
 const KIB = 1024;
 const END = "end?stdout=0&stderr=0&exit_code=0";
@@ -106,7 +109,7 @@ Deno.test("a job's token opens no route once the job has ended, however that end
   }
 });
 
-Deno.test("a job's token opens its routes until then, for who has the claim alone", async () => {
+test("a job's token opens its routes until then, for who has the claim alone", async () => {
   await using service = await HeldService.start();
   const agent = await (await service.play()).claims();
   const refused = Object.values(await askAll(agent, OTHER_CLAIM));
@@ -117,7 +120,7 @@ Deno.test("a job's token opens its routes until then, for who has the claim alon
   assertEquals((await service.ended(agent.id)).outputs.map(({ path }) => path), ["late"]);
 });
 
-Deno.test("an end may be repeated as it was, and not otherwise", async () => {
+test("an end may be repeated as it was, and not otherwise", async () => {
   await using service = await HeldService.start();
   const agent = await (await service.play()).claims();
   const report = { body: "%61\n" };
@@ -163,7 +166,7 @@ const random = (length: number) => {
   return bytes;
 };
 
-Deno.test("uploads with an end in their midst change no output that is listed", async () => {
+test("uploads with an end in their midst change no output that is listed", async () => {
   await using service = await HeldService.start();
   for (let round = 0; round < 12; round++) {
     const agent = await (await service.play()).claims();
@@ -202,7 +205,7 @@ function addressed(folder: string): ArtifactStore {
   return store;
 }
 
-Deno.test("outputs have their limits whichever way they come, those under way counted", async () => {
+test("outputs have their limits whichever way they come, those under way counted", async () => {
   await using service = await HeldService.start({ outputsMax: 3 });
   const engine = { type: "remote", disk_mb: 1 };
   const play = async () => await (await service.play({ engine })).claims();
@@ -227,7 +230,7 @@ Deno.test("outputs have their limits whichever way they come, those under way co
   assertEquals((await service.ended(direct.id)).outputs.length, 3);
 });
 
-Deno.test("addresses that were given count as what may come there", async () => {
+test("addresses that were given count as what may come there", async () => {
   const folder = await Deno.makeTempDir();
   await using service = new HeldService(new HeldCluster(), folder, { outputsMax: 3 });
   service.host.artifacts = addressed(`${service.folder}/artifacts`);

@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { ActionError, InvalidInputError } from "../../../../src/platform/errors.ts";
 import { configFile, textsIn } from "../git_fixture.ts";
 import { hosted, KINDS } from "./fixture.ts";
+import { atOnce } from "../../../at_once.ts";
+
+const test = atOnce("repositories at hosts");
 
 for (const kind of KINDS) {
-  Deno.test(`${kind}: references are resolved, and files read, without a mirror`, async () => {
+  test(`${kind}: references are resolved, and files read, without a mirror`, async () => {
     await using host = await hosted(kind);
     const { remote } = host;
     const projects = host.projects();
@@ -79,7 +82,7 @@ for (const kind of KINDS) {
     await projects.close();
   });
 
-  Deno.test(`${kind}: a branch has the commit of the last fetch, and a restart changes nothing`, async () => {
+  test(`${kind}: a branch has the commit of the last fetch, and a restart changes nothing`, async () => {
     await using host = await hosted(kind);
     const { remote } = host;
     const kept = new Map();
@@ -128,7 +131,7 @@ for (const kind of KINDS) {
     await restarted.close();
   });
 
-  Deno.test(`${kind}: what the host refuses is told with what to do, and without the token`, async () => {
+  test(`${kind}: what the host refuses is told with what to do, and without the token`, async () => {
     await using host = await hosted(kind);
     const wrong = host.projects({ env: () => "wr0ng-token" });
     const project = host.project();
