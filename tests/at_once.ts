@@ -4,7 +4,7 @@
  * @module
  */
 
-/** How many run at once. */
+/** How many run at once: as others of other files run beside them, few. */
 const AT_ONCE = 4;
 /** What leaks is told of all together, in the end. */
 const UNWATCHED = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: false };
@@ -16,8 +16,12 @@ export interface TestAtOnce {
   fn(): Promise<void> | void;
 }
 
-/** Registers one test, and returns a function that adds steps to it. They run at once, in any order. */
-export function atOnce(group: string): {
+/**
+ * Registers one test, and returns a function that adds steps to it. They run at once, in any order.
+ *
+ * @param most how many; where each keeps a processor busy, such as by starting services, two
+ */
+export function atOnce(group: string, most: number = AT_ONCE): {
   (name: string, fn: () => Promise<void> | void): void;
   (test: TestAtOnce): void;
 } {
@@ -27,7 +31,7 @@ export function atOnce(group: string): {
     const work = async () => {
       for (const test of waiting) await t.step({ ...test, ...UNWATCHED });
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: most }, work));
   });
   return (test: string | TestAtOnce, fn?: () => Promise<void> | void) => {
     if (typeof test !== "string") tests.push(test);

@@ -14,7 +14,7 @@ const MAIN = new URL("../../src/main.ts", import.meta.url).href;
 export const FLAGS: readonly string[] = denoConfig.tasks.start.command.split(" ")
   .filter((word) => /^--(?:allow|unstable|v8)/.test(word));
 
-/** The limit of time for the end of a command. */
+/** The limit of time for the end of a command, and for what it prints. */
 const END_MS_MAX = 60_000;
 
 /** A command that runs. */
@@ -62,7 +62,7 @@ export function hooklaunch(args: string[], env: Record<string, string> = {}): Ru
   return {
     child,
     printed: () => printed,
-    async expect(pattern, within_ms = 20_000) {
+    async expect(pattern, within_ms = END_MS_MAX) {
       const until_ms = performance.now() + within_ms;
       for (;;) {
         const match = pattern.exec(printed);

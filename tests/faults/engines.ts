@@ -18,8 +18,11 @@ export async function engines(findings: Findings): Promise<void> {
   // With a storage of podman's for tests alone.
   const run = ["run", "--allow-read", "--allow-write", "--allow-run", ...common, "tests/run.ts"];
   findings.check(
-    await deno([...run, "tests/engines/local/podman_test.ts"]),
-    "Tests of podman failed",
+    await deno([
+      ...run,
+      ...["crash", "podman"].map((name) => `tests/engines/local/${name}_test.ts`),
+    ]),
+    "Tests of crashes and of podman failed",
   );
 }
 

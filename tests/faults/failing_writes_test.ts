@@ -4,7 +4,7 @@ import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
 import { atOnce } from "../at_once.ts";
 
-const test = atOnce("writes that fail");
+const test = atOnce("writes that fail", 2);
 
 for (const failure of FAILURES) {
   const { calls, error, endsService } = failure;

@@ -7,7 +7,7 @@ import { serve, shell, unmount } from "./served.ts";
 import { workshop } from "./workshop.ts";
 import { atOnce } from "../at_once.ts";
 
-const test = atOnce("full disks");
+const test = atOnce("full disks", 2);
 
 test({
   name:

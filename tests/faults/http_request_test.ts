@@ -3,9 +3,6 @@ import { assert, assertEquals } from "@std/assert";
 import { hooklaunch, type Running } from "../commands/process.ts";
 import { type Receiver, startReceiver } from "../http/receiver.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
-import { atOnce } from "../at_once.ts";
-
-const test = atOnce("HTTP requests through kills");
 
 const ID = "01900000-0000-7000-8000-000000000001";
 const TOKEN = "an-operators-token-for-tests";
@@ -68,7 +65,7 @@ function state(url: string, run: string, status: string) {
   }, { what: `a request that is ${status}` });
 }
 
-test("a service that is killed between sending and storing sends again, with the same key", async () => {
+Deno.test("a service that is killed between sending and storing sends again, with the same key", async () => {
   await using receiver = startReceiver();
   const isOver = Promise.withResolvers<void>();
   const KILLS = 2;
@@ -95,7 +92,7 @@ test("a service that is killed between sending and storing sends again, with the
   isOver.resolve();
 });
 
-test("a wait for a callback goes on after SIGKILL", async () => {
+Deno.test("a wait for a callback goes on after SIGKILL", async () => {
   await using receiver = startReceiver();
   receiver.on("/work", () => new Response("begun"));
   await using folder = await configured(receiver, { body: "{callback_url}", wait: "callback" });

@@ -7,9 +7,6 @@ import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { hooklaunch, type Running } from "../commands/process.ts";
-import { atOnce } from "../at_once.ts";
-
-const test = atOnce("kills at known and random moments");
 
 const ID = "01900000-0000-7000-8000-000000000001";
 const TOKEN = "an-operators-token-for-tests";
@@ -102,7 +99,7 @@ async function completed(url: string, runId: string): Promise<string> {
   return id;
 }
 
-test("what was accepted before SIGKILL runs after the restart, once", async () => {
+Deno.test("what was accepted before SIGKILL runs after the restart, once", async () => {
   const { folder, marks } = await configured("while [ ! -e ../../../../go ]; do sleep 0.02; done");
   await using _folder = folder;
   await using first = await start(folder.path, "--max-executions", "1");
@@ -124,7 +121,7 @@ test("what was accepted before SIGKILL runs after the restart, once", async () =
   assertEquals(results.length, 3, "no execution was made twice");
 });
 
-test("killed at random moments while launches arrive, nothing is lost and nothing doubled", async () => {
+Deno.test("killed at random moments while launches arrive, nothing is lost and nothing doubled", async () => {
   const { folder, marks } = await configured("true");
   await using _folder = folder;
   const accepted = new Map<string, string>();
@@ -158,7 +155,7 @@ test("killed at random moments while launches arrive, nothing is lost and nothin
   assert(results.length >= accepted.size && results.length <= 100, say);
 });
 
-test("pipelines whose service is killed at random moments end, each node launched once", async () => {
+Deno.test("pipelines whose service is killed at random moments end, each node launched once", async () => {
   const { folder, marks } = await configured("true", PIPELINE);
   await using _folder = folder;
   const seed = Math.floor(Math.random() * 1e9);

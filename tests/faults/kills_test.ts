@@ -1,12 +1,9 @@
 import { Findings, Random } from "./findings.ts";
 import { kills } from "./kills.ts";
-import { atOnce } from "../at_once.ts";
-
-const test = atOnce("kills under load");
 
 for (const [signal, rounds] of [["SIGKILL", 3], ["SIGTERM", 2]] as const) {
   const seed = Math.floor(Math.random() * 1e9);
-  test(`${signal} at random moments under load breaks no promise`, async () => {
+  Deno.test(`${signal} at random moments under load breaks no promise`, async () => {
     const findings = new Findings();
     findings.say(`seed ${seed}`);
     await kills(findings, new Random(seed), { rounds, signal });

@@ -8,14 +8,11 @@ import { eventually } from "../surroundings.ts";
 import { Sender } from "./senders.ts";
 import { serve, type Served, shell, TOKEN } from "./served.ts";
 import { type Workshop, workshop } from "./workshop.ts";
-import { atOnce } from "../at_once.ts";
-
-const test = atOnce("services that may open no more files");
 
 /** So few that a test reaches it, and more than an idle service has. */
 const FILES_MAX = 120;
 
-test("a service goes on when it has had as many connections as it may open files", async () => {
+Deno.test("a service goes on when it has had as many connections as it may open files", async () => {
   await using shop = await workshop([]);
   let pid = 0;
   await using service = await serve(shop.folder, { onSpawn: (child) => pid = child.pid });
@@ -96,7 +93,7 @@ async function untilItWaits({ service }: Waiting): Promise<void> {
   );
 }
 
-test("a command that ends while the service may open no file ends as it did", async () => {
+Deno.test("a command that ends while the service may open no file ends as it did", async () => {
   await using waiting = await launched();
   await waiting.limit(NONE_LEFT);
   await Deno.writeTextFile(`${waiting.shop.folder}/go`, "");
@@ -107,7 +104,7 @@ test("a command that ends while the service may open no file ends as it did", as
   assertEquals(outputs.map(({ path }: { path: string }) => path), ["model"]);
 });
 
-test("a command that is to be stopped while the service can start no program is told when it can", async () => {
+Deno.test("a command that is to be stopped while the service can start no program is told when it can", async () => {
   await using waiting = await launched();
   const { service, path } = waiting;
   using operator = new Sender(() => service.port);
@@ -126,7 +123,7 @@ test("a command that is to be stopped while the service can start no program is 
   assertEquals([status, reason, exit_code], ["stopped", "Stopped by request", 143]);
 });
 
-test("a launch that is taken while the service may open no file is performed when it may", async () => {
+Deno.test("a launch that is taken while the service may open no file is performed when it may", async () => {
   await using waiting = await launched();
   const { service, shop } = waiting;
   await Deno.writeTextFile(`${shop.folder}/go`, "");
@@ -155,7 +152,7 @@ test("a launch that is taken while the service may open no file is performed whe
 const { ConnectionRefused, ConnectionReset, NotConnected, BrokenPipe } = Deno.errors;
 const CUT_OFF = [ConnectionRefused, ConnectionReset, NotConnected, BrokenPipe];
 
-test("connections that say nothing make room where a service may open no more files", async () => {
+Deno.test("connections that say nothing make room where a service may open no more files", async () => {
   const id = "01900000-0000-7000-8000-000000000001";
   await using shop = await workshop([{ id, name: "t" }]);
   let pid = 0;

@@ -10,7 +10,7 @@ import { KILLED_AT, STAGES } from "./woken_service.ts";
 import { workshop } from "./workshop.ts";
 import { atOnce } from "../at_once.ts";
 
-const test = atOnce("kills between a message and the end of its run");
+const test = atOnce("kills between a message and the end of its run", 2);
 
 const ID = "01900000-0000-7000-8000-000000000001";
 const LAUNCH = `/api/v0/launch/${ID}/`;

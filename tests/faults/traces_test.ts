@@ -13,9 +13,6 @@ import { DatabaseSync } from "node:sqlite";
 import { hooklaunch } from "../commands/process.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { collect, type Collector, type SentSpan } from "./collector.ts";
-import { atOnce } from "../at_once.ts";
-
-const test = atOnce("traces of a process");
 
 const TOKEN = "an-operators-token-for-tests";
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -120,7 +117,7 @@ function above(collector: Collector, span: SentSpan): SentSpan[] {
 
 const LAUNCH = "POST /api/v0/launch/{trigger_id}/";
 
-test("one trace goes from the sender through launch, run and action to the execution and its command", async () => {
+Deno.test("one trace goes from the sender through launch, run and action to the execution and its command", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -160,7 +157,7 @@ test("one trace goes from the sender through launch, run and action to the execu
   assert(!(collector.got.get("/v1/traces") ?? "").includes("strange"));
 });
 
-test("a span of a launch that failed says so, and all of them have their status as a number", async () => {
+Deno.test("a span of a launch that failed says so, and all of them have their status as a number", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -186,7 +183,7 @@ test("a span of a launch that failed says so, and all of them have their status 
   }
 });
 
-test("an execution that an operator stops before it begins ends in the trace of its launch", async () => {
+Deno.test("an execution that an operator stops before it begins ends in the trace of its launch", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -207,7 +204,7 @@ test("an execution that an operator stops before it begins ends in the trace of 
   await Deno.writeTextFile(`${folder.path}/go`, "");
 });
 
-test("the spans of an action that failed and of its run say so", async () => {
+Deno.test("the spans of an action that failed and of its run say so", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -220,7 +217,7 @@ test("the spans of an action that failed and of its run say so", async () => {
   assertEquals(run.attributes["hooklaunch.status"], "error");
 });
 
-test("without a valid traceparent, each launch begins a trace of its own", async () => {
+Deno.test("without a valid traceparent, each launch begins a trace of its own", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -252,7 +249,7 @@ test("without a valid traceparent, each launch begins a trace of its own", async
   }
 });
 
-test("what an operator replays begins a trace, also where Deno makes no metrics", async () => {
+Deno.test("what an operator replays begins a trace, also where Deno makes no metrics", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -276,7 +273,7 @@ test("what an operator replays begins a trace, also where Deno makes no metrics"
   }
 });
 
-test("the nodes of a pipeline and their executions are in the trace of its launch", async () => {
+Deno.test("the nodes of a pipeline and their executions are in the trace of its launch", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -311,7 +308,7 @@ test("the nodes of a pipeline and their executions are in the trace of its launc
   assert(!logs.includes('"ERROR"'), logs);
 });
 
-test("a launch can be followed through the log, by its run and its trace", async () => {
+Deno.test("a launch can be followed through the log, by its run and its trace", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
@@ -331,7 +328,7 @@ test("a launch can be followed through the log, by its run and its trace", async
   for (const { trace_id, project } of lines) assertEquals([trace_id, project], [TRACE, "p"]);
 });
 
-test("a run and an execution that a kill interrupts end in their traces", async () => {
+Deno.test("a run and an execution that a kill interrupts end in their traces", async () => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   const other = { trace: "1".repeat(32), span: "2".repeat(16) };
@@ -371,7 +368,7 @@ test("a run and an execution that a kill interrupts end in their traces", async 
   assertEquals(above(collector, run).map(({ name }) => name), [LAUNCH]);
 });
 
-test("while nothing is sent, no trace is stored or told to a command", async () => {
+Deno.test("while nothing is sent, no trace is stored or told to a command", async () => {
   await using folder = await temporaryFolder();
   await configure(folder.path);
   await using service = await serve(folder.path, {});

@@ -8,7 +8,7 @@ import { openStore } from "../../src/store/open_store.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { atOnce } from "../at_once.ts";
 
-const test = atOnce("data folders of all formats");
+const test = atOnce("data folders of all formats", 2);
 
 const GOLDEN = new URL("./golden/", import.meta.url).pathname;
 const SECRET = { "x-token": "a-secret-of-the-golden-folders" };

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { CONFIG_FLAGS } from "../../surroundings.ts";
+import { CONFIG_FLAGS, isLong } from "../../surroundings.ts";
 import { assertEquals, assertExists } from "@std/assert";
 import { join } from "node:path";
 import { ConflictError } from "../../../src/platform/errors.ts";
@@ -92,7 +92,7 @@ async function survive(crash: Crash, test: (folder: string) => void = () => {}):
   test(folder);
 }
 
-for (const after_ms of [0, 5, 12, 25, 60, 130]) {
+for (const after_ms of isLong ? [0, 5, 12, 25, 60, 130] : [0, 12, 60]) {
   test(`crash: killed after ${after_ms} ms, each command runs once`, async () => {
     await survive({ count: 12, fields: {}, after_ms }, (folder) => {
       const ran = textOf(`${folder}/ran`).trim().split("\n").map(Number).sort((a, b) => a - b);
@@ -103,7 +103,7 @@ for (const after_ms of [0, 5, 12, 25, 60, 130]) {
 
 for (const runner of ["docker", "podman"] as const) {
   const ignore = !hasContainers(runner);
-  for (const after_ms of [60, 200, 400, 800]) {
+  for (const after_ms of isLong ? [60, 200, 400, 800] : [60, 400]) {
     const name = `crash: killed after ${after_ms} ms, each container of ${runner} runs once`;
     test({
       name,

@@ -4,12 +4,9 @@ import { join } from "node:path";
 import { ActionError, InvalidInputError } from "../../../../src/platform/errors.ts";
 import { configFile, textsIn } from "../git_fixture.ts";
 import { hosted, KINDS } from "./fixture.ts";
-import { atOnce } from "../../../at_once.ts";
-
-const test = atOnce("repositories at hosts");
 
 for (const kind of KINDS) {
-  test(`${kind}: references are resolved, and files read, without a mirror`, async () => {
+  Deno.test(`${kind}: references are resolved, and files read, without a mirror`, async () => {
     await using host = await hosted(kind);
     const { remote } = host;
     const projects = host.projects();
@@ -82,7 +79,7 @@ for (const kind of KINDS) {
     await projects.close();
   });
 
-  test(`${kind}: a branch has the commit of the last fetch, and a restart changes nothing`, async () => {
+  Deno.test(`${kind}: a branch has the commit of the last fetch, and a restart changes nothing`, async () => {
     await using host = await hosted(kind);
     const { remote } = host;
     const kept = new Map();
@@ -131,7 +128,7 @@ for (const kind of KINDS) {
     await restarted.close();
   });
 
-  test(`${kind}: what the host refuses is told with what to do, and without the token`, async () => {
+  Deno.test(`${kind}: what the host refuses is told with what to do, and without the token`, async () => {
     await using host = await hosted(kind);
     const wrong = host.projects({ env: () => "wr0ng-token" });
     const project = host.project();

@@ -15,9 +15,6 @@ import { configFile, GitFixture, projectOf, TemporaryFolder } from "../git_fixtu
 import { basic, GitServer } from "../http_server.ts";
 import { hosted } from "./fixture.ts";
 import { hasNoGitea } from "./gitea.ts";
-import { atOnce } from "../../../at_once.ts";
-
-const test = atOnce("repositories over https");
 
 const TOKEN = "s3cr3t-token";
 
@@ -51,7 +48,7 @@ async function setUp(folder: TemporaryFolder) {
   return { remote, first, second, third, projects, projectAt };
 }
 
-test("https: references and files are read from git's own server, with credentials", async () => {
+Deno.test("https: references and files are read from git's own server, with credentials", async () => {
   await using folder = new TemporaryFolder();
   const { remote, first, second, third, projects, projectAt } = await setUp(folder);
   await using server = new GitServer(folder.path, { authorization: basic("robot", TOKEN) });
@@ -97,7 +94,7 @@ test("https: references and files are read from git's own server, with credentia
   await projects.close();
 });
 
-test("https: what the server refuses is told with what to do", async () => {
+Deno.test("https: what the server refuses is told with what to do", async () => {
   await using folder = new TemporaryFolder();
   const { projects, projectAt } = await setUp(folder);
   let answer: () => Response | undefined = () => undefined;
@@ -134,7 +131,7 @@ test("https: what the server refuses is told with what to do", async () => {
   await projects.close();
 });
 
-test("https: a commit that is too large for memory is refused", async () => {
+Deno.test("https: a commit that is too large for memory is refused", async () => {
   await using folder = new TemporaryFolder();
   const { remote, projects, projectAt } = await setUp(folder);
   const noise = new Uint8Array(34 * 1024 ** 2);
@@ -150,7 +147,7 @@ test("https: a commit that is too large for memory is refused", async () => {
   await projects.close();
 });
 
-test({
+Deno.test({
   name: "https: references and files are read from a real Gitea",
   ignore: hasNoGitea,
   async fn() {
