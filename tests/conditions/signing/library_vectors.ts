@@ -189,6 +189,83 @@ export const libraryMacs: Vector[] = [
       receivedAt_ms: TIME_S * 1000,
     },
   },
+  made(
+    "gitea",
+    "code.gitea.io/sdk/gitea 0.25.1, VerifyWebhookSignature",
+    "gitea secret",
+    "X-Gitea-Signature",
+    "52c486487e8f5bd612f866dadc7ccc6b9d7b4c70cca28634a7220d6efce790c4",
+  ),
+  made(
+    "pagerduty",
+    "github.com/PagerDuty/go-pagerduty 1.8.0, webhookv3.VerifySignature",
+    "pagerduty secret",
+    "X-PagerDuty-Signature",
+    "v1=526cbe5f1c4a878f4ccc111590fd046f52116985174a62aae42fbccf4fcf727c",
+  ),
+  made(
+    "notion",
+    "@notionhq/client 5.26.0, signWebhookPayload",
+    "notion secret",
+    "X-Notion-Signature",
+    "sha256=04b84bde38cf894f89d28ea094e13737bc798062b605d504b2b9e4430049b831",
+  ),
+  made(
+    "mailtrap",
+    "mailtrap 4.10.0, verifyWebhookSignature",
+    "mailtrap secret",
+    "Mailtrap-Signature",
+    "0ad0bc34764dd080020d4c7f088222de85f0f551787c5fa572852e53e787a531",
+  ),
+  made(
+    "shopify",
+    "@shopify/shopify-api 13.1.0, createSHA256HMAC",
+    "shopify secret",
+    "X-Shopify-Hmac-Sha256",
+    "PYwxFvQ4hi/DH4umtA/oGD6zGbJmicKpziVgaeg5jvA=",
+  ),
+  {
+    preset: "webflow",
+    source: "webflow-api 3.3.4, webhooks.verifySignature",
+    settings: { secrets: ["webflow secret"] },
+    parts: {
+      headers: {
+        "x-webflow-timestamp": "1700000000000",
+        "x-webflow-signature": "d93fcacb20bd1db917eba8d7d67e3f7f41bd41dbcaaa1dfc87b4c518a0ed8b06",
+      },
+      body,
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
+  {
+    preset: "zoom",
+    source: "@zoom/rivet 0.4.0, isEventVerified",
+    settings: { secrets: ["zoom secret"] },
+    parts: {
+      headers: {
+        "X-Zm-Request-Timestamp": String(TIME_S),
+        "X-Zm-Signature": "v0=d12c200524d83b764144d7465ba8c0db009a87a1fbff7ca2fa5d0dea32dbfd8b",
+      },
+      body,
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
+  {
+    preset: "mailgun",
+    source: "github.com/mailgun/mailgun-go 4.23.0, VerifyWebhookSignature",
+    settings: { secrets: ["mailgun secret"] },
+    parts: {
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({
+        signature: {
+          timestamp: String(TIME_S),
+          token: "t".repeat(50),
+          signature: "e766f8b2be8a8e26a21886bbdea8bcc267d9bdc206ccca2315eee3aa2d3ac00f",
+        },
+      }),
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
 ];
 
 /** Requests that a private key has signed. */

@@ -36,6 +36,25 @@ const PADDLE = "PaddleHQ/paddle-node-sdk src/__tests__/notifications/webhooks-va
 /** Requests with an HMAC. */
 export const macVectors: Vector[] = [
   {
+    preset: "sinch",
+    source: "developers.sinch.com, Conversation API, validating callbacks",
+    settings: { secrets: ["foo_secret1234"] },
+    parts: {
+      headers: {
+        "x-sinch-webhook-signature-timestamp": "1634579353",
+        "x-sinch-webhook-signature-nonce": "01FJA8B4A7BM43YGWSG9GBV067",
+        "x-sinch-webhook-signature": "6bpJoRmFoXVjfJIVglMoJzYXxnoxRujzR4k2GOXewOE=",
+      },
+      body: '{"app_id":"","accepted_time":"2021-10-18T17:49:13.813615Z",' +
+        '"project_id":"e2df3a34-a71b-4448-9db5-a8d2baad28e4","contact_create_notification":' +
+        '{"contact":{"id":"01FJA8B466Y0R2GNXD78MD9SM1","channel_identities":[{"channel":"SMS",' +
+        '"identity":"48123456789","app_id":""}],"display_name":"New Test Contact",' +
+        '"email":"new.contact@email.com","external_id":"","metadata":"","language":"EN_US"}},' +
+        '"message_metadata":""}',
+      receivedAt_ms: 1_634_579_353_000,
+    },
+  },
+  {
     preset: "digitalocean",
     source: "digitalocean/webhook-sdk-javascript src/Signature.spec.ts",
     settings: { secrets: ["du-TY1GUFGk"] },

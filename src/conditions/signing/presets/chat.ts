@@ -120,7 +120,7 @@ export const chat = {
       title: "Sinch, Conversation API",
       source: "https://developers.sinch.com/docs/conversation/callbacks/",
       setup: "Create the webhook by the API or the dashboard, with a `secret`.",
-      vector: "none published",
+      vector: "published",
       scheme: {
         algorithm: "sha256",
         encoding: "base64",

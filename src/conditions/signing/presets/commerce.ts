@@ -65,7 +65,7 @@ export const commerce = {
     source: "https://shopify.dev/docs/apps/build/webhooks/verify-deliveries",
     setup:
       "Open Settings > Notifications > Webhooks > Create webhook. Copy the secret below the list; that of an app is its client secret.",
-    vector: "none published",
+    vector: "library",
     event: { in: "header", name: "X-Shopify-Topic" },
     disablesEndpoints: true,
     scheme: {

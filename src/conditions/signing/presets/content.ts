@@ -57,7 +57,7 @@ export const content = {
       source: "https://developers.webflow.com/data/docs/working-with-webhooks",
       setup:
         "Create the webhook by the API. The secret is the client secret of the app, or the `secretKey` of the webhook.",
-      vector: "none published",
+      vector: "library",
       event: { in: "body", name: "triggerType" },
       scheme: {
         algorithm: "sha256",

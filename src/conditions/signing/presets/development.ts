@@ -25,7 +25,7 @@ export const development = {
     source: "https://docs.gitea.com/usage/webhooks",
     setup:
       "Open the repository's or the organization's Settings > Webhooks > Add webhook > Gitea. Choose POST, application/json and a secret.",
-    vector: "none published",
+    vector: "library",
     event: { in: "header", name: "X-Gitea-Event" },
     note: "Needs the content type application/json: of a form, only the field payload is signed",
     scheme: {
@@ -93,7 +93,7 @@ export const development = {
     source: "https://developer.pagerduty.com/docs/verifying-webhook-signatures",
     setup:
       "Open Integrations > Generic Webhooks (v3) > New webhook. Copy the secret, which is shown once.",
-    vector: "none published",
+    vector: "library",
     event: { in: "body", name: "/event/event_type" },
     scheme: {
       algorithm: "sha256",

@@ -53,7 +53,7 @@ export const documents = {
     title: "Notion",
     source: "https://developers.notion.com/reference/webhooks",
     setup: "Open the integration's Webhooks > Create a subscription.",
-    vector: "none published",
+    vector: "library",
     event: { in: "body", name: "type" },
     note:
       "The secret is the verification token that Notion posts, unsigned, when the URL is set: create the trigger without this condition, and read the token in the payload of that launch",

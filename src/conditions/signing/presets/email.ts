@@ -38,7 +38,7 @@ export const email = {
       title: "Mailtrap",
       source: "https://help.mailtrap.io/article/102-webhooks",
       setup: "Open Settings > Webhooks > Create. Copy the signature key.",
-      vector: "none published",
+      vector: "library",
       event: { in: "body", name: "/events/0/event" },
       scheme: { algorithm: "sha256", header: "Mailtrap-Signature" },
     },

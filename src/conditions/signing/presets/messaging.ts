@@ -51,7 +51,7 @@ export const messaging = {
     title: "Zoom",
     source: "https://developers.zoom.us/docs/api/webhooks/",
     setup: "Open the app's Feature > Event Subscriptions > Add. Copy the secret token.",
-    vector: "none published",
+    vector: "library",
     event: { in: "body", name: "event" },
     scheme: {
       algorithm: "sha256",
@@ -118,7 +118,7 @@ export const messaging = {
     title: "Mailgun",
     source: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
     setup: "Open Sending > Webhooks > Add webhook. The secret is the HTTP webhook signing key.",
-    vector: "none published",
+    vector: "library",
     event: { in: "body", name: "/event-data/event" },
     note: "Signs its timestamp and token alone: the event data is not covered",
     scheme: {
