@@ -197,6 +197,13 @@ export const libraryMacs: Vector[] = [
     "52c486487e8f5bd612f866dadc7ccc6b9d7b4c70cca28634a7220d6efce790c4",
   ),
   made(
+    "buildkite",
+    "github.com/buildkite/go-buildkite 4.23.0, ValidatePayload",
+    "buildkite secret",
+    "X-Buildkite-Signature",
+    "timestamp=1700000000,signature=b39582d5464ada2c7aa08dacc9832bf25d92a4ce63e9b0b8c18daff9a792c5e9",
+  ),
+  made(
     "pagerduty",
     "github.com/PagerDuty/go-pagerduty 1.8.0, webhookv3.VerifySignature",
     "pagerduty secret",

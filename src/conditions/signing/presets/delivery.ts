@@ -15,7 +15,7 @@ export const delivery = {
       source: "https://buildkite.com/docs/apis/webhooks/pipelines",
       setup:
         "Open Settings > Notification Services > Add > Webhook. Choose Send an HMAC signature, and copy the token.",
-      vector: "none published",
+      vector: "library",
       event: { in: "header", name: "X-Buildkite-Event" },
       scheme: {
         algorithm: "sha256",
