@@ -16,7 +16,7 @@ import type { RecentRequest } from "./recent_requests.ts";
 
 /** The longest body that is read. */
 const BODY_BYTES_MAX = 1024 * 1024;
-/** The time after which no further body is read. */
+/** The time after the first body, which may start the Worker, after which no further one is read. */
 const READ_MS = 5_000;
 const JOB_MS_MAX = 1_000;
 /** The newest requests that are compared with those before them, of which there must be as many. */
@@ -96,7 +96,7 @@ async function shapesOf(
   requests: readonly RecentRequest[],
   heavyWork: ShapeWork,
 ): Promise<Known[]> {
-  const until_ms = performance.now() + READ_MS;
+  let until_ms = Infinity;
   const known: Known[] = [];
   for (const stored of requests) {
     if (stored.size > BODY_BYTES_MAX || performance.now() > until_ms) continue;
@@ -104,6 +104,7 @@ async function shapesOf(
     if (request === undefined) continue;
     const limits = { key: OWNER, timeout_ms: JOB_MS_MAX };
     const shape = await heavyWork.run("shape", requestInput(request), limits);
+    if (until_ms === Infinity) until_ms = performance.now() + READ_MS;
     if (shape !== undefined) known.push({ stored, shape, request });
   }
   return known;

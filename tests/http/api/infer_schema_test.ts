@@ -4,8 +4,12 @@ import { mergeShapes, schemaOfShape, shapeOf } from "../../../src/conditions/jso
 import { bodyFields, mapField, wrappedParts } from "../../../src/conditions/json_schema/fields.ts";
 import { compileValue } from "../../../src/conditions/values/compile.ts";
 import { schemaProblems } from "../../../src/conditions/json_schema/problems.ts";
+import { schemaJob } from "../../../src/conditions/json_schema/job.ts";
+import { shapeJob } from "../../../src/conditions/json_schema/shape_job.ts";
+import { inferSchema } from "../../../src/triggers/infer_schema.ts";
 import { run } from "../../commands/process.ts";
 import { ADMIN_TOKEN, startService } from "../../data.ts";
+import { json, request } from "../../conditions/fixture.ts";
 import { loggedIn, textOf } from "../console/fixture.ts";
 
 const shapes: [what: string, values: unknown[], schema: unknown][] = [
@@ -122,6 +126,43 @@ for (const [what, values, schema] of shapes) {
     const found = schemaOfShape(others.reduce(mergeShapes, first ?? shapeOf(null)));
     assertEquals(JSON.stringify(found), JSON.stringify(schema));
     assertEquals(schemaProblems(found), []);
+  });
+}
+
+/** Finds shapes and judges in this thread; the clock moves by so much before each shape is found. */
+function shapesAfter(...steps_ms: number[]): Parameters<typeof inferSchema>[1] {
+  return {
+    run: (kind: string, input: unknown) => {
+      const step_ms = kind === "shape" ? steps_ms.shift() ?? 0 : 0;
+      const now = performance.now;
+      performance.now = () => now.call(performance) + step_ms;
+      const job = kind === "shape" ? shapeJob : schemaJob;
+      // The job of this kind takes this input, and its output is what the caller waits for.
+      return Promise.resolve(job(input as never) as never);
+    },
+  };
+}
+
+const slowShapes: [what: string, steps_ms: number[], requests: number][] = [
+  ["a Worker that takes 9 s to start delays bodies, and leaves none out", [9_000], 3],
+  ["bodies that take long end after 5 s", [0, 6_000], 2],
+];
+
+for (const [what, steps_ms, expected] of slowShapes) {
+  Deno.test(`infer-schema: ${what}`, async () => {
+    const { now } = performance;
+    const stored = ["a", "b", "c"].map((id): Parameters<typeof inferSchema>[0][number] => ({
+      id,
+      time: "2026-11-28T00:00:00Z",
+      outcome: "accepted",
+      size: 8,
+      load: () => Promise.resolve(request(json({ number: 1 }))),
+    }));
+    try {
+      assertEquals((await inferSchema(stored, shapesAfter(...steps_ms))).requests, expected);
+    } finally {
+      performance.now = now;
+    }
   });
 }
 
