@@ -4,7 +4,7 @@
  * @module
  */
 import type { Clock } from "../../src/platform/clock.ts";
-import type { Refusal } from "../../src/conditions/check.ts";
+import type { Check, Refusal } from "../../src/conditions/check.ts";
 import type {
   CheckedKind,
   ConditionContext,
@@ -104,8 +104,16 @@ export async function checkOnce(
   parts: RequestParts,
   surroundings: ConditionContext = context(),
 ): Promise<Refusal | undefined> {
-  const complete = kind.schema.parse({ type: kind.type, ...settings });
-  return await kind.prepare(complete, surroundings)(request(parts));
+  return await prepareOnce(kind, settings, surroundings)(request(parts));
+}
+
+/** Settings as an operator writes them, checked against the kind's schema and made ready for many requests. */
+export function prepareOnce(
+  kind: CheckedKind,
+  settings: Record<string, unknown>,
+  surroundings: ConditionContext = context(),
+): Check {
+  return kind.prepare(kind.schema.parse({ type: kind.type, ...settings }), surroundings);
 }
 
 /** The messages of a schema about settings, each with the path that it is about; none when all is well. */
