@@ -101,8 +101,10 @@ type Model = { path: string; op: string; value: Json } | { all: Model[] } | { an
   not: Model;
 };
 
-const scalar = fc.constantFrom<Json>("", "a", "ab", "b", -1, 0, 0.5, 2, true, false, null);
-const order = fc.constantFrom<Json>("", "a", "b", -1, 0, 0.5, 2);
+const ORDERED: Json[] = ["", "a", "ab", "b", -1, 0, 0.5, 2];
+const SCALARS: Json[] = [...ORDERED, true, false, null];
+const scalar = fc.constantFrom(...SCALARS);
+const order = fc.constantFrom(...ORDERED);
 const path = fc.constantFrom("a", "b", "a.b", "a.0", "a.1.b", "b.a");
 const plain: fc.Arbitrary<Model> = fc.oneof(
   fc.record({ path, op: fc.constantFrom("eq", "ne", "contains"), value: scalar }),
@@ -146,6 +148,28 @@ function stepInto(value: Json | undefined, part: string): Json | undefined {
   return Object.getOwnPropertyDescriptor(value, part)?.value;
 }
 
+/** The values that an operator takes, in a clause of its own. */
+function valuesOf(op: string): Json[] {
+  if (op === "in" || op === "not_in") return SCALARS.map((value) => [value]);
+  if (op === "lt" || op === "ge") return ORDERED;
+  return op === "starts_with" ? ["", "a", "ab", "b"] : SCALARS;
+}
+
+Deno.test("payload_filter: each operator means what it says, of each value", async () => {
+  const found: Json[] = [...SCALARS, ["a", 2], [null], {}];
+  for (const op of Object.keys(meanings)) {
+    for (const value of valuesOf(op)) {
+      const model = { path: "a", op, value };
+      const check = prepareOnce(payloadFilter, { all: [clause("body.a", op, value)] });
+      for (const a of found) {
+        const isPassed = await check(request(json({ a }))) === undefined;
+        const say = `${JSON.stringify(a)} ${op} ${JSON.stringify(value)}`;
+        assertEquals(isPassed, holds(model, { a }), say);
+      }
+    }
+  }
+});
+
 /** Compiling a list takes ten times as long as checking a body, so each one is asked about several. */
 const bodies = fc.array(body, { minLength: 5, maxLength: 5 });
 
@@ -163,6 +187,6 @@ Deno.test("payload_filter: a list means what its operators say, of any body", as
         if (refusal) assertMatch(refusal.reason, /^Payload filter is false/);
       }
     }),
-    { numRuns: 400 },
+    { numRuns: 300 },
   );
 });
