@@ -99,7 +99,7 @@ export const libraryMacs: Vector[] = [
   ),
   made(
     "easypost",
-    "@easypost/api, utils.validateWebhook",
+    "@easypost/api 8.9.0, Utils.validateWebhook",
     "easypost secret",
     "X-Hmac-Signature",
     "hmac-sha256-hex=fd6f07ef15ea81b77869e8039086b3d3b995e430b241afa27aa33ddd7cd96ca4",
@@ -202,6 +202,13 @@ export const libraryMacs: Vector[] = [
     "buildkite secret",
     "X-Buildkite-Signature",
     "timestamp=1700000000,signature=b39582d5464ada2c7aa08dacc9832bf25d92a4ce63e9b0b8c18daff9a792c5e9",
+  ),
+  made(
+    "webex",
+    "webex-node-bot-framework 2.3.14, webhook",
+    "webex secret",
+    "X-Spark-Signature",
+    "177174527642dc8879ce2a329e23df65c3f760c2",
   ),
   made(
     "pagerduty",

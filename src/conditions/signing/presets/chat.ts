@@ -112,7 +112,7 @@ export const chat = {
       title: "Cisco Webex",
       source: "https://developer.webex.com/docs/webhooks",
       setup: "Create the webhook by the API, with a `secret`.",
-      vector: "none published",
+      vector: "library",
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha1", header: "X-Spark-Signature" },
     },
