@@ -18,6 +18,7 @@ import { recordText } from "./console/format.ts";
 import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 import { untilEnded } from "./api/until_ended.ts";
 import { defineTriggerChanges } from "./trigger_change.ts";
+import { defineTriggerNext } from "./trigger_next.ts";
 import { defineTriggerTry } from "./trigger_try.ts";
 import { defineTriggerSecret } from "./trigger_secret.ts";
 
@@ -55,6 +56,7 @@ export function defineTrigger(command: Command): void {
     .option("-f, --follow", "print these, oldest first, and those that come, until it is stopped")
     .option("--json", "print JSON; with --follow, one object a line")
     .action(showLog);
+  defineTriggerNext(command.command("next"));
   defineTriggerTry(command.command("try"));
   defineTriggerChanges(command);
   defineTriggerSecret(

@@ -3,15 +3,29 @@
  *
  * @module
  */
+import { occurrencesOf, storedSchedules } from "../store/records/schedules.ts";
 
 /** The prefixes of what has not ended. Each of them is empty where nothing waits. */
 const OPEN = ["pending", "held", "execution_open", "pipeline_open", "http_request_open"];
 
-/** Returns true when there is anything that has not ended. */
-export async function isWorkPending(kv: Deno.Kv): Promise<boolean> {
+/** Returns true when there is anything that has not ended, or a time of a schedule has come. */
+export async function isWorkPending(kv: Deno.Kv, now_ms: number): Promise<boolean> {
   const looks = OPEN.map(async (prefix) => {
     for await (const _ of kv.list({ prefix: [prefix] }, { limit: 1 })) return true;
     return false;
   });
-  return (await Promise.all(looks)).includes(true);
+  const [isDue, ...open] = await Promise.all([isScheduleDue(kv, now_ms), ...looks]);
+  return isDue || open.includes(true);
+}
+
+async function isScheduleDue(kv: Deno.Kv, now_ms: number): Promise<boolean> {
+  for await (const { triggerId, schedules } of storedSchedules({ kv })) {
+    const { dueTime } = await import("../runs/schedule/due.ts");
+    const occurrences = await occurrencesOf({ kv }, triggerId);
+    const look = { now_ms, before_ms: now_ms };
+    if (schedules.some((each) => dueTime(each, occurrences[each.name] ?? [], look) !== undefined)) {
+      return true;
+    }
+  }
+  return false;
 }

@@ -135,7 +135,7 @@ export class HostedService {
 
   async #isWorkPending(): Promise<boolean> {
     using kv = await Deno.openKv();
-    return await isWorkPending(kv);
+    return await isWorkPending(kv, systemClock.now());
   }
 
   /** Counts something as under way until the result is disposed of. */

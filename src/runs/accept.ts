@@ -143,7 +143,8 @@ export class Acceptor {
   }
 
   #accept(launch: Launch): Promise<Acceptance> {
-    const { delivery } = launch;
+    const { delivery, claim } = launch;
+    if (claim) return this.#acceptOnce(launch, claim);
     return delivery === undefined
       ? this.#acceptOnce(launch)
       : this.#acceptDelivery(launch, delivery);
@@ -243,7 +244,7 @@ export class Acceptor {
 
   #newRun(launch: Launch): Run {
     const { triggerId, project, body, contentType, remoteIp, facts, deliveryId } = launch;
-    const { replayOf, replayId, launchedBy } = launch;
+    const { replayOf, replayId, launchedBy, schedule } = launch;
     const now_ms = this.#clock.now();
     return {
       id: newId(now_ms),
@@ -263,6 +264,15 @@ export class Acceptor {
       ...(replayOf === undefined ? {} : { replay_of: replayOf }),
       ...(replayId === undefined ? {} : { replay_id: replayId }),
       ...(launchedBy === undefined ? {} : { launched_by: launchedBy }),
+      ...(schedule && scheduleFields(schedule)),
     };
   }
+}
+
+/** Returns the fields of a run that a schedule, or an operator in its place, has launched. */
+function scheduleFields({ time_ms }: NonNullable<Launch["schedule"]>): Partial<Run> {
+  return {
+    source: "schedule",
+    ...(time_ms !== undefined && { scheduled_for: new Date(time_ms).toISOString() }),
+  };
 }

@@ -42,6 +42,10 @@ export interface Launch {
   replayId?: string | undefined;
   /** The operator who launches it again; absent for a sender. */
   launchedBy?: Launcher | undefined;
+  /** Set where it is of a schedule: the time of the occurrence, in milliseconds, unless an operator launches it. */
+  schedule?: { time_ms?: number };
+  /** The right to accept it, in place of the one by its delivery's id. */
+  claim?: Claim;
   /** Its turn; absent where it is performed as soon as there is a place. */
   pace?: Pace | undefined;
   /** Returns true when the sender no longer waits: the launch is not stored then, or withdrawn. */

@@ -43,6 +43,7 @@ import { KeptRequests } from "../triggers/kept_requests.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
+import { Scheduler } from "../triggers/scheduler.ts";
 import { isReference, type SecretBox, tryOpen } from "../triggers/secrets.ts";
 import { ProjectSecrets } from "../project_secrets/settings.ts";
 import type { StepSecretParts } from "../project_secrets/step_secrets.ts";
@@ -73,6 +74,7 @@ export interface Parts {
   deadlines: Deadlines;
   acceptor: Acceptor;
   replays: Replays;
+  scheduler: Scheduler;
   databaseDeadline: DatabaseDeadline;
   space: ServiceSpace;
   metrics: Metrics;
@@ -144,6 +146,7 @@ function partsOn(
     secrets,
     context,
     payloadBytesMax: settings.payloadBytesMax,
+    onChange: (id) => parts.scheduler.changed(id),
   });
   const triggerLog = new TriggerLog(store, clock);
   const projectFailures = new ProjectFailures(store, clock);
@@ -217,6 +220,7 @@ function partsOn(
     return await keepsFilesHere(store, name);
   };
   const acceptor = new Acceptor({ store, clock, worker, space, quotas, keepsFiles });
+  const launching = { store, clock, triggers, acceptor, baseUrl };
   const parts: Parts = {
     settings,
     clock,
@@ -236,7 +240,8 @@ function partsOn(
     runWork,
     deadlines,
     acceptor,
-    replays: new Replays({ store, clock, triggers, acceptor, keptRequests, baseUrl }),
+    replays: new Replays({ ...launching, keptRequests }),
+    scheduler: new Scheduler({ ...launching, metrics, deliveryCounts }),
     databaseDeadline: new DatabaseDeadline(),
     space,
     metrics,
@@ -251,7 +256,7 @@ function partsOn(
     newToken: undefined,
     reload: undefined,
     baseUrl: "",
-    isWorking: () => worker.backlog > 0 || httpRequests.isSending,
+    isWorking: () => worker.backlog > 0 || httpRequests.isSending || parts.scheduler.isBusy,
   };
   return parts;
 }
@@ -359,6 +364,7 @@ export async function closeParts(
   const until_ms = clock.steady() + deadline_ms;
   parts.databaseDeadline[Symbol.dispose]();
   await parts.replays.close();
+  await parts.scheduler.close();
   await worker.close(deadline_ms);
   deadlines[Symbol.dispose]();
   await httpRequests.close(Math.max(0, until_ms - clock.steady()));

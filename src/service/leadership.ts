@@ -102,6 +102,7 @@ export class Leadership implements Leading {
       await pipelines.start();
       await httpRequests.start();
       await worker.start();
+      await this.#parts.scheduler.start();
     }
     keptRequests.start(closing.signal);
     this.#isHere = true;

@@ -149,6 +149,7 @@ export class Service {
   /** Claims pending work that no message woke. Call it each minute. */
   sweep(): void {
     this.#parts.worker.claim();
+    void this.#parts.scheduler.tick();
     this.#parts.triggerLog.turn();
     void this.#parts.artifacts.probe();
     this.#parts.keptRequests.sweep().catch((error) =>

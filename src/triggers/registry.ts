@@ -50,6 +50,8 @@ export interface RegistryParts {
   context: ConditionEnvironment;
   /** The longest payload that the service takes, in bytes; without it, no payload is too long. */
   payloadBytesMax?: number;
+  /** Called with each trigger that was changed, or with undefined when any may have been. */
+  onChange?(id: string | undefined): void;
 }
 
 /** Options of the check of a new version. */
@@ -75,6 +77,7 @@ export class TriggerRegistry {
       if (id === undefined) {
         this.forgetPrepared();
         this.#shared?.forget();
+        parts.onChange?.(undefined);
       } else this.#forget(id);
     });
   }
@@ -286,14 +289,12 @@ export class TriggerRegistry {
     this.#prepared.delete(id);
     this.#preparing.delete(id);
     this.#shared?.note(id);
+    this.#parts.onChange?.(id);
   }
 
   /** Warns of secrets of a trigger that is saved and that others have, too. */
-  async #compareSecrets(
-    settings: TriggerSettings,
-    id: string | undefined,
-    { onSharedSecrets }: SaveOptions,
-  ): Promise<void> {
+  async #compareSecrets(settings: TriggerSettings, id: string | undefined, options: SaveOptions) {
+    const { onSharedSecrets } = options;
     if (onSharedSecrets === undefined) return;
     const { SharedSecrets } = await import("./shared_secrets.ts");
     const { store, secrets, context } = this.#parts;

@@ -11,6 +11,7 @@ import { type AnswerSettings, needsWarnings } from "./needs.ts";
 import { httpRequestProblems } from "./review_http_request.ts";
 import { paceMistakes } from "./pace_settings.ts";
 import { refusalStatus } from "./refusal_status.ts";
+import { scheduleMistakes } from "./schedule_settings.ts";
 import { shownValueWarnings } from "./shown_values.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { checkSecrets, secretWarnings } from "./secret_strength.ts";
@@ -30,6 +31,7 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
     ...reviewHandshakes(settings),
     ...settings.actions.flatMap((action, index) => prefixed(`/actions/${index}`, review(action))),
     ...paceMistakes(settings),
+    ...scheduleMistakes(settings.schedule),
     ...prefixed("/response", settings.response ? mistakesIn(responseTexts(settings.response)) : []),
   ];
   if (problems.length > 0) throw new InvalidInputError(what, problems);

@@ -18,6 +18,7 @@ import { maxPayloadSchema } from "./max_payload.ts";
 import { coalesceSchema, concurrencySchema, delaySchema } from "./pace_settings.ts";
 import { refusedSchema } from "./refused.ts";
 import { responseSchema } from "./response.ts";
+import { scheduleSchema } from "./schedule_settings.ts";
 
 const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;
@@ -68,6 +69,8 @@ export const triggerSchema = z.strictObject({
   concurrency: concurrencySchema.optional(),
   /** The time before a run is performed. */
   delay: delaySchema.optional(),
+  /** The times at which it launches by itself. */
+  schedule: scheduleSchema.optional(),
 });
 
 /** A trigger as its owner writes it, defaults filled in, secrets in clear. */

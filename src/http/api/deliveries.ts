@@ -28,7 +28,7 @@ import { found } from "./finder.ts";
 import { leftOut, run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
 import { httpRequest } from "./http_requests.ts";
-import { authorOf, launcher } from "./origins.ts";
+import { authorOf, launcher, scheduleFields } from "./origins.ts";
 import { operation } from "./operation.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
 import { deliveryQuery, lastIdSchema, triggerIdOf } from "./queries.ts";
@@ -58,6 +58,7 @@ const fields = {
   run_status: z.enum(RUN_STATUSES).exactOptional().describe("The status of the run that it made"),
   replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
   launched_by: launcher.exactOptional(),
+  ...scheduleFields,
   redacted: z.literal(true).exactOptional().describe(
     "The body was stored without its credentials: the payload is not what came",
   ),

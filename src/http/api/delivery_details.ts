@@ -167,9 +167,9 @@ async function bodyOf(parts: DeliveryParts, run: Run): Promise<string | undefine
 /** Returns that all conditions have passed, where they are still those that the request met. */
 async function acceptedVerdicts(
   { triggers }: DeliveryParts,
-  { trigger_id, created_at, replay_of }: Run,
+  { trigger_id, created_at, replay_of, source }: Run,
 ): Promise<DeliveryVerdict[] | undefined> {
-  if (replay_of !== undefined) return undefined;
+  if (replay_of !== undefined || source !== undefined) return undefined;
   const prepared = await triggers.prepared(trigger_id);
   if (prepared === undefined || prepared.trigger.updated_at > created_at) return undefined;
   return knownVerdicts(prepared.launch);

@@ -55,6 +55,8 @@ export interface ShownDelivery extends Partial<WorkStates> {
   replay_of?: string;
   /** The operator or the sender who has launched its run; absent where it made none. */
   launched_by?: Origin["launched_by"];
+  source?: "schedule";
+  scheduled_for?: string;
   /** The body was stored without its credentials. */
   redacted?: true;
 }
@@ -143,6 +145,7 @@ async function fieldsOf(
 }
 
 function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run): ShownDelivery {
+  const { source, scheduled_for } = run;
   const { delivery_id, replay_of, request: { status = STATUS_CODE.OK, redacted } = {} } = run;
   return {
     id,
@@ -158,6 +161,8 @@ function ofRun({ id, trigger_id, created_at, remote_ip, payload, ...run }: Run):
     run_status: run.status,
     ...(replay_of === undefined ? {} : { replay_of }),
     launched_by: shownLauncher({ ...launcherFields(run), ...(replay_of && { replay_of }) }),
+    ...(source && { source }),
+    ...(scheduled_for !== undefined && { scheduled_for }),
     ...(redacted && { redacted }),
   };
 }

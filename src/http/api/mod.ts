@@ -37,6 +37,7 @@ import { runOperations } from "./runs.ts";
 import { turnOperations } from "./turns.ts";
 import { SealedCursors } from "./sealed_cursors.ts";
 import { serviceOperations } from "./service.ts";
+import { scheduleOperations } from "./schedules.ts";
 import { sessionOperations } from "./sessions.ts";
 import { tokenOperations } from "./tokens.ts";
 import { triggerLogOperations } from "./trigger_log.ts";
@@ -53,6 +54,7 @@ export const operations: readonly Operation[] = [
   ...triggerOperations,
   ...activityOperations,
   ...quotaOperations,
+  ...scheduleOperations,
   ...secretOperations,
   ...tryOutOperations,
   ...tryFilterOperations,

@@ -12,7 +12,7 @@ import {
   LAUNCHER_KINDS,
   launcherOf,
 } from "../../store/records/launchers.ts";
-import { text } from "./answer.ts";
+import { text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
 import type { TriggerLabels } from "./trigger_labels.ts";
 
@@ -34,8 +34,16 @@ export const launcher = z.object({
   ),
 }).describe(
   "`sender` for a request at the launch URL; `replay` for a delivery that an operator launched again; " +
-    "`operator` for other work that one started, such as the copy of a pipeline",
+    "`operator` for other work that one started, such as the copy of a pipeline; `schedule` for a time of a schedule",
 );
+
+/** The schemas of what a run of a schedule has. */
+export const scheduleFields = {
+  source: z.literal("schedule").exactOptional().describe(
+    "Set where a schedule has launched it, or an operator did so in its place",
+  ),
+  scheduled_for: time.exactOptional().describe("The time of the occurrence that it is for"),
+};
 
 /** The schemas of {@linkcode Origin}. */
 export const origin = {

@@ -18,7 +18,7 @@ import { pageAnswer } from "./page_answer.ts";
 import { answerReplay } from "./replay_answer.ts";
 import { search } from "./search.ts";
 import { waitingSchema, workState, workStates } from "./work_states.ts";
-import { authorOf, origin } from "./origins.ts";
+import { authorOf, origin, scheduleFields } from "./origins.ts";
 import { type ShownRun, shownRun } from "./shown_run.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
 import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
@@ -76,6 +76,7 @@ export const run = answer<ShownRun>()(
     })).describe("The outcome of each action, in order; empty while the run is pending"),
     replay_of: text.exactOptional().describe("The delivery whose payload was launched again"),
     replay_id: text.exactOptional().describe("The bulk replay that launched it again"),
+    ...scheduleFields,
     waiting: waitingSchema.exactOptional(),
     superseded_by: text.exactOptional().describe("The run that was performed in its place"),
     skipped_by: text.exactOptional().describe(

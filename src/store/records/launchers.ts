@@ -6,10 +6,10 @@
 import type { Author } from "./audit.ts";
 
 /**
- * The kinds of launches: a sender's request, a delivery that an operator launched again, and work that an operator
- * started, such as the copy of a pipeline.
+ * The kinds of launches: a sender's request, a delivery that an operator launched again, work that an operator
+ * started, such as the copy of a pipeline, and an occurrence of a schedule.
  */
-export const LAUNCHER_KINDS = ["sender", "replay", "operator"] as const;
+export const LAUNCHER_KINDS = ["sender", "replay", "operator", "schedule"] as const;
 
 /** The operator or the sender of a run, and of all that it made. */
 export interface Launcher extends Partial<Author> {

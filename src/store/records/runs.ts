@@ -80,6 +80,10 @@ export interface Run extends Launched {
   replay_of?: string;
   /** The bulk replay that launched it again. */
   replay_id?: string;
+  /** Set where a schedule of its trigger has launched it, or an operator did so in its place. */
+  source?: "schedule";
+  /** The time of the occurrence that it is for; absent where an operator launched it. */
+  scheduled_for?: string;
   /** The newer or older run of the same burst, or of the same concurrency key, that was performed in its place. */
   superseded_by?: string;
   /** The run with the same concurrency key whose work was under way, so that this one was not performed. */

@@ -13,6 +13,7 @@ import { withPause } from "../commit/chunked.ts";
 import { type Listed, recordOf } from "../read/lists.ts";
 import { behind, isStored, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
+import { scheduleWrites } from "./schedules.ts";
 import type { Store } from "../store.ts";
 import type { WrittenKeys } from "../commit/written_keys.ts";
 
@@ -85,6 +86,7 @@ export async function putStoredTrigger(store: Store, trigger: StoredTrigger): Pr
     ...(before && isNamed ? await unnamed(store, before) : []),
     { key: keys.triggerName(trigger.name), value: trigger.id },
     ...(isNamed ? [{ key: likenessKey(trigger), value: trigger.id }] : []),
+    ...await scheduleWrites(store, trigger, before?.settings),
     { key: keys.trigger(trigger.id), value: trigger, bytes: 64 * 1024 },
   ]);
 }
@@ -105,6 +107,7 @@ export async function deleteStoredTrigger(
     recordWrite(keys.formerTrigger(id), former),
     { key: keys.formerName(name, id), value: end.deleted_at },
     ...await unnamed(store, { id, name }),
+    { key: keys.schedule(id) },
     { key: keys.trigger(id) },
   ]);
 }
@@ -231,7 +234,7 @@ export async function putNoneLockedWith(
 }
 
 /** First key parts of what a trigger that is gone leaves behind for nobody: its log stays for its retention. */
-const LEFTOVERS = ["rate", "delivery", "dismissal"];
+const LEFTOVERS = ["rate", "delivery", "dismissal", "occurrences"];
 
 /**
  * The ids of triggers of which something is kept beside the record and the runs, those of triggers that

@@ -64,7 +64,8 @@ function Step({ title, mark, children }: StepProps): Html {
 }
 
 function Arrival({ delivery, view }: { delivery: DeliveryDetails; view: View }): Html {
-  const { time, remote_ip, delivery_id, replay_of, launched_by } = delivery;
+  const { time, remote_ip, delivery_id, replay_of, launched_by, source } = delivery;
+  if (source !== undefined) return <Scheduled delivery={delivery} view={view} />;
   const title = replay_of === undefined ? "Arrived" : "Launched again";
   return (
     <Step title={title} mark="quiet">
@@ -83,10 +84,30 @@ function Arrival({ delivery, view }: { delivery: DeliveryDetails; view: View }):
   );
 }
 
-function UnknownVerdicts({ delivery: { replay_of, condition, reason } }: {
+/** The launch by a schedule, or by an operator in its place. */
+function Scheduled({ delivery, view }: { delivery: DeliveryDetails; view: View }): Html {
+  const { time, scheduled_for, launched_by } = delivery;
+  return (
+    <Step title="Scheduled" mark="quiet">
+      {scheduled_for === undefined
+        ? (
+          <>
+            <Time at={time} now_ms={view.now_ms} /> by {launched_by?.name ?? "an operator"}
+          </>
+        )
+        : (
+          <>
+            For <Time at={scheduled_for} now_ms={view.now_ms} />
+          </>
+        )}
+    </Step>
+  );
+}
+
+function UnknownVerdicts({ delivery: { replay_of, condition, reason, source } }: {
   delivery: DeliveryDetails;
 }) {
-  if (replay_of !== undefined) return null;
+  if (replay_of !== undefined || source !== undefined) return null;
   if (reason === undefined) {
     return (
       <Step title="Conditions" mark="quiet">

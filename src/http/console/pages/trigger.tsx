@@ -3,6 +3,7 @@ import type { DeliveryPage } from "../../api/deliveries.ts";
 import type { ShownDelivery } from "../../api/delivery_views.ts";
 import type { ShownQuota, TriggerQuotas } from "../../api/quotas.ts";
 import type { SignedResult } from "../../api/try_out.ts";
+import type { ShownRun } from "../../api/shown_run.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import type { TriggerSecrets } from "../../api/trigger_secrets.ts";
 import { neededSettings } from "../../../triggers/needs.ts";
@@ -11,6 +12,7 @@ import { Described, Secrets } from "../components/condition.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { Action, Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
+import { occurrencesOf, Schedule } from "../components/schedule.tsx";
 import { Badge } from "../components/states.tsx";
 import { Table } from "../components/table.tsx";
 import { TriggerOrigin } from "../components/trigger_origin.tsx";
@@ -50,11 +52,12 @@ interface PageProps {
 async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Html> {
   const trigger = await readTrigger(view, name);
   const { id, conditions, actions, url } = trigger;
-  const [warnings, recent, { quotas }, { secrets }] = await Promise.all([
+  const [warnings, recent, { quotas }, { secrets }, coming] = await Promise.all([
     warningsOf(view, trigger),
     view.api.get<DeliveryPage>("deliveries/", { trigger: id, limit: DELIVERIES }),
     view.api.get<TriggerQuotas>(`triggers/${id}/quotas/`),
     view.api.get<TriggerSecrets>(`triggers/${id}/secrets/`),
+    occurrencesOf(view, trigger),
   ]);
   return (
     <Page view={view} title={trigger.name} nav="Triggers">
@@ -94,6 +97,7 @@ async function TriggerPage({ view, name, refused, form }: PageProps): Promise<Ht
               </li>
             ))}
           </ol>
+          <Schedule view={view} trigger={trigger} coming={coming} />
         </section>
         <section>
           <h2>Secrets</h2>
@@ -257,6 +261,19 @@ async function test({ view, params: { id }, form }: Submission<"/:id">): Promise
   }
 }
 
+/** Launches a trigger by one of its schedules. */
+async function runSchedule({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
+  try {
+    const run = await view.api.send<ShownRun>("POST", `triggers/${id}/schedule/run/`, {
+      index: Number(form.get("index")),
+    });
+    return { to: `deliveries/${run.id}`, notice: "It is launched" };
+  } catch (error) {
+    if (!(error instanceof ApiCallError)) throw error;
+    return { page: await TriggerPage({ view, name: id, refused: error }), status: error.status };
+  }
+}
+
 /** Finds the delivery that a test has made. */
 async function deliveryOf(
   { api, now_ms }: View,
@@ -334,6 +351,7 @@ export const triggerRoutes = [
   }),
   route({ path: "/triggers/:id/test", submit: test }),
   route({ path: "/triggers/:id/needs", submit: setNeeds }),
+  route({ path: "/triggers/:id/schedule", submit: runSchedule }),
   route({ path: "/triggers/:id/secrets/add", submit: addSecret }),
   route({ path: "/triggers/:id/secrets/expire", submit: expireSecret }),
   route({
