@@ -84,7 +84,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: "pace",
         title: "Pace",
-        about: "bursts that become one run, runs that follow each other, and delays",
+        about: "bursts that become one run, runs that follow each other, delays and schedules",
         read: () => import("./pace.md", { with: { type: "text" } }),
       },
       {

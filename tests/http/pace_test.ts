@@ -194,6 +194,46 @@ Deno.test("the pace of a trigger", async (t) => {
     assertEquals((await site.service.api("POST", `runs/${later}/launch/`)).status, 200);
     await sender.ended(later);
   });
+  await t.step("a schedule lists what comes, and launches now", async () => {
+    const { api } = site.service;
+    const { trigger: { id }, ...sender } = await site.trigger({
+      conditions: [{ type: "payload_filter", expression: "false" }],
+      coalesce: { key: "{body.nightly}", window: 3_600 },
+      schedule: [
+        { cron: "0 12 * * *", timezone: "Asia/Kolkata", payload: { nightly: "a" } },
+        { cron: "0 12 * * *", payload: [null] },
+      ],
+    });
+    assert(sender);
+    const { body: { results } } = await api("GET", `triggers/${id}/schedule/?limit=3`);
+    assertEquals(
+      results.map(({ index, local }: { index: number; local: string }) => [index, local.slice(11)])
+        .toSorted(),
+      results.map(({ index }: { index: number }) => [index, ["12:00+05:30", "12:00+00:00"][index]])
+        .toSorted(),
+    );
+    assertEquals(results.length, 3);
+    const made = await api("POST", `triggers/${id}/schedule/run/`, { index: 0 });
+    assertEquals(made.status, 201, JSON.stringify(made.body));
+    const { source, launched_by, waiting, payload: { content_type } } = made.body;
+    assertEquals([source, launched_by.kind, content_type], [
+      "schedule",
+      "operator",
+      "application/json",
+    ]);
+    assertEquals(waiting.key, "a");
+    const { body: delivery } = await api("GET", `deliveries/${made.body.id}/`);
+    assertEquals([delivery.source, delivery.outcome], ["schedule", "accepted"]);
+    assertEquals(delivery.verdicts, undefined);
+    assertEquals(atob(delivery.body), '{"nightly":"a"}');
+    const again = await api("POST", `deliveries/${made.body.id}/replay/`);
+    assertEquals([again.status, again.body.replay_of], [201, made.body.id]);
+    const none = await api("POST", `triggers/${id}/schedule/run/`, { index: 2 });
+    assertEquals([none.status, none.body.errors[0].pointer], [422, "/index"]);
+    await api("PATCH", `triggers/${id}/`, { enabled: false });
+    assertEquals((await api("GET", `triggers/${id}/schedule/`)).body.results, []);
+    assertEquals((await api("POST", `triggers/${id}/schedule/run/`, {})).status, 409);
+  });
   await t.step("mistakes are refused when a trigger is saved", async () => {
     const base = { name: "wrong", project: "files", actions: [{ type: "fetch_repository" }] };
     const table: [Record<string, unknown>, string, RegExp][] = [
@@ -204,6 +244,24 @@ Deno.test("the pace of a trigger", async (t) => {
       [{ concurrency: { limit: 0 } }, "/concurrency/limit", /./],
       [{ delay: "bod.at" }, "/delay", /Unknown variable 'bod'/],
       [{ delay: -1 }, "/delay", /./],
+      [{ schedule: [{ cron: "0 0 3 * * *" }] }, "/schedule/0/cron", /Expected five fields/],
+      [{ schedule: [{ cron: "0 0 30 2 *" }] }, "/schedule/0/cron", /never does/],
+      [
+        { schedule: [{ cron: "@daily" }, { cron: "@daily", timezone: "Europe/Helsinky" }] },
+        "/schedule/1/timezone",
+        /did you mean Europe\/Helsinki\?/,
+      ],
+      [
+        { schedule: [{ cron: "@daily", timezone: "+02:00" }] },
+        "/schedule/0/timezone",
+        /found "\+02/,
+      ],
+      [{ schedule: [{ cron: "@daily", missed: "all" }] }, "/schedule/0/missed", /./],
+      [
+        { schedule: [{ cron: "@daily", payload: "a".repeat(20_000) }] },
+        "/schedule/0/payload",
+        /bytes/,
+      ],
     ];
     for (const [settings, pointer, detail] of table) {
       const { status, body } = await site.service.api("POST", "triggers/", {

@@ -41,6 +41,7 @@ const runInfo = answer<RunInfo>()(
         outcome: z.enum(HTTP_REQUEST_STATUSES),
       }),
     ])),
+    source: z.literal("schedule").exactOptional().describe("Set where a schedule has launched it"),
     superseded_by: text.exactOptional().describe("The run that was performed in its place"),
     skipped_by: text.exactOptional().describe(
       "The run of the same concurrency key whose work was under way, so that it was not performed",

@@ -169,6 +169,8 @@ export interface RunInfo {
   status: RunStatus;
   result: RunResult[];
   work?: WorkState;
+  /** Set where a schedule has launched it. */
+  source?: "schedule";
   /** The run that was performed in its place. */
   superseded_by?: string;
   /** The run whose work was under way, so that it was not performed. */
@@ -189,7 +191,7 @@ type RunResult =
  */
 async function infoOf(
   door: Door,
-  { status, actions, superseded_by, skipped_by }: Run,
+  { status, actions, source, superseded_by, skipped_by }: Run,
   work: WorkState | undefined,
 ): Promise<RunInfo> {
   const result: RunResult[] = [];
@@ -203,6 +205,7 @@ async function infoOf(
   return {
     status,
     result,
+    ...(source !== undefined && { source }),
     ...(superseded_by !== undefined && { superseded_by }),
     ...(skipped_by !== undefined && { skipped_by }),
     ...(work !== undefined && { work }),

@@ -109,6 +109,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   getRun: "tp",
   getRunPayload: "tp",
   replayRun: "tp",
+  listOccurrences: "tp",
+  runSchedule: "tp",
   launchWaitingRun: "tp",
   stopWaitingRun: "tp",
   createReplay: "",

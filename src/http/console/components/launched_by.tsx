@@ -8,5 +8,6 @@ export function LaunchedBy(
   const delivery = <a href={`deliveries/${run_id}`}>this delivery</a>;
   const { kind, name = "an operator" } = launched_by;
   if (kind === "sender") return delivery;
+  if (kind === "schedule") return <>the schedule, by {delivery}</>;
   return kind === "replay" ? <>{name}, who launched {delivery}</> : <>{name}, from {delivery}</>;
 }
