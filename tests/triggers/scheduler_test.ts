@@ -1,5 +1,6 @@
 /** The runs of schedules: over instances, restarts, changes of the trigger, and stops at any commit. */
 import { assert, assertEquals, assertGreater } from "@std/assert";
+import { isWorkPending } from "../../src/hosted/pending_work.ts";
 import { putProject } from "../../src/store/records/projects.ts";
 import type { Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -138,6 +139,10 @@ Deno.test("what a schedule launches, and what becomes of it over changes and res
   const first = await open();
   const id = await first.create();
   await first.tick();
+  await t.step("a closed service is opened when an occurrence is due", async () => {
+    assertEquals(await isWorkPending(kv, clock.now()), false);
+    assertEquals(await isWorkPending(kv, clock.now() + HOUR_MS), true);
+  });
   await t.step("a run has the payload, and says where it comes from", async () => {
     clock.time_ms += 30 * MINUTE_MS;
     await first.tick();

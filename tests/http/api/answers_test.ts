@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../../src/platform/ids.ts";
 import { endWrites, type Run } from "../../../src/store/records/runs.ts";
+import { launchScheduled } from "../../../src/triggers/schedule_launch.ts";
 import {
   endOfExecution,
   endOfRun,
@@ -622,6 +623,40 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/callbacks/{id}/{token}/", { ...called, status: 410 });
     const { result } = await ask("/http-requests/{id}/", { at: { id: own } });
     assertEquals(atob(result.body), "done");
+  });
+
+  await t.step("schedules", async () => {
+    const { id: scheduled } = await service.trigger({
+      actions: [{ type: "fetch_repository" }],
+      schedule: [{ cron: "@yearly" }],
+    });
+    const { results: coming } = await ask("/triggers/{id}/schedule/", { at: { id: scheduled } });
+    assert(coming.length > 0);
+    await ask("/triggers/{id}/schedule/run/", {
+      method: "POST",
+      at: { id: scheduled },
+      body: {},
+      status: 201,
+    });
+    const at = { id: scheduled };
+    assert((await ask("/triggers/{id}/", { at })).schedule);
+    const { parts } = service.service;
+    const prepared = await parts.triggers.prepared(scheduled);
+    assert(prepared);
+    // As the schedule does at its time.
+    const launching = { ...parts, baseUrl: () => parts.baseUrl };
+    const made = await launchScheduled(launching, prepared, {}, {
+      schedule: { time_ms: Date.now() },
+      launchedBy: { kind: "schedule" },
+    });
+    assert("run" in made);
+    const run_id = made.run.id;
+    await endOfRun(service, run_id);
+    await ask("/runs/{id}/", { at: { id: run_id } });
+    await ask("/deliveries/{id}/", { at: { id: run_id } });
+    await ask("/deliveries/", { query: `?trigger=${scheduled}` });
+    const info = { at: { trigger_id: scheduled }, query: `?run_id=${run_id}` };
+    assertEquals((await ask("/launch/{trigger_id}/run/", info)).source, "schedule");
   });
 
   await t.step("a trigger's log", async () => {

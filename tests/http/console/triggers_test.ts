@@ -80,6 +80,19 @@ Deno.test("a trigger is made by a form, whose mistakes are at their fields", asy
       "accepted",
     ]);
   });
+  await t.step("a schedule shows what comes, and launches now", async () => {
+    const { id } = await stored(service);
+    const schedule = [{ cron: "0 12 * * *", timezone: "Asia/Kolkata", payload: { n: 3 } }];
+    await service.api("PATCH", `triggers/${id}/`, { schedule });
+    assertStringIncludes(textOf(await browser.get("triggers/made")), "12:00+05:30 Asia/Kolkata");
+    const csrf = await browser.csrf();
+    const sent = await browser.post(`triggers/${id}/schedule`, { csrf, index: "0" });
+    assertEquals(sent.status, 303);
+    const page = textOf(await browser.get((sent.headers.get("location") ?? "").slice(1)));
+    assertStringIncludes(page, "Scheduled");
+    const { body } = await service.api("GET", "audit/");
+    assertStringIncludes(JSON.stringify(body.results[0]), `triggers/${id}/schedule/run`);
+  });
   await t.step("it is disabled, and deleted", async () => {
     const { id } = await stored(service);
     const csrf = await browser.csrf();
