@@ -24,7 +24,7 @@ export function dueTime(
   { now_ms, before_ms }: Look,
 ): number | undefined {
   const time_ms = newestTime(schedule, now_ms);
-  if (time_ms === undefined || hasRun(ranges, time_ms)) return undefined;
+  if (time_ms === undefined) return undefined;
   // A clock that was set back may show a time before the schedule was saved.
   const since_ms = schedule.since_ms <= now_ms ? schedule.since_ms : before_ms;
   if (time_ms <= Math.max(since_ms, decidedUntil(ranges, now_ms))) return undefined;
