@@ -83,7 +83,7 @@ export const scheduleOperations = [
     scope: "operate",
     summary: "Launch a trigger by one of its schedules now",
     description: "With the schedule's payload. The coming occurrences stay as they are.",
-    body: { schema: runInput, examples: { "The first schedule": { index: 0 } } },
+    body: { schema: runInput },
     answers: {
       201: { schema: run, headers: { Location: "The address of the new run" } },
     },
