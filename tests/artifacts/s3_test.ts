@@ -19,6 +19,9 @@ function filled(size: number): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
+/** Times of a server that works, on a machine that is busy. */
+const PATIENT = { patience_ms: 120_000, pause_ms: 10, answer_ms: 60_000 };
+
 function streamOf(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new Blob([bytes]).stream();
 }
@@ -56,7 +59,7 @@ Deno.test(
 
 Deno.test("S3: what is described only behind its last byte is stored", { ignore }, async () => {
   await using server = await S3Server.start();
-  using store = server.store();
+  using store = server.store(PATIENT);
   const part = 8 * 1024 * 1024;
   await addsMeasured(store, [0, 1_000, part, part + 1, 2 * part + 5]);
   await store.remove(artifactKeys.execution("a1"));
@@ -68,7 +71,7 @@ Deno.test(
   { ignore },
   async () => {
     await using server = await S3Server.start();
-    using store = server.store();
+    using store = server.store(PATIENT);
     const bytes = filled(20 * MIB + 123);
     const key = artifactKeys.output("a1", "large");
     await store.put(key, streamOf(bytes), infoOf(bytes));

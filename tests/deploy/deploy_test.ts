@@ -5,7 +5,7 @@ import { startReceiver } from "../http/receiver.ts";
 import { has } from "../needs.ts";
 import { eventually } from "../surroundings.ts";
 import { launchUntilAccepted, makeTrigger, relay } from "./launching.ts";
-import { type HostedProcess, Timeline } from "./platform.ts";
+import { type HostedProcess, STOP_MS, Timeline } from "./platform.ts";
 
 const BODY = '{"name":"world"}';
 
@@ -51,7 +51,7 @@ Deno.test("a launch signed by HMAC sends its HTTP request, and tells of its run"
   });
   assertEquals(plain.status, 403);
   await plain.body?.cancel();
-  assertEquals((await process.stop()).code, 0);
+  assertEquals((await process.stop(STOP_MS)).code, 0);
 });
 
 Deno.test("without secrets and without a database it listens, and says what is missing", async () => {
@@ -140,7 +140,7 @@ Deno.test("several instances accept launches, and any of them answers operators,
   assertEquals(wrong.status, 401);
   await wrong.body?.cancel();
   await receiver.arrived("/hook", 2);
-  assertEquals((await first.stop()).code, 0);
+  assertEquals((await first.stop(STOP_MS)).code, 0);
   const third = await launch(second, "third");
   await receiver.arrived("/hook", 3);
   const run = await eventually(async () => {

@@ -10,7 +10,7 @@ import { signature } from "../data.ts";
 import { startReceiver } from "../http/receiver.ts";
 import { eventually } from "../surroundings.ts";
 import { makeTrigger, relay } from "./launching.ts";
-import { MEMORY_MIB_MAX, Timeline, TOKEN } from "./platform.ts";
+import { MEMORY_MIB_MAX, STOP_MS, Timeline, TOKEN } from "./platform.ts";
 import { Router } from "./router.ts";
 
 /** An instance that was killed is taken for gone after 15 s; a cron comes each minute. */
@@ -43,7 +43,7 @@ export async function hostedFaults(
   await using router = new Router({ timeline, most, idle_ms });
   const setup = await timeline.start();
   const path = await makeTrigger(setup, relay(receiver.port));
-  assertEquals((await setup.stop()).code, 0);
+  assertEquals((await setup.stop(STOP_MS)).code, 0);
   const accepted = new Map<string, string>();
   let unclear = 0;
   let refused = 0;

@@ -16,6 +16,8 @@ const ROOT = new URL("../../", import.meta.url);
 const CRONS = 2;
 /** The time between SIGINT and SIGKILL. */
 export const KILL_MS = 5_000;
+/** The time in which a process ends by itself, on a machine that is busy. */
+export const STOP_MS = 60_000;
 /** The part of the platform's 768 MiB that a process may have. */
 export const MEMORY_MIB_MAX = 400;
 /** The operators' token. */
@@ -62,8 +64,8 @@ export interface HostedProcess extends AsyncDisposable {
   rejectNewCrons(reason: string): Promise<void>;
   /** The processor time that it has used, in milliseconds. */
   cpu_ms(): Promise<number>;
-  /** Sends SIGINT, and SIGKILL 5 s later; resolves to how it has ended. */
-  stop(): Promise<Deno.CommandStatus>;
+  /** Sends SIGINT, and SIGKILL some time later, by default 5 s; resolves to how it has ended. */
+  stop(kill_ms?: number): Promise<Deno.CommandStatus>;
   kill(signal: Deno.Signal): void;
   readonly ended: Promise<Deno.CommandStatus>;
 }
@@ -162,9 +164,9 @@ export async function startProcess(
       const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
       return 10 * (Number(fields[11]) + Number(fields[12]));
     },
-    async stop() {
+    async stop(kill_ms = KILL_MS) {
       kill("SIGINT");
-      const timer = setTimeout(() => kill("SIGKILL"), KILL_MS);
+      const timer = setTimeout(() => kill("SIGKILL"), kill_ms);
       const status = await ended;
       clearTimeout(timer);
       return status;

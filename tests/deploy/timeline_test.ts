@@ -5,7 +5,7 @@ import { startReceiver } from "../http/receiver.ts";
 import { eventually } from "../surroundings.ts";
 import { hostedFaults } from "./hosted_faults.ts";
 import { launchUntilAccepted, makeTrigger, relay } from "./launching.ts";
-import { Timeline } from "./platform.ts";
+import { STOP_MS, Timeline } from "./platform.ts";
 
 Deno.test("a branch accepts launches and performs nothing; production performs what waits when a cron comes", async () => {
   await using timeline = new Timeline();
@@ -18,7 +18,7 @@ Deno.test("a branch accepts launches and performs nothing; production performs w
   const { body } = await branch.api("GET", `runs/${run}/`);
   assertEquals([body.status, receiver.at("/hook").length], ["pending", 0]);
   assertStringIncludes(branch.printed(), "This is the timeline git-branch/try");
-  assertEquals((await branch.stop()).code, 0);
+  assertEquals((await branch.stop(STOP_MS)).code, 0);
   // No request comes: the cron alone starts the process, and performs the run.
   const production = await timeline.start({ env: { DENO_TIMELINE: "production" } });
   await production.rejectNewCrons("all are known");
