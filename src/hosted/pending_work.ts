@@ -6,7 +6,7 @@
 import { occurrencesOf, storedSchedules } from "../store/records/schedules.ts";
 
 /** The prefixes of what has not ended. Each of them is empty where nothing waits. */
-const OPEN = ["pending", "held", "execution_open", "pipeline_open", "http_request_open"];
+const OPEN = ["held", "execution_open", "pipeline_open", "http_request_open"];
 
 /** Returns true when there is anything that has not ended, or a time of a schedule has come. */
 export async function isWorkPending(kv: Deno.Kv, now_ms: number): Promise<boolean> {
@@ -14,8 +14,17 @@ export async function isWorkPending(kv: Deno.Kv, now_ms: number): Promise<boolea
     for await (const _ of kv.list({ prefix: [prefix] }, { limit: 1 })) return true;
     return false;
   });
-  const [isDue, ...open] = await Promise.all([isScheduleDue(kv, now_ms), ...looks]);
-  return isDue || open.includes(true);
+  return (await Promise.all([isRunPending(kv, now_ms), ...looks])).includes(true);
+}
+
+/** Looks for a pending run, or an occurrence that is to make one: without either, by one read. */
+async function isRunPending(kv: Deno.Kv, now_ms: number): Promise<boolean> {
+  // Behind all ids, which are text.
+  const range = { start: ["pending"], end: ["pending_schedule", true] };
+  for await (const { key: [kind] } of kv.list(range, { limit: 1 })) {
+    return kind === "pending" || await isScheduleDue(kv, now_ms);
+  }
+  return false;
 }
 
 async function isScheduleDue(kv: Deno.Kv, now_ms: number): Promise<boolean> {

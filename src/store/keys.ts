@@ -83,8 +83,8 @@ export const keys = {
   run: (id: string): Deno.KvKey => ["run", id],
   /** Nothing, for each ended run of a trigger. Cleanup removes it before the run. */
   triggerRun: (triggerId: string, runId: string): Deno.KvKey => ["trigger_run", triggerId, runId],
-  /** `StoredSchedule[]` of a trigger that is enabled and has schedules. */
-  schedule: (triggerId: string): Deno.KvKey => ["schedule", triggerId],
+  /** `StoredSchedule[]` of a trigger that is enabled and has schedules. One range finds it and pending runs. */
+  schedule: (triggerId: string): Deno.KvKey => ["pending_schedule", triggerId],
   /** `Occurrences` of a trigger's schedules that have made a run. */
   occurrences: (triggerId: string): Deno.KvKey => ["occurrences", triggerId],
   /** `PendingRun`: a run until it has ended. Its trigger is known though the record be damaged. */

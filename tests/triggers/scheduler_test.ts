@@ -201,7 +201,7 @@ Deno.test("what a schedule launches, and what becomes of it over changes and res
     clock.time_ms += HOUR_MS;
     await last.tick();
     assertEquals((await timesOf(store)).length, 5);
-    assertEquals(await storedUnder(store, "schedule"), []);
+    assertEquals(await storedUnder(store, "pending_schedule"), []);
   });
   await store.close();
 });

@@ -69,7 +69,7 @@ export async function scheduleWrites(
 export async function* storedSchedules(
   { kv }: Pick<Store, "kv">,
 ): AsyncGenerator<{ triggerId: string; schedules: StoredSchedule[] }> {
-  for await (const { key, value } of scan(kv, ["schedule"])) {
+  for await (const { key, value } of scan(kv, ["pending_schedule"])) {
     // Only schedules are stored under these keys.
     yield { triggerId: String(key[1]), schedules: value as StoredSchedule[] };
   }
