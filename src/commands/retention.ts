@@ -12,6 +12,9 @@ interface RetentionOptions extends ApiOptions {
   trigger?: string;
   project?: string;
   records?: string;
+  payloads?: string;
+  logs?: string;
+  outputs?: string;
   which?: boolean;
 }
 
@@ -20,21 +23,27 @@ export function defineRetention(command: Command): void {
   apiOptions(
     command.description(
       "List what the next cleanup would remove: counts and bytes by kind, and the oldest. It removes nothing. " +
-        "With --records it lists what another retention would remove.",
+        "With --records, --payloads, --logs or --outputs it lists what another retention would remove.",
     ),
   )
     .option("--trigger <name>", "only records of this trigger, by its name or id")
     .option("--project <name>", "only records of this project")
     .option("--records <time>", "try another retention, such as 7d")
+    .option("--payloads <time>", "try another retention of payloads")
+    .option("--logs <time>", "try another retention of logs of executions")
+    .option("--outputs <time>", "try another retention of outputs")
     .option("--which", "list the oldest records of each kind")
     .option("--json", "print JSON")
     .action(look);
 }
 
 async function look(options: RetentionOptions): Promise<void> {
-  const { url, json = false, which = false, trigger, project, records } = options;
+  const { url, json = false, which = false, trigger, project } = options;
+  const { records, payloads, logs, outputs } = options;
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ trigger, project, records })) {
+  for (
+    const [name, value] of Object.entries({ trigger, project, records, payloads, logs, outputs })
+  ) {
     if (value !== undefined) query.set(name, value);
   }
   if (which) query.set("limit", "200");

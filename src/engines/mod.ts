@@ -17,6 +17,7 @@ import type {
   EngineOutput,
   EngineParts,
   EnginesOptions,
+  ExecutionPart,
   Outage,
 } from "./engine.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
@@ -160,12 +161,16 @@ export class Engines {
   }
 
   /**
-   * Removes everything that an engine keeps of an ended execution.
+   * Removes what an engine keeps of an ended execution.
    *
+   * @param part what is removed; everything when absent
    * @throws {ConflictError} when it has not ended
    */
-  async forget({ id, engine }: Pick<Execution, "id" | "engine">): Promise<void> {
-    await this.of(engine.type).forget(id);
+  async forget(
+    { id, engine }: Pick<Execution, "id" | "engine">,
+    part?: ExecutionPart,
+  ): Promise<void> {
+    await this.of(engine.type).forget(id, part);
   }
 
   /** Closes all engines, each with the same deadline. */

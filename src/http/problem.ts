@@ -14,6 +14,7 @@ import {
   InvalidInputError,
   NotFoundError,
   type Problem,
+  RemovedError,
   TooLargeError,
   UnavailableError,
 } from "../platform/errors.ts";
@@ -94,6 +95,9 @@ export function problemOfError(error: unknown): Response {
   }
   if (error instanceof NotFoundError) {
     return problem(STATUS_CODE.NotFound, { detail: error.message });
+  }
+  if (error instanceof RemovedError) {
+    return problem(STATUS_CODE.Gone, { detail: error.message });
   }
   if (error instanceof ForbiddenError) {
     return problem(STATUS_CODE.Forbidden, { detail: error.message });

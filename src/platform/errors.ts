@@ -72,6 +72,11 @@ export class NotFoundError extends HooklaunchError {
   override readonly code = "not_found";
 }
 
+/** Something that was requested was removed, as the owner has set it. */
+export class RemovedError extends HooklaunchError {
+  override readonly code = "removed";
+}
+
 /** The operator's token does not allow the request. */
 export class ForbiddenError extends HooklaunchError {
   override readonly code = "forbidden";

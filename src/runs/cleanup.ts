@@ -10,7 +10,11 @@ import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded } from "../pipelines/cleanup.ts";
-import { type Execution, removeExecutionWrites } from "../store/records/executions.ts";
+import {
+  type Execution,
+  removedPartWrite,
+  removeExecutionWrites,
+} from "../store/records/executions.ts";
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
 import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
@@ -20,7 +24,7 @@ import { removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
 import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
 import { type OldListed, runsListedBefore } from "../store/records/run_lists.ts";
-import { removeRunWrites } from "../store/records/runs.ts";
+import { removePayloadOfRunWrites, removeRunWrites } from "../store/records/runs.ts";
 import { auditMadeBefore } from "../store/records/audit.ts";
 import { removeOldDeliveryCounts } from "../store/records/delivery_counts.ts";
 import { removeExpiredSessions } from "../store/records/sessions.ts";
@@ -35,7 +39,7 @@ import {
   watchTriggers,
 } from "../store/records/triggers.ts";
 import { PAGE_SIZE, pageBehind, PAST, type Terms } from "./past_retention.ts";
-import { Cutoffs } from "./retention.ts";
+import { type Cutoffs, RetentionCutoffs } from "./retention.ts";
 import type { WrittenKeys } from "../store/commit/written_keys.ts";
 
 /** Folders that are removed at once. */
@@ -79,6 +83,10 @@ export interface CleanupReport {
   deliveries: number;
   /** Rate windows, known deliveries and log entries of triggers that are gone. */
   leftovers: number;
+  /** Payloads of runs, logs and outputs of executions whose records stay. */
+  payloads: number;
+  logs: number;
+  outputs: number;
 }
 
 /**
@@ -91,7 +99,11 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   const { store, signal, projects } = parts;
   const default_ms = parts.retention_days * DAY_MS;
   using taken = watchReusable(store);
-  const cutoffs = await Cutoffs.begin(store, { now_ms: parts.clock.now(), default_ms, signal });
+  const cutoffs = await RetentionCutoffs.begin(store, {
+    now_ms: parts.clock.now(),
+    default_ms,
+    signal,
+  });
   const needed = await findNeeded(store, signal, (trigger) => cutoffs.add(trigger));
   const old: Old = { cutoffs, needed, taken };
   const attempt = async (what: string, remove: () => Promise<number>): Promise<number> => {
@@ -110,23 +122,26 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     pipelines: await attempt("pipelines", () => removePipelines(parts, old)),
     executions: await attempt("executions", () => removeExecutions(parts, old)),
     http_requests: await attempt("HTTP requests", () => removeHttpRequests(parts, old)),
-    log_entries: await attempt("log entries", () => removeLogs(parts, cutoffs)),
+    log_entries: await attempt("log entries", () => removeLogs(parts, cutoffs.records)),
     audit_entries: await attempt("the audit log", () => removeAudit(parts)),
     uploads: await attempt("uploads", () => removeUploads(parts)),
     leftovers: await attempt("leftovers of triggers", () => removeAllLeftovers(parts)),
     deliveries: await attempt("deliveries", () => removeEndedDeliveries(parts)),
+    payloads: await attempt("payloads", () => removePayloads(parts, old)),
+    logs: await attempt("logs", () => removePartOf(parts, old, "logs")),
+    outputs: await attempt("outputs", () => removePartOf(parts, old, "outputs")),
   };
   for (const name of await projects.kept()) {
     await attempt(`project ${name}`, () => removeDeletedProject(parts, name));
   }
-  await attempt("names of triggers", () => removeFormerNames(store, cutoffs.oldest_ms));
+  await attempt("names of triggers", () => removeFormerNames(store, cutoffs.records.oldest_ms));
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +
       "{http_requests} HTTP requests, {log_entries} log entries, {audit_entries} audit entries, {uploads} uploads, {deliveries} deliveries, " +
-      "{leftovers} leftovers of triggers",
+      "{leftovers} leftovers of triggers, {payloads} payloads, {logs} logs, {outputs} outputs",
     { ...report },
   );
   return report;
@@ -140,7 +155,7 @@ interface Old extends Terms {
 
 async function unlistRuns(parts: CleanupParts, { cutoffs, needed }: Old): Promise<number> {
   return await removeInBatches(parts, async (after: OldListed["next"]) => {
-    const of = (triggerId: string) => cutoffs.of(triggerId);
+    const of = (triggerId: string) => cutoffs.records.of(triggerId);
     const { found, next } = await runsListedBefore(parts.store, of, pageBehind(after));
     const unneeded = found.filter(({ id }) => !needed.runs.has(id));
     return { writes: unneeded.map(({ removal }) => removal), count: unneeded.length, next };
@@ -185,7 +200,7 @@ async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> 
   return await removeInBatches<string>(parts, async (after) => {
     const { found, next } = await PAST.executions(parts.store, old, after);
     // The folder first: a record without a folder can be removed again, a folder without a record not.
-    const removed = await removeTraces(parts, found, old.taken);
+    const removed = await removeTraces(parts, found, old);
     return {
       writes: removed.flatMap(removeExecutionWrites),
       count: removed.length,
@@ -194,11 +209,11 @@ async function removeExecutions(parts: CleanupParts, old: Old): Promise<number> 
   });
 }
 
-/** Removes everything that is kept of executions but their records; answers those where that went well. */
+/** Removes what is kept of executions beside their records, or a part of it; answers those where that went well. */
 async function removeTraces(
   { store, engines, signal }: CleanupParts,
   executions: readonly Execution[],
-  taken: WrittenKeys,
+  { taken, part }: { taken: WrittenKeys; part?: "log" | "outputs" },
 ): Promise<Execution[]> {
   const removed: Execution[] = [];
   const left = executions.values();
@@ -207,14 +222,18 @@ async function removeTraces(
       if (signal.aborted) return;
       try {
         // Before its files go: no pipeline must take it any more.
-        if (!await withdrawReusable(store, execution, taken)) continue;
-        await engines.forget(execution);
+        const isWithdrawn = part === "log" || await withdrawReusable(store, execution, taken);
+        if (!isWithdrawn) continue;
+        await engines.forget(execution, part);
         removed.push(execution);
       } catch (error) {
         // It is tried again at the next cleanup, and must not keep those behind it from being removed.
         const { id: execution_id, run_id, project } = execution;
         const details = { execution_id, run_id, project, error: messageOf(error) };
-        log.error("Cannot remove execution {execution_id}: {error}", details);
+        log.error("Cannot remove {what} of execution {execution_id}: {error}", {
+          ...details,
+          what: part ?? "the files",
+        });
       }
     }
   };
@@ -222,7 +241,38 @@ async function removeTraces(
   return removed;
 }
 
-async function removeLogs(parts: CleanupParts, cutoffs: Cutoffs): Promise<number> {
+/** Removes payloads of runs whose records stay. */
+async function removePayloads(parts: CleanupParts, old: Old): Promise<number> {
+  return await removeInBatches<string>(parts, async (after) => {
+    const { found, next } = await PAST.payloads(parts.store, old, after);
+    const removed = await removeArtifactsOf(parts.store, found, logUnremoved);
+    const time = timeOf(parts);
+    const writes = removed.flatMap((run) => removePayloadOfRunWrites(run, time));
+    return { writes, count: removed.length, next };
+  });
+}
+
+/** Removes logs or outputs of executions whose records stay. */
+async function removePartOf(
+  parts: CleanupParts,
+  old: Old,
+  kind: "logs" | "outputs",
+): Promise<number> {
+  const part = kind === "logs" ? "log" : kind;
+  return await removeInBatches<string>(parts, async (after) => {
+    const { found, next } = await PAST[kind](parts.store, old, after);
+    const removed = await removeTraces(parts, found, { taken: old.taken, part });
+    const time = timeOf(parts);
+    const writes = removed.map((execution) => removedPartWrite(execution, part, time));
+    return { writes, count: removed.length, next };
+  });
+}
+
+function timeOf({ clock }: CleanupParts): string {
+  return new Date(clock.now()).toISOString();
+}
+
+async function removeLogs(parts: CleanupParts, cutoffs: Pick<Cutoffs, "of">): Promise<number> {
   const { store, signal } = parts;
   let removed = 0;
   for await (const triggerId of loggedTriggers(store)) {

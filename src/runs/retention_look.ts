@@ -11,7 +11,7 @@ import { recordBytes } from "../store/records/record_size.ts";
 import { countOldEntries, loggedTriggers } from "../store/records/trigger_log.ts";
 import type { Store } from "../store/store.ts";
 import { PAST, type ReadPast, type Terms } from "./past_retention.ts";
-import { Cutoffs, type TrialRetention } from "./retention.ts";
+import { type Cutoffs, RetentionCutoffs, type TrialRetention } from "./retention.ts";
 
 /** The kinds of records. */
 export const RETAINED_KINDS = [
@@ -20,6 +20,9 @@ export const RETAINED_KINDS = [
   "executions",
   "http_requests",
   "log_entries",
+  "payloads",
+  "logs",
+  "outputs",
 ] as const;
 
 /** The time that a look may take. What it has not seen by then it leaves out. */
@@ -83,13 +86,18 @@ export async function lookAtRetention(
   const until_ms = clock.steady() + LOOK_MS;
   const isOver = () => signal.aborted || clock.steady() >= until_ms;
   const default_ms = retention_days * DAY_MS;
-  const cutoffs = await Cutoffs.begin(store, { now_ms: clock.now(), default_ms, trial, signal });
+  const cutoffs = await RetentionCutoffs.begin(store, {
+    now_ms: clock.now(),
+    default_ms,
+    trial,
+    signal,
+  });
   const needed = await findNeeded(store, signal, (trigger) => cutoffs.add(trigger));
   const terms: Terms = { cutoffs, needed };
   const seen = new Seen(limit);
   for (const kind of RETAINED_KINDS) {
     if (kind === "log_entries") {
-      await lookAtLogs(store, { cutoffs, isWantedLog, seen, isOver });
+      await lookAtLogs(store, { cutoffs: cutoffs.records, isWantedLog, seen, isOver });
       continue;
     }
     const readPage: ReadPast<PastOfAnyKind> = PAST[kind];
@@ -97,7 +105,7 @@ export async function lookAtRetention(
     do {
       const page = await withPause(() => readPage(store, terms, after));
       for (const record of page.found) {
-        if (isWanted(record)) seen.add(kind, record, sizeOf(record));
+        if (isWanted(record)) seen.add(kind, record, sizeOf(kind, record));
       }
       after = page.next;
     } while (after !== undefined && !isOver());
@@ -141,7 +149,7 @@ class Seen {
 async function lookAtLogs(
   store: Store,
   { cutoffs, isWantedLog, seen, isOver }: {
-    cutoffs: Cutoffs;
+    cutoffs: Pick<Cutoffs, "of">;
     isWantedLog: LookOptions["isWantedLog"];
     seen: Seen;
     isOver(): boolean;
@@ -160,8 +168,14 @@ async function lookAtLogs(
   }
 }
 
-/** Returns the bytes of a record, and of the payload or the outputs that go with it. */
-function sizeOf({ payload, body: _inPayload, outputs = [], ...record }: PastOfAnyKind): number {
+/** Returns the bytes of a record, and of the payload or the outputs that go with it; or those of what goes alone. */
+function sizeOf(
+  kind: PastKind["kind"],
+  { payload, body: _inPayload, outputs = [], ...record }: PastOfAnyKind,
+): number {
   const files = outputs.reduce((sum, { size }) => sum + size, 0);
+  if (kind === "logs") return 0;
+  if (kind === "outputs") return files;
+  if (kind === "payloads") return payload?.size ?? 0;
   return recordBytes({ ...record, payload, outputs }) + (payload?.size ?? 0) + files;
 }

@@ -25,11 +25,20 @@ export const retentionSpanSchema = z.string().refine(isTimeSpan, {
   { error: `Expected ${SPAN_MIN} to ${SPAN_MAX}` },
 ).meta({ pattern: SPAN_PATTERN });
 
-/** The schema of a retention. */
+/** The schema of a retention: the time for each kind. */
 export const retentionSchema = z.strictObject({
-  records: retentionSpanSchema.describe(
-    `The time for which runs that have ended are kept with all that belongs to them, such as 90d; ${SPAN_MIN} to ${SPAN_MAX}`,
-  ),
+  records: span("runs that have ended are kept with all that belongs to them"),
+  payloads: span("payloads of runs that have ended are kept, when that is shorter"),
+  logs: span("logs of executions that have ended are kept, when that is shorter"),
+  outputs: span("outputs of executions that have ended are kept, when that is shorter"),
+}).refine((retention) => Object.keys(retention).length > 0, {
+  error: "Expected at least one of records, payloads, logs and outputs",
 }).describe(
-  "The time for which records are kept; that of the project or of the service when absent",
+  "The time for which records are kept, and their payloads, logs and outputs; what is absent is as the project, " +
+    "or the service, has it",
 );
+
+function span(what: string) {
+  return retentionSpanSchema.exactOptional()
+    .describe(`The time for which ${what}, such as 90d; ${SPAN_MIN} to ${SPAN_MAX}`);
+}

@@ -14,7 +14,7 @@ import { readPayload } from "../store/records/payloads.ts";
 import type { KeptPlace } from "../store/records/kept_requests.ts";
 import type { Store } from "../store/store.ts";
 import type { Clock } from "../platform/clock.ts";
-import { ConflictError } from "../platform/errors.ts";
+import { ConflictError, RemovedError } from "../platform/errors.ts";
 import { headerValue } from "../platform/network/header_text.ts";
 import type { Acceptor, Launch } from "../runs/accept.ts";
 import { type Delivery, keptId } from "../runs/delivery_ids.ts";
@@ -257,11 +257,24 @@ function atCommit(action: ActionSettings, commit: string): ActionSettings {
   return changed;
 }
 
-/** Reads the payload of a run. */
-export async function wholePayload(
-  store: Store,
-  { id, payload: { size, sha256 } }: Run,
-): Promise<Uint8Array> {
+/**
+ * Checks that the payload of a run is still kept.
+ *
+ * @throws {RemovedError} when its retention has removed it
+ */
+export function expectPayload({ payload: { removed_at } }: Run): void {
+  if (removed_at === undefined) return;
+  throw new RemovedError(`The payload was removed at ${removed_at}, as its retention says`);
+}
+
+/**
+ * Reads the payload of a run.
+ *
+ * @throws {RemovedError} when its retention has removed it
+ */
+export async function wholePayload(store: Store, run: Run): Promise<Uint8Array> {
+  expectPayload(run);
+  const { id, payload: { size, sha256 } } = run;
   const body = new Uint8Array(size);
   let offset = 0;
   for await (const chunk of readPayload(store, id, size, sha256)) {

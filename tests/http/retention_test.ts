@@ -1,15 +1,27 @@
 /** The retention of triggers and projects: what a look lists is what cleanup removes, and nothing else. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { systemClock } from "../../src/platform/clock.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { saveExecution } from "../../src/store/records/executions.ts";
 import { endWrites, type Run } from "../../src/store/records/runs.ts";
 import { runHosted } from "../commands/hosted.ts";
-import { ADMIN_TOKEN, startService, type TestService } from "../data.ts";
+import { ADMIN_TOKEN, endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
 import { executionOf } from "../store/execution.ts";
+import { AUTHORIZED } from "./api/fixture.ts";
 import { loggedIn, textOf } from "./console/fixture.ts";
 
 const HOUR_MS = 60 * 60_000;
 const AGES_HOURS = { fresh: 2, week: 8 * 24, old: 40 * 24 } as const;
+/** What is sent, printed and saved. */
+const SENT = "labels of an image ";
+const PRINT_AND_SAVE = `echo "${SENT}"; echo "${SENT}" >"$VH_OUTPUTS_DIR/saved"`;
+
+interface LookedAt {
+  kind: string;
+  count: number;
+  records: { id: string }[];
+}
+
 /** The size of a payload, and of an output. */
 const SIZE = 1_000;
 
@@ -137,6 +149,8 @@ Deno.test("records are kept for the retention of their trigger, else of their pr
     [{ records: "a week" }, /Expected a time such as 12h or 90d/],
     [{ records: 7 }, /records/],
     [{ records: "7d", pictures: "1d" }, /pictures/],
+    [{ payloads: "59m" }, /Expected 1h to 3650d/],
+    [{}, /at least one of records, payloads, logs and outputs/],
     ["7d", /retention/],
   ];
   for (const [retention, detail] of wrong) {
@@ -226,5 +240,93 @@ Deno.test("records are kept for the retention of their trigger, else of their pr
     assertEquals(await listed(), ["a old"]);
     await service.api("PATCH", `triggers/${a.id}/`, { retention: { records: "50d" } });
     assertEquals((await service.service.cleanUp()).runs, 0);
+  });
+});
+
+Deno.test("payloads, logs and outputs go after a time of their own, and their records stay", async (t) => {
+  let ahead_ms = 0;
+  const clock = { ...systemClock, now: () => Date.now() + ahead_ms };
+  await using service = await startService({ clock });
+  const files = { step: { name: "it", image: "debian", command: PRINT_AND_SAVE } };
+  await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([files]));
+  const KINDS = ["payloads", "logs", "outputs"] as const;
+  const made = await Promise.all(KINDS.map(async (kind) => {
+    const trigger = await service.trigger({
+      name: kind,
+      response: { type: "text", text: "{run_id}" },
+      retention: { [kind]: "1h" },
+      actions: [{ type: "run_execution", step: "it" }],
+    });
+    const body = SENT.repeat(kind === "payloads" ? 1_000 : 1);
+    const runId = await (await fetch(trigger.url, { method: "POST", body })).text();
+    const executionId = (await endOfRun(service, runId)).actions[0].created.execution_id;
+    await endOfExecution(service, executionId);
+    return { kind, runId, executionId };
+  }));
+  const get = (path: string) => fetch(`${service.url}/api/v0/${path}`, { headers: AUTHORIZED });
+  const partsOf = ({ runId, executionId }: typeof made[number]) => ({
+    payloads: `runs/${runId}/payload/`,
+    logs: `executions/${executionId}/log/`,
+    outputs: `executions/${executionId}/outputs/saved`,
+  });
+  const past = async () => {
+    const { body: { kinds } } = await service.api("GET", "retention/");
+    return kinds.flatMap(({ kind, count, records: [first] }: LookedAt) =>
+      count === 0 ? [] : [[kind, count, first?.id]]
+    );
+  };
+  const expected = made.map(({ kind, runId, executionId }) => [
+    kind,
+    1,
+    kind === "payloads" ? runId : executionId,
+  ]);
+
+  assertEquals(await past(), []);
+  assertEquals((await service.service.cleanUp()).payloads, 0);
+  ahead_ms = 2 * HOUR_MS;
+  await t.step("they are listed before", async () => assertEquals(await past(), expected));
+  const { runs, executions, payloads, logs, outputs } = await service.service.cleanUp();
+  assertEquals({ runs, executions, payloads, logs, outputs }, {
+    runs: 0,
+    executions: 0,
+    payloads: 1,
+    logs: 1,
+    outputs: 1,
+  });
+  const browser = await loggedIn(service);
+  for (const each of made) {
+    await t.step(`${each.kind} are gone, and nothing else is`, async () => {
+      for (const [kind, path] of Object.entries(partsOf(each))) {
+        const answer = await get(path);
+        const text = await answer.text();
+        assertEquals(answer.status, kind === each.kind ? 410 : 200, `${path}: ${text}`);
+        assertStringIncludes(text, kind === each.kind ? "removed at 20" : SENT.slice(0, 4));
+      }
+      const page = each.kind === "payloads"
+        ? `deliveries/${each.runId}`
+        : `executions/${each.executionId}`;
+      const shown = await browser.get(page);
+      assertEquals(shown.status, 200);
+      assertMatch(textOf(shown), /Removed .* as the retention says/);
+    });
+  }
+  await t.step("what is gone is not listed, and not removed again", async () => {
+    assertEquals(await past(), []);
+    assertEquals((await service.service.cleanUp()).logs, 0);
+  });
+  await t.step("a delivery without its payload is replayed with another body alone", async () => {
+    const [{ runId } = { runId: "" }] = made;
+    const again = await service.api("POST", `deliveries/${runId}/replay/`);
+    assertEquals(again.status, 410, JSON.stringify(again.body));
+    const body = new TextEncoder().encode("other").toBase64();
+    const replayed = await service.api("POST", `deliveries/${runId}/replay/`, { body });
+    assertEquals(replayed.status, 201);
+    const { actions: [action] } = await endOfRun(service, replayed.body.id);
+    await endOfExecution(service, action.created.execution_id);
+  });
+  await t.step("the records go with theirs", async () => {
+    ahead_ms = 31 * 24 * HOUR_MS;
+    const { runs, executions } = await service.service.cleanUp();
+    assertEquals({ runs, executions }, { runs: 4, executions: 4 });
   });
 });

@@ -58,6 +58,9 @@ const NOTHING: CleanupReport = {
   uploads: 0,
   deliveries: 0,
   leftovers: 0,
+  payloads: 0,
+  logs: 0,
+  outputs: 0,
 };
 
 /** Where no project keeps any code. */

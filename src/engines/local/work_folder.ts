@@ -96,6 +96,20 @@ export class WorkFolder {
     await Promise.all(paths.filter((path) => !removeSmall(path)).map(removeTree));
   }
 
+  /** Removes the log of a command that has ended. */
+  async removeLog(): Promise<void> {
+    await Promise.all(
+      [this.record("log"), this.preparationLog].map((path) =>
+        Deno.remove(path).catch(ignoreMissing)
+      ),
+    );
+  }
+
+  /** Removes the outputs of a command that has ended. */
+  async removeOutputs(): Promise<void> {
+    await removeTrees([this.outputs]);
+  }
+
   /** Removes the folder. */
   async remove(): Promise<void> {
     await removeTrees([this.path, this.temporary, this.replaced]);

@@ -9,12 +9,13 @@ import { delay } from "@std/async/delay";
 import { artifactKeys } from "../../artifacts/keys.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
-import { getJob, removeJob } from "../../store/records/jobs.ts";
+import { getJob, removeJob, removeJobLog } from "../../store/records/jobs.ts";
 import type { EngineSettings } from "../../store/records/projects.ts";
 import type {
   EngineLoad,
   EngineOutput,
   EngineParts,
+  ExecutionPart,
   LogOptions,
   LogPage,
   Outage,
@@ -154,13 +155,19 @@ export class RemoteWork {
   }
 
   /** See `Engine.forget`. */
-  async forget(executionId: string): Promise<void> {
+  async forget(executionId: string, part?: ExecutionPart): Promise<void> {
     const { turns, store, artifacts } = this.#context;
     await turns.take(executionId, async () => {
       const execution = await getExecution(store, executionId);
       if (execution !== undefined && !hasEnded(execution.status)) {
         throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
       }
+      if (part === "log") {
+        await artifacts.remove(artifactKeys.log(executionId));
+        await removeJobLog(store, executionId);
+        return;
+      }
+      if (part === "outputs") return await artifacts.remove(artifactKeys.output(executionId, ""));
       await this.#files.remove(executionId);
       await artifacts.remove(artifactKeys.execution(executionId));
       await removeJob(store, executionId);

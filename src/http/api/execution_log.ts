@@ -8,6 +8,7 @@ import { accepts } from "@hono/hono/accepts";
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import type { Engine, LogLine } from "../../engines/engine.ts";
+import { RemovedError } from "../../platform/errors.ts";
 import { answer, pageFields, text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
 import { existing } from "./executions.ts";
@@ -75,6 +76,11 @@ export const executionLogOperations = [
     },
     async perform({ api, context, params: { id }, query: { follow, ...part } }) {
       const execution = await existing(api.store, id);
+      if (execution.log_removed_at !== undefined) {
+        throw new RemovedError(
+          `The log was removed at ${execution.log_removed_at}, as its retention says`,
+        );
+      }
       const log = { id, engine: api.engines.of(execution.engine.type), ...part };
       return follow ? followAnswer(context, api, log) : await logAnswer(context, api, log);
     },

@@ -94,6 +94,8 @@ const execution = answer<ShownExecution>()(
     exit_code: z.int().exactOptional(),
     reason: text.exactOptional().describe("Why it ended as it did; absent when it is complete"),
     metadata: z.record(text, z.unknown()).describe("The latest value of each key"),
+    log_removed_at: time.exactOptional().describe("When its retention has removed its log"),
+    outputs_removed_at: time.exactOptional().describe("When its retention has removed its outputs"),
     outputs: z.array(z.object({
       path: text,
       size: count,

@@ -7,7 +7,7 @@ import type { Context } from "@hono/hono";
 import { basename } from "node:path/posix";
 import type { Engine } from "../../engines/engine.ts";
 import { checkedOutput } from "../../engines/shared/checked_output.ts";
-import { NotFoundError, UnavailableError } from "../../platform/errors.ts";
+import { NotFoundError, RemovedError, UnavailableError } from "../../platform/errors.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import { existing } from "./executions.ts";
 import { operation } from "./operation.ts";
@@ -39,11 +39,16 @@ export const outputOperations = [
 /** Answers with a file that is listed in an execution's record. */
 async function outputAnswer(
   context: Context,
-  { id, outputs, machine }: Execution,
+  { id, outputs, outputs_removed_at, machine }: Execution,
   { engine, path, isElsewhere }: { engine: Engine; path: string; isElsewhere: boolean },
 ): Promise<Response> {
   const missing = () => new NotFoundError(`There is no output "${path}"`);
   const listed = outputs.find((output) => output.path === path);
+  if (listed === undefined && outputs_removed_at !== undefined) {
+    throw new RemovedError(
+      `The outputs were removed at ${outputs_removed_at}, as their retention says`,
+    );
+  }
   if (listed === undefined) throw missing();
   const headers = {
     // Never the file's own type: a browser must not run it as a page of ours.

@@ -156,6 +156,9 @@ export const retentionQuery = z.strictObject({
   records: retentionSpanSchema.optional().describe(
     "Another retention to try, such as 7d: that of `trigger`, else of `project`, else of the service",
   ),
+  payloads: retentionSpanSchema.optional().describe("Likewise for payloads alone"),
+  logs: retentionSpanSchema.optional().describe("Likewise for logs of executions alone"),
+  outputs: retentionSpanSchema.optional().describe("Likewise for outputs alone"),
 });
 
 /** The query of `GET /failures/`. */

@@ -1,5 +1,5 @@
 /**
- * `/api/v0/retention/`: the records that are past their retention, before they are removed.
+ * `/api/v0/retention/`: what is past their retention, before it is removed.
  *
  * @module
  */
@@ -50,15 +50,19 @@ export const retentionOperations = [
     summary: "List what the next cleanup would remove; nothing is removed by it",
     description:
       "Counts, bytes, the oldest and which, by kind: what is past the `retention` of its trigger, else of its project, " +
-      "else of the service, and what nothing needs any more. With `records` it is what another retention would remove.",
+      "else of the service, and what nothing needs any more. `payloads`, `logs` and `outputs` are those whose records " +
+      "stay. With `records`, `payloads`, `logs` or `outputs` it is what another retention would remove.",
     query: retentionQuery,
     answers: { 200: { schema: look } },
-    async perform({ api, context, query: { limit, trigger, project, records } }) {
+    async perform({ api, context, query: { limit, trigger, project, ...spans } }) {
       const { store, clock, settings: { retention_days } } = api;
       const triggerId = await triggerIdOf(store, trigger);
-      const trial = records === undefined
-        ? undefined
-        : { triggerId, project, records_ms: timeSpan_ms(records) };
+      const spans_ms = Object.fromEntries(
+        Object.entries(spans).flatMap(([kind, span]) =>
+          span === undefined ? [] : [[kind, timeSpan_ms(span)]]
+        ),
+      );
+      const trial = { triggerId, project, spans_ms };
       const found = await lookAtRetention({
         store,
         clock,

@@ -8,7 +8,7 @@ import { readPayload } from "../../store/records/payloads.ts";
 import { listRuns, listTriggerRuns } from "../../store/records/run_lists.ts";
 import { getRun, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import type { Listed, Page } from "../../store/read/lists.ts";
-import { replay, wholePayload } from "../../triggers/replay.ts";
+import { expectPayload, replay, wholePayload } from "../../triggers/replay.ts";
 import { maskedFieldsOfRun, shownPayload } from "../../triggers/shown_body.ts";
 import { answer, count, page, text, time } from "./answer.ts";
 import { found, presentOrFormer } from "./finder.ts";
@@ -65,6 +65,7 @@ export const run = answer<ShownRun>()(
       size: count,
       sha256: text,
       content_type: text.exactOptional().describe("As the sender gave it; absent without one"),
+      removed_at: time.exactOptional().describe("When its retention has removed it"),
     }),
     actions: z.array(z.object({
       action: text,
@@ -160,6 +161,7 @@ export const runOperations = [
     async perform({ api, context, params: { id } }) {
       const { store } = api;
       const run = await found("run", id, getRun(store, id));
+      expectPayload(run);
       const { payload: { size, sha256 } } = run;
       const headers = (length: number) => ({
         // Never the sender's own type: a browser must not run a payload as a page of ours.

@@ -17,7 +17,7 @@ export const JSON_FIELDS = {
   actions: "What it launches",
   response: "The answer to an accepted request; the usual one when empty",
   retention:
-    'The time for which its records are kept, such as {"records": "90d"}; that of the project, or of the service, when empty',
+    'The time for which records, payloads, logs and outputs are kept, such as {"records": "90d", "payloads": "7d"}; that of the project, or of the service, when empty',
 } as const;
 /** The fields that are text. An empty one is removed. */
 export const TEXT_FIELDS = {

@@ -148,6 +148,9 @@ export interface Execution extends Launched {
   /** The metadata that its action gave it: what it has at its start, and when it is run again. */
   given_metadata?: Record<string, unknown>;
   outputs: OutputFile[];
+  /** The time at which their retention has removed its outputs, or its log, RFC 3339. */
+  outputs_removed_at?: string;
+  log_removed_at?: string;
   /** The trace context of its launch. */
   traceparent?: string;
   /** The engine's data to find it again. */
@@ -287,6 +290,18 @@ export async function findDatum(
     if (execution && output) return { execution, output };
   }
   return undefined;
+}
+
+/** The write that notes that the log or the outputs of an ended execution were removed. */
+export function removedPartWrite(
+  execution: Execution,
+  part: "log" | "outputs",
+  removed_at: string,
+): Write {
+  const changed: Execution = part === "log"
+    ? { ...execution, log_removed_at: removed_at }
+    : { ...execution, outputs: [], outputs_removed_at: removed_at };
+  return recordWrite(keys.execution(execution.id), changed);
 }
 
 /** The writes that remove the record of an ended execution. */

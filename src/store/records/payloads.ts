@@ -42,6 +42,8 @@ export interface PayloadInfo {
   sha256: string;
   /** The Content-Type header as sent; absent when there was none. */
   content_type?: string;
+  /** The time at which its retention has removed it, RFC 3339. */
+  removed_at?: string;
 }
 
 /** A payload as its run's record is to hold it; undefined where it is to have chunks. */

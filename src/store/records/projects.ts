@@ -43,8 +43,8 @@ export interface Project {
   engine: EngineSettings;
   /** The secrets that its steps may name, in the order of their names. */
   secrets?: ProjectSecret[];
-  /** The time for which the records of its triggers are kept; that of the service when absent. */
-  retention?: { records: string };
+  /** The time for which what is kept of its triggers stays, by kind; that of the service when absent. */
+  retention?: { records?: string; payloads?: string; logs?: string; outputs?: string };
   /** See {@linkcode revisionOf}. */
   revision?: number;
 }

@@ -5,7 +5,7 @@ import { search } from "../client.ts";
 import type { Html, View } from "../route.ts";
 import { Notice } from "./table.tsx";
 import { LaunchedBy } from "./launched_by.tsx";
-import { Copied, durationText, Facts, Size, Time } from "./values.tsx";
+import { Copied, durationText, Facts, Removed, Size, Time } from "./values.tsx";
 
 interface ExecutionProps {
   execution: ShownExecution;
@@ -107,7 +107,11 @@ function Source({ file }: { file: InputFile }): Html {
 }
 
 /** The files that it left behind. */
-export function Outputs({ id, outputs, status }: ShownExecution): Html {
+export function Outputs({ view, execution }: ExecutionProps): Html {
+  const { id, outputs, outputs_removed_at, status } = execution;
+  if (outputs_removed_at !== undefined) {
+    return <Removed at={outputs_removed_at} now_ms={view.now_ms} />;
+  }
   if (outputs.length === 0) {
     return <p class="dim">{hasEnded(status) ? "It left none." : "They are saved at its end."}</p>;
   }

@@ -1,16 +1,19 @@
 /** A request as it came: headers, query, body. */
 import { isUtf8 } from "node:buffer";
 import type { DeliveryDetails } from "../../api/delivery_details.ts";
-import type { Html } from "../route.ts";
-import { Size, sizeText } from "./values.tsx";
+import type { Html, View } from "../route.ts";
+import { Removed, Size, sizeText } from "./values.tsx";
 
 /** The characters of a body that a page shows. */
 export const BODY_SHOWN_MAX = 32_768;
 /** The strings, the signs, and the numbers and names of JSON. */
 const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
-export function RequestView({ delivery }: { delivery: DeliveryDetails }): Html {
-  const { id, method, headers, query, left_out, body, size, outcome } = delivery;
+export function RequestView(
+  { delivery, view }: { delivery: DeliveryDetails; view: View },
+): Html {
+  const { id, method, headers, query, left_out, body, size, outcome, run } = delivery;
+  const removed_at = outcome === "accepted" ? run?.payload.removed_at : undefined;
   const tooLong = [...left_out?.headers ?? [], ...left_out?.query ?? []];
   const text = bodyText(body);
   return (
@@ -29,11 +32,13 @@ export function RequestView({ delivery }: { delivery: DeliveryDetails }): Html {
       <div class="title">
         <h3>Body</h3>
         <Size bytes={size} />
-        {body === undefined && outcome !== "accepted"
+        {removed_at !== undefined || body === undefined && outcome !== "accepted"
           ? null
           : <a class="end" href={`deliveries/${id}/body`} download>Download</a>}
       </div>
-      <Body text={text} isKept={body !== undefined} size={size} />
+      {removed_at === undefined
+        ? <Body text={text} isKept={body !== undefined} size={size} />
+        : <Removed at={removed_at} now_ms={view.now_ms} />}
     </section>
   );
 }

@@ -15,6 +15,16 @@ export function Time({ at, now_ms }: { at: string; now_ms: number }): Html {
   );
 }
 
+/** Says when the retention has removed something. */
+export function Removed({ at, now_ms }: { at: string; now_ms: number }): Html {
+  return (
+    <p class="dim">
+      Removed <Time at={at} now_ms={now_ms} />, as the{" "}
+      <a href="docs/settings/#retention">retention</a> says.
+    </p>
+  );
+}
+
 /** The time that something lasts, such as "for 12 min", with its beginning on hover. */
 export function Lasting({ since, now_ms }: { since: string; now_ms: number }): Html {
   return (

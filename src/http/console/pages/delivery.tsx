@@ -59,7 +59,7 @@ async function DeliveryPage({ view, id, findings, ...props }: DeliveryProps): Pr
         : <NotKept delivery={delivery} />}
       <div class="columns">
         <Story delivery={delivery} view={view} />
-        <RequestView delivery={delivery} />
+        <RequestView delivery={delivery} view={view} />
       </div>
       <SentRequests sent={delivery.sent ?? []} deliveryId={id} view={view} />
       <p class="dim">

@@ -15,6 +15,7 @@ import {
 } from "../components/execution_facts.tsx";
 import { Action, Confirm } from "../components/form.tsx";
 import { Log, LOG_LINES } from "../components/log.tsx";
+import { Removed } from "../components/values.tsx";
 import { may, Page } from "../components/page.tsx";
 import { State } from "../components/states.tsx";
 import { Notice } from "../components/table.tsx";
@@ -40,14 +41,17 @@ interface ExecutionProps {
 
 async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Html> {
   const execution = await view.api.get<ShownExecution>(`executions/${id}/`);
-  const log = await view.api.get<LogAnswer>(`executions/${id}/log/`, {
-    limit: LOG_LINES,
-    cursor: view.query.get("cursor") ?? undefined,
-  });
+  const { log_removed_at } = execution;
+  const log = log_removed_at === undefined
+    ? await view.api.get<LogAnswer>(`executions/${id}/log/`, {
+      limit: LOG_LINES,
+      cursor: view.query.get("cursor") ?? undefined,
+    })
+    : undefined;
   const isOver = hasEnded(execution.status);
   const refresh = isOver ? undefined : REFRESH_S;
   return (
-    <Page view={view} title={execution.title} nav="Executions" hasLog>
+    <Page view={view} title={execution.title} nav="Executions" hasLog={log !== undefined}>
       <p class="crumbs">
         <a href="executions">Executions</a> ›{" "}
         <a href={`executions${search({ project: execution.project })}`}>{execution.project}</a>
@@ -56,13 +60,21 @@ async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Htm
         <Head view={view} execution={execution} />
       </div>
       {refused === undefined ? null : <Notice tone="bad">{refused.message}</Notice>}
-      <Log
-        view={view}
-        id={id}
-        page={log}
-        firstLine={Number(view.query.get("line")) || 1}
-        hasEnded={isOver}
-      />
+      {log === undefined ? null : (
+        <Log
+          view={view}
+          id={id}
+          page={log}
+          firstLine={Number(view.query.get("line")) || 1}
+          hasEnded={isOver}
+        />
+      )}
+      {log_removed_at === undefined ? null : (
+        <section aria-labelledby="log-title">
+          <h2 id="log-title">Log</h2>
+          <Removed at={log_removed_at} now_ms={view.now_ms} />
+        </section>
+      )}
       <div class="columns">
         <section aria-labelledby="metadata">
           <h2 id="metadata">Metadata</h2>
@@ -73,7 +85,7 @@ async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Htm
         </section>
         <section id="files" data-refresh={refresh} aria-label="Files">
           <h2>Outputs</h2>
-          <Outputs {...execution} />
+          <Outputs view={view} execution={execution} />
           <h2>Inputs</h2>
           <Inputs inputs={execution.inputs} />
         </section>

@@ -12,7 +12,10 @@ import { type Html, route, type Shown, type View, type Visit } from "../route.ts
 const FIELDS = [
   ["trigger", "Trigger"],
   ["project", "Project"],
-  ["records", "As if kept for"],
+  ["records", "As if records were kept for"],
+  ["payloads", "payloads for"],
+  ["logs", "logs for"],
+  ["outputs", "outputs for"],
 ] as const;
 
 async function show({ view }: Visit): Promise<Shown> {
@@ -39,7 +42,7 @@ async function show({ view }: Visit): Promise<Shown> {
               id={`f-${name}`}
               name={name}
               value={query[name]}
-              placeholder={name === "records" ? "7d" : undefined}
+              placeholder={name === "trigger" || name === "project" ? undefined : "7d"}
               aria-describedby={describedBy(`f-${name}`)}
             />
           </QueryField>
