@@ -10,7 +10,7 @@ import { getFormerTrigger, type StoredTrigger } from "../store/records/triggers.
 import type { Store } from "../store/store.ts";
 
 /** The kinds that a retention has a time for: all that is kept of a run, and parts of it. */
-export const RETENTION_KINDS = ["records", "payloads", "logs", "outputs"] as const;
+const RETENTION_KINDS = ["records", "payloads", "logs", "outputs"] as const;
 
 /** A kind that a retention has a time for. */
 type RetentionKind = typeof RETENTION_KINDS[number];

@@ -225,7 +225,7 @@ export const ends: Case[] = [
     },
   },
   {
-    name: "an ended one can be forgotten, one that runs or waits cannot",
+    name: "an ended one can be forgotten, whole or in parts, one that runs or waits cannot",
     executionsMax: 1,
     async test(service) {
       const ended = await service.run("echo ran; : >$VH_OUTPUTS_DIR/model");
@@ -235,9 +235,12 @@ export const ends: Case[] = [
       for (const id of [running, waiting]) {
         await assertRejects(() => service.engine.forget(id), ConflictError, "it has not ended");
       }
-      await service.engine.forget(ended.id);
+      await service.engine.forget(ended.id, "log");
       assertEquals((await service.engine.log(ended.id)).lines, []);
+      assertEquals(await service.output(ended.id, "model"), "");
+      await service.engine.forget(ended.id, "outputs");
       assertEquals(await service.output(ended.id, "model"), undefined);
+      await service.engine.forget(ended.id);
       await service.engine.forget(ended.id);
       await service.engine.stop(running);
     },
