@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { stateWord } from "../../runs/state_word.ts";
 import type { ShownRun } from "../../http/api/shown_run.ts";
 import { harmless } from "../console/table.ts";
 import { type ApiClient, ApiError } from "./client.ts";
@@ -73,9 +74,10 @@ function executionsOf({ executions, pipelines }: ShownRun): string[] {
 }
 
 /** Describes a run and what it has launched, a line each. */
-function linesOf({ id, status, actions, executions, pipelines }: ShownRun): string[] {
+function linesOf({ id, status, work, actions, executions, pipelines }: ShownRun): string[] {
+  const goesOn = status !== "pending" && work === "running" ? ", and its work goes on" : "";
   return [
-    `run ${id}: ${status}`,
+    `run ${id}: ${stateWord(status)}${goesOn}`,
     ...actions.flatMap(({ action, error }) => error === undefined ? [] : `${action}: ${error}`),
     ...executions.map(({ id, step, status }) => `execution ${id} (${step}): ${status}`),
     ...pipelines.map(({ id, name, status }) => `pipeline ${id} (${name}): ${status}`),

@@ -405,6 +405,9 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       machine: "node-1",
       reachable: false,
       mounts: [{ source: "/data", destination: "/mnt", readonly: true }],
+      // What retention has taken from it.
+      log_removed_at: "2026-01-01T00:00:00.000Z",
+      outputs_removed_at: "2026-01-01T00:00:00.000Z",
     });
     await ask("/executions/{id}/", { at: { id: stored } });
     await ask("/runs/", { query: "?limit=2" });
