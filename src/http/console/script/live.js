@@ -198,9 +198,13 @@ function startParts() {
     ),
   );
   if (!Number.isFinite(seconds)) return;
+  let isLoading = false;
   setInterval(async () => {
-    if (document.hidden || !document.querySelector("[data-refresh]")) return;
+    // Of a service that takes longer to answer, answers would come ever later.
+    if (isLoading || document.hidden || !document.querySelector("[data-refresh]")) return;
+    isLoading = true;
     const loaded = await loadPage(location.href).catch(() => undefined);
+    isLoading = false;
     if (loaded) replaceParts(loaded);
   }, seconds * 1000);
 }
