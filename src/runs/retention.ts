@@ -59,7 +59,7 @@ interface CutoffOptions {
   signal: AbortSignal;
 }
 
-/** What the cutoffs of one kind are made of. */
+/** The parts of the cutoffs of one kind. */
 interface KindOptions extends CutoffOptions {
   kind: RetentionKind;
   projects: readonly Project[];
