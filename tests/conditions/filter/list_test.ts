@@ -270,10 +270,15 @@ Deno.test("any list that is taken when it is saved can be used, and any other is
         }
         taken += 1;
         const refusal = await payloadFilter.prepare(result.data, context())(request(json(body)));
-        if (refusal) assertMatch(refusal.reason, /^Payload filter is false/);
+        const isBeyond = typeof body === "number" && Math.abs(body) >= 2 ** 63;
+        const says = isBeyond
+          ? /^Payload filter (is false|cannot read the body: a number beyond)/
+          : /^Payload filter is false/;
+        if (refusal) assertMatch(refusal.reason, says);
       },
     ),
-    { numRuns: 400 },
+    // A body that is one number beyond 64 bits is refused as a whole, and is seldom drawn.
+    { numRuns: 400, examples: [[[{ path: "body.a", op: "eq", value: 0 }], 2 ** 63]] },
   );
   assertEquals(taken > 20, true, `${taken} were taken`);
 });
