@@ -229,7 +229,7 @@ Deno.test("the pace of a trigger", async (t) => {
     const again = await api("POST", `deliveries/${made.body.id}/replay/`);
     assertEquals([again.status, again.body.replay_of], [201, made.body.id]);
     const none = await api("POST", `triggers/${id}/schedule/run/`, { index: 2 });
-    assertEquals([none.status, none.body.errors[0].pointer], [422, "/index"]);
+    assertEquals(none.status, 409, JSON.stringify(none.body));
     await api("PATCH", `triggers/${id}/`, { enabled: false });
     assertEquals((await api("GET", `triggers/${id}/schedule/`)).body.results, []);
     assertEquals((await api("POST", `triggers/${id}/schedule/run/`, {})).status, 409);

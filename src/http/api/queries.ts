@@ -278,7 +278,7 @@ function statusOf<const Status extends string>(
 }
 
 /** A whole number from 1 on, as text. */
-function wholeNumberTo(max: number) {
+export function wholeNumberTo(max: number) {
   return z.string()
     .refine((text) => /^\d{1,9}$/.test(text) && Number(text) >= 1 && Number(text) <= max, {
       error: `Expected a whole number from 1 to ${max}`,

@@ -5,7 +5,7 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
-import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
+import { ConflictError } from "../../platform/errors.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { nextTimes } from "../../runs/schedule/cron.ts";
 import { launchScheduled } from "../../triggers/schedule_launch.ts";
@@ -16,6 +16,7 @@ import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { authorOf } from "./origins.ts";
 import { run } from "./runs.ts";
+import { wholeNumberTo } from "./queries.ts";
 import { shownRun } from "./shown_run.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
 
@@ -67,9 +68,7 @@ export const scheduleOperations = [
     method: "get",
     path: "/triggers/{id}/schedule/",
     summary: "List the coming occurrences of a trigger's schedules",
-    query: z.object({
-      limit: z.coerce.number().int().min(1).max(OCCURRENCES_MAX).default(OCCURRENCES),
-    }),
+    query: z.strictObject({ limit: wholeNumberTo(OCCURRENCES_MAX).default(OCCURRENCES) }),
     answers: { 200: { schema: coming } },
     async perform({ api, context, params: { id }, query: { limit } }) {
       const trigger = await found("trigger", id, api.triggers.get(id));
@@ -112,9 +111,9 @@ async function launchNow(
     const { name, enabled, schedule = [] } = prepared.trigger;
     const settings = schedule[index];
     if (settings === undefined) {
-      const detail =
-        `Expected the place of one of its ${schedule.length} schedules, found ${index}`;
-      throw new InvalidInputError("the launch", [{ pointer: "/index", detail }]);
+      throw new ConflictError(
+        `Cannot launch trigger "${name}": it has ${schedule.length} schedules, and none at the place ${index}`,
+      );
     }
     if (!enabled) {
       throw new ConflictError(`Cannot launch trigger "${name}": it is disabled. Enable it first`);
