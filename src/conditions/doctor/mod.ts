@@ -49,7 +49,7 @@ export async function diagnoseCondition(
   const unset = missing.map((variable) =>
     likely(
       `The environment variable ${variable} of the service is not set, or empty: its secret matches nothing. ` +
-        "Set it, and restart the service.",
+        "Set it in a file of --env-file and run hooklaunch reload, or set it and restart the service.",
     )
   );
   // Without a secret nothing could be tried.
