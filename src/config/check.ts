@@ -6,7 +6,13 @@
  */
 import { join } from "node:path";
 import { checkActions } from "../actions/mod.ts";
-import { ActionError, InvalidInputError, messageOf, type Problem } from "../platform/errors.ts";
+import {
+  ActionError,
+  InvalidInputError,
+  messageOf,
+  type Problem,
+  problemText,
+} from "../platform/errors.ts";
 import { didYouMean } from "../platform/text/nearest.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import { type Projects, readConfigFile, type ResolvedCommit } from "../projects/mod.ts";
@@ -68,9 +74,10 @@ export async function checkConfig(
       found.left_out.push(`the steps of project ${project.name}: its repository is not here`);
       continue;
     }
-    const problems = await projectProblems(project, directory);
-    found.errors.push(...at("projects", index, problems));
-    if (problems.length === 0) usable.set(project.name, { ...project, directory });
+    const { errors, warnings } = await projectFindings(project, directory);
+    found.errors.push(...at("projects", index, errors));
+    found.warnings.push(...at("projects", index, warnings));
+    if (errors.length === 0) usable.set(project.name, { ...project, directory });
   }
   for (const [index, trigger] of document.triggers.entries()) {
     found.triggers.push(trigger.name);
@@ -100,16 +107,22 @@ const foldersHere: Pick<Projects, "resolve" | "resolveKept"> = {
   resolveKept: (project, reference) => foldersHere.resolve(project, reference),
 };
 
-async function projectProblems(project: Project, directory: string): Promise<Problem[]> {
+async function projectFindings(
+  project: Project,
+  directory: string,
+): Promise<{ errors: Problem[]; warnings: Problem[] }> {
+  const ofFile = (detail: string): Problem => ({ pointer: "/config_file", detail });
   try {
-    await foldersHere.resolve({ ...project, directory }, "HEAD");
-    return [];
+    const { config } = await foldersHere.resolve({ ...project, directory }, "HEAD");
+    const { config_file } = project;
+    const warnings = config.warnings.map((each) => ofFile(`${config_file}: ${problemText(each)}`));
+    return { errors: [], warnings };
   } catch (error) {
-    if (error instanceof ActionError) return [{ pointer: "/config_file", detail: error.message }];
+    if (error instanceof ActionError) return { errors: [ofFile(error.message)], warnings: [] };
     if (!(error instanceof InvalidInputError)) throw error;
     const detail = `${error.message}. See: hooklaunch project check ` +
       join(directory, project.config_file);
-    return [{ pointer: "/config_file", detail }];
+    return { errors: [ofFile(detail)], warnings: [] };
   }
 }
 

@@ -31,6 +31,12 @@ Deno.test("check finds in a file what saving would refuse, without a service", a
   await Deno.writeTextFile(`${folder.path}/code/valohai.yaml`, STEP);
   await Deno.mkdir(`${folder.path}/broken`);
   await Deno.writeTextFile(`${folder.path}/broken/valohai.yaml`, "- step: { nam: x }\n");
+  await Deno.mkdir(`${folder.path}/warned`);
+  const variables = 'environment-variables: [{ name: TOKEN, default: "{env:TOKEN}" }], inputs:';
+  await Deno.writeTextFile(
+    `${folder.path}/warned/valohai.yaml`,
+    STEP.replace("inputs:", variables),
+  );
   const secret = { HOOK_SECRET: "a-secret-of-this-test" };
   const github = { type: "hmac", secrets: ["{env:HOOK_SECRET}"] };
   const action = (settings: unknown) => ({
@@ -100,6 +106,12 @@ Deno.test("check finds in a file what saving would refuse, without a service", a
       file({ project: { directory: "./broken" } }),
       1,
       /\/projects\/0\/config_file: .*nam.* See: hooklaunch project check \S+broken\/valohai\.yaml\n[^]*: 1 error, no warnings\n$/,
+    ],
+    [
+      "a warning of a project's file",
+      file({ project: { directory: "./warned" } }),
+      0,
+      /:1:\d+: warning: \/projects\/0\/config_file: valohai\.yaml: .*\{env:TOKEN\} is not read here/,
     ],
     ["no YAML", "triggers: [", 1, /: 1 error, no warnings\n$/],
     [
