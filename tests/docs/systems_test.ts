@@ -1,9 +1,8 @@
 /** The page of work elsewhere: its examples drive servers that answer as each system documents its API. */
 import { assertEquals } from "@std/assert";
-import { parseYaml } from "../../src/platform/yaml/parse.ts";
 import { eventually, startService } from "../data.ts";
 import { startReceiver } from "../http/receiver.ts";
-import { documentText } from "./blocks.ts";
+import { systemActions } from "./systems.ts";
 
 const RUN = "manual__2026-01-31T00:00:00+00:00";
 const FLOW = "5d1b1c1e-9f0b-4a57-9f0e-1f3a2b4c5d6e";
@@ -96,7 +95,7 @@ Deno.test("the examples of systems start their work and see its end", async (t) 
       const [statePath, ...answers] = state ?? [""];
       receiver.on(statePath, (_, { length }) => Response.json(answers[length - 1]));
       const { url } = await service.trigger({
-        actions: actionsOf(name, receiver.port),
+        actions: systemActions(name, receiver.port),
         response: { type: "text", text: "{run_id}" },
       });
       const request = JSON.stringify({ after: "c0ffee", event: "push" });
@@ -113,20 +112,3 @@ Deno.test("the examples of systems start their work and see its end", async (t) 
     });
   }
 });
-
-/** Reads the actions of a section's example, for a server on this machine that is asked more often. */
-function actionsOf(heading: string, port: number): Record<string, unknown>[] {
-  const page = documentText("src/docs/http_requests.md");
-  const section = page.slice(page.search(new RegExp(`^#+ ${heading}$`, "m")));
-  const [, text = ""] = /```yaml\n([\s\S]*?)```/.exec(section) ?? [];
-  const local = text.replaceAll(/https:\/\/[a-z.]+\.com/g, `http://127.0.0.1:${port}`);
-  const { actions } = Object(parseYaml(local, heading).value);
-  return actions.map(({ wait, ...action }: Record<string, unknown>) => {
-    const { poll }: { poll?: object } = Object(wait);
-    return {
-      ...action,
-      private_networks: true,
-      ...(poll && { wait: { poll: { ...poll, every: 1 } } }),
-    };
-  });
-}

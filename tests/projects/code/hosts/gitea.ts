@@ -81,6 +81,13 @@ class Gitea implements AsyncDisposable {
     });
   }
 
+  /** Registers a runner of workflows, which a test plays. */
+  async runner(repository: string): Promise<Runner> {
+    const path = `repos/${repository}/actions/runners/registration-token`;
+    const { token } = await (await this.#api("POST", path)).json();
+    return await Runner.register(`http://${this.host}/api/actions`, token);
+  }
+
   /** The address of a repository, with the credentials of the user. */
   url(name: string, credentials = `${USER}:${this.token}@`): string {
     return `http://${credentials}${this.host}/${USER}/${name}.git`;
@@ -145,6 +152,51 @@ class Gitea implements AsyncDisposable {
   }
 }
 
+/** A job of a workflow. */
+export interface RunnerTask {
+  id: string;
+  context: { event: { inputs: unknown } };
+}
+
+/** A runner of the jobs that run on `debian`. */
+class Runner {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+
+  private constructor(url: string, headers: Record<string, string>) {
+    this.#url = url;
+    this.#headers = headers;
+  }
+
+  static async register(url: string, token: string): Promise<Runner> {
+    const one = { name: "tests", token, labels: ["debian"] };
+    const { runner } = await new Runner(url, {}).#call("Register", one);
+    return new Runner(url, { "x-runner-uuid": runner.uuid, "x-runner-token": runner.token });
+  }
+
+  /** Returns a job that waits; undefined where there is none. */
+  async task(): Promise<RunnerTask | undefined> {
+    return (await this.#call("FetchTask", {})).task;
+  }
+
+  /** Reports the end of a job. */
+  async end({ id }: RunnerTask, result: "SUCCESS" | "FAILURE"): Promise<void> {
+    const now = new Date().toISOString();
+    const state = { id, result: `RESULT_${result}`, startedAt: now, stoppedAt: now };
+    await this.#call("UpdateTask", { state });
+  }
+
+  async #call(method: string, message: unknown) {
+    const answer = await fetch(`${this.#url}/runner.v1.RunnerService/${method}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...this.#headers },
+      body: JSON.stringify(message),
+    });
+    if (!answer.ok) throw new Error(`${method}: ${answer.status} ${await answer.text()}`);
+    return await answer.json();
+  }
+}
+
 function configuration(folder: string, port: number): string {
   const home = Deno.env.get("XDG_CACHE_HOME") ?? join(Deno.env.get("HOME") ?? "", ".cache");
   return `
@@ -169,7 +221,7 @@ DISABLE_REGISTRATION = true
 [log]
 LEVEL = Error
 [actions]
-ENABLED = false
+ENABLED = true
 [indexer]
 ISSUE_INDEXER_TYPE = db
 [api]

@@ -2,8 +2,11 @@
 import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ActionError, InvalidInputError } from "../../../../src/platform/errors.ts";
+import { systemActions } from "../../../docs/systems.ts";
+import { eventually, startService } from "../../../data.ts";
 import { configFile, textsIn } from "../git_fixture.ts";
 import { hosted, KINDS } from "./fixture.ts";
+import { hasNoGitea, sharedGitea } from "./gitea.ts";
 
 for (const kind of KINDS) {
   Deno.test(`${kind}: references are resolved, and files read, without a mirror`, async () => {
@@ -181,3 +184,43 @@ for (const kind of KINDS) {
     }
   });
 }
+
+const WORKFLOW = `
+on: { workflow_dispatch: { inputs: { commit: { type: string } } } }
+jobs: { train: { runs-on: debian, steps: [{ run: "true" }] } }
+`;
+
+Deno.test({
+  name: "gitea: a request starts a workflow, and sees its end",
+  ignore: hasNoGitea,
+  fn: async (t) => {
+    await using host = await hosted("gitea");
+    const gitea = await sharedGitea();
+    await host.remote.commit({ ".gitea/workflows/retrain.yaml": WORKFLOW });
+    await host.push();
+    const path = new URL(host.project("").repository ?? "").pathname.slice(1, -".git".length);
+    const runner = await gitea.runner(path);
+    await using service = await startService({ env: { GITEA_TOKEN: host.token } });
+    const [action] = systemActions("Gitea", Number(host.host.split(":")[1]));
+    const local = JSON.parse(JSON.stringify(action).replaceAll("acme/models", path));
+    const { url } = await service.trigger({
+      actions: [local],
+      response: { type: "text", text: "{run_id}" },
+    });
+    for (const [result, status] of [["SUCCESS", "complete"], ["FAILURE", "error"]] as const) {
+      await t.step(result, async () => {
+        const answer = await fetch(url, { method: "POST", body: '{"after": "c0ffee"}' });
+        const run = await answer.text();
+        const task = await eventually(() => runner.task(), { what: "a task" });
+        assertEquals(task.context.event.inputs, { commit: "c0ffee" });
+        await runner.end(task, result);
+        const sent = await eventually(async () => {
+          const { body } = await service.api("GET", `deliveries/${run}/`);
+          const [found] = body.sent ?? [];
+          return ["complete", "error"].includes(found?.status) ? found : undefined;
+        });
+        assertEquals(sent.status, status, JSON.stringify(sent));
+      });
+    }
+  },
+});
