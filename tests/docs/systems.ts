@@ -14,7 +14,7 @@ export function systemActions(heading: string, port: number): Record<string, unk
     return {
       ...action,
       private_networks: true,
-      ...(poll && { wait: { poll: { ...poll, every: 1 } } }),
+      wait: poll ? { poll: { ...poll, every: 1 } } : wait ?? "none",
     };
   });
 }
