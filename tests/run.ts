@@ -43,6 +43,8 @@ const REMOVE_FOLDER = `
 const BUNDLE_MAX = 20;
 /** Folders with fewer files share modules. */
 const FOLDER_MIN = 12;
+/** The most modules that the tests in a browser make. Each starts one Chromium. */
+const CHROMIUMS = 2;
 /** The folders whose files take longest together: they begin first. */
 const SLOW = ["commands", "docs", "engines", "faults"];
 /**
@@ -110,7 +112,6 @@ const permissions = [
   "--allow-sys=statfs",
   `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
 ];
-// The longest one, browser_test.ts, begins first.
 const inBrowser = files.filter(isBrowserTest).sort();
 // A page answers as fast as a user expects only where nothing else keeps the processors busy.
 const groups: Group[] = Deno.args.length > 0
@@ -119,7 +120,7 @@ const groups: Group[] = Deno.args.length > 0
     permissions: Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions,
   }]
   : [
-    { args: inBrowser, permissions: ["--allow-all"], jobs: navigator.hardwareConcurrency },
+    { args: bundled("browser", inBrowser, CHROMIUMS, folder), permissions: ["--allow-all"] },
     { args: modulesOf(files.filter((file) => !isBrowserTest(file)), folder), permissions },
   ];
 let running: Deno.ChildProcess | undefined;
@@ -207,21 +208,30 @@ function modulesOf(files: readonly string[], scratch: string): string[] {
   const isSmall = (folder: string) =>
     !SLOW.includes(folder) && (sizes.get(folder)?.length ?? 0) < FOLDER_MIN;
   const folders = Map.groupBy(rest, (file) => isSmall(folderOf(file)) ? "others" : folderOf(file));
-  Deno.mkdirSync(`${scratch}/tests`, { recursive: true });
   const bundlesOf = (folder: string) => {
     const members = folders.get(folder) ?? [];
-    const count = Math.ceil(members.length / BUNDLE_MAX);
-    return Array.from({ length: count }, (_, part) => {
-      const path = `${scratch}/tests/${folder}_${part + 1}.ts`;
-      const imports = members.filter((_, index) => index % count === part)
-        .map((file) => `import "file://${Deno.realPathSync(file)}";\n`);
-      Deno.writeTextFileSync(path, imports.join(""));
-      return path;
-    });
+    return bundled(folder, members, Math.ceil(members.length / BUNDLE_MAX), scratch);
   };
   const quick = [...folders].filter(([folder]) => !SLOW.includes(folder))
     .sort(([, some], [, others]) => others.length - some.length).map(([folder]) => folder);
   return [...SLOW.flatMap(bundlesOf), ...alone, ...quick.flatMap(bundlesOf)];
+}
+
+/** Makes a number of modules in a scratch folder, which import some test files, and returns their paths. */
+function bundled(
+  name: string,
+  members: readonly string[],
+  count: number,
+  scratch: string,
+): string[] {
+  Deno.mkdirSync(`${scratch}/tests`, { recursive: true });
+  return Array.from({ length: count }, (_, part) => {
+    const path = `${scratch}/tests/${name}_${part + 1}.ts`;
+    const imports = members.filter((_, index) => index % count === part)
+      .map((file) => `import "file://${Deno.realPathSync(file)}";\n`);
+    Deno.writeTextFileSync(path, imports.join(""));
+    return path;
+  });
 }
 
 function filesIn(folder: string): string[] {

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { eventually, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
-import { assertAccessible, openConsole, startChromium, watch } from "./browser.ts";
+import { assertAccessible, openConsole, sharedChromium, watch } from "./browser.ts";
 import { fillSample, pagesOf, push } from "./sample.ts";
 
 const HOSTILE = `"><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
@@ -18,8 +18,9 @@ Deno.test({
     await using service = await startService();
     const sample = await fillSample(service);
     const { triggers, deliveries } = sample;
-    await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service);
+    const chromium = await sharedChromium();
+    await using window = await openConsole(chromium, service);
+    const { page } = window;
     const wrong = watch(page);
     const rows = page.locator("tbody tr");
 

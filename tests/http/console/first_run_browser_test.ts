@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startService } from "../../data.ts";
 import { has } from "../../needs.ts";
-import { assertAccessible, openConsole, startChromium, watch } from "./browser.ts";
+import { assertAccessible, openConsole, sharedChromium, watch } from "./browser.ts";
 
 Deno.test({
   name: "the first trigger in a browser",
@@ -13,8 +13,9 @@ Deno.test({
   async fn(t) {
     await using service = await startService();
     await service.api("DELETE", "projects/files/");
-    await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service, { isHurried: true });
+    const chromium = await sharedChromium();
+    await using window = await openConsole(chromium, service, { isHurried: true });
+    const { page } = window;
     const wrong = watch(page);
 
     await t.step("from nothing to the first completed run", async () => {

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { endOfExecution, eventually, HMAC_CONDITION, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
 import { launchCommand } from "../api/fixture.ts";
-import { openConsole, startChromium, watch } from "./browser.ts";
+import { openConsole, sharedChromium, watch } from "./browser.ts";
 
 Deno.test({
   name: "live pages in a browser",
@@ -13,8 +13,9 @@ Deno.test({
   sanitizeOps: false,
   async fn(t) {
     await using service = await startService();
-    await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service, { isHurried: true });
+    const chromium = await sharedChromium();
+    await using window = await openConsole(chromium, service, { isHurried: true });
+    const { page } = window;
     const wrong = watch(page);
     const rows = page.locator("tbody tr");
     const launch = async (url: string) =>

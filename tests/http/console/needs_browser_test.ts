@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { generateKeyPairSync } from "node:crypto";
 import { startService } from "../../data.ts";
 import { has } from "../../needs.ts";
-import { assertAccessible, openConsole, startChromium, watch } from "./browser.ts";
+import { assertAccessible, openConsole, sharedChromium, watch } from "./browser.ts";
 
 const SECRET = "a-secret-of-the-tests-0123456789";
 const KEY = generateKeyPairSync("ed25519").publicKey.export({ format: "pem", type: "spki" });
@@ -55,26 +55,26 @@ Deno.test({
   sanitizeOps: false,
   async fn(t) {
     await using service = await startService();
-    await using chromium = await startChromium();
+    const chromium = await sharedChromium();
     const read = async (id: string) => (await service.api("GET", `triggers/${id}/`)).body;
-    const looks = [1_280, 375].flatMap((width) =>
-      (["light", "dark"] as const).map((colorScheme) => ({ width, colorScheme }))
-    );
+    await using window = await openConsole(chromium, service);
+    const { page } = window;
+    const wrong = watch(page);
     for (const { name, settings, button, expected } of needs) {
       await t.step(name, async () => {
         const { id } = await service.trigger({ name, ...settings });
         // The longest one tells whether all have room.
-        for (const look of name === "gitlab" ? looks : []) {
-          const { page, context } = await openConsole(chromium, service, look);
+        for (const width of name === "gitlab" ? [375, 1_280] : []) {
+          await page.setViewportSize({ width, height: 800 });
           await page.goto(`/triggers/${name}`);
           await page.getByRole("button", { name: button, exact: true }).waitFor();
           const excess = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-          assertEquals(Number(excess), 0, JSON.stringify(look));
-          await assertAccessible(page);
-          await context.close();
+          assertEquals(Number(excess), 0, `${width} px`);
+          for (const colorScheme of ["dark", "light"] as const) {
+            await page.emulateMedia({ colorScheme });
+            await assertAccessible(page);
+          }
         }
-        const { page, context } = await openConsole(chromium, service);
-        const wrong = watch(page);
         await page.goto(`/triggers/${name}`);
         await page.getByRole("button", { name: button, exact: true }).click();
         await page.getByText("It answers as its provider needs it").waitFor();
@@ -83,8 +83,6 @@ Deno.test({
         for (const [field, value] of Object.entries(expected)) {
           assertEquals(trigger[field], value);
         }
-        assertEquals(wrong, []);
-        await context.close();
       });
     }
 
@@ -94,7 +92,6 @@ Deno.test({
         conditions: [{ type: "static_token", preset: "salesforce", secrets: [SECRET] }],
         response: { type: "json", json: { run: "{run_id}" } },
       });
-      const { page, context } = await openConsole(chromium, service);
       await page.goto("/triggers/salesforce");
       await page.getByRole("button", { name: "Set the answer in XML that it waits for" }).click();
       await page.getByText("It answers as its provider needs it").waitFor();
@@ -102,7 +99,6 @@ Deno.test({
       assertEquals(response.type, "xml");
       const answer = await fetch(`${url}?token=${SECRET}`, { method: "POST", body: "<a/>" });
       assert((await answer.text()).includes("<Ack>true</Ack>"));
-      await context.close();
     });
 
     await t.step("the secret of a handshake is asked for", async () => {
@@ -110,7 +106,6 @@ Deno.test({
         name: "whatsapp",
         conditions: [{ type: "hmac", preset: "whatsapp", secrets: [SECRET] }],
       });
-      const { page, context } = await openConsole(chromium, service);
       await page.goto("/triggers/whatsapp");
       await page.getByLabel(/^Secret with which Meta .* checks the URL$/).fill(
         "verify-0123456789",
@@ -121,7 +116,6 @@ Deno.test({
       const answer = await fetch(url + query);
       assertEquals([answer.status, await answer.text()], [200, "42"]);
       assertEquals((await read(id)).handshakes.length, 1);
-      await context.close();
     });
 
     await t.step(
@@ -131,14 +125,13 @@ Deno.test({
           name: "changed",
           conditions: [{ type: "hmac", preset: "xero", secrets: [SECRET] }],
         });
-        const { page, context } = await openConsole(chromium, service);
         await page.goto("/triggers/changed");
         await service.api("PATCH", `triggers/${id}/`, { enabled: false });
         await page.getByRole("button", { name: "Set 401 for wrong signatures" }).click();
         await page.locator(".notice.bad").waitFor();
         assertEquals((await read(id)).refused, undefined);
-        await context.close();
       },
     );
+    assertEquals(wrong, []);
   },
 });

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { endOfExecution, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
 import { launchCommand } from "../api/fixture.ts";
-import { assertAccessible, busyTime, openConsole, startChromium, watch } from "./browser.ts";
+import { assertAccessible, busyTime, openConsole, sharedChromium, watch } from "./browser.ts";
 
 const ignore = !has("chromium");
 
@@ -15,8 +15,9 @@ Deno.test({
   sanitizeOps: false,
   async fn(t) {
     await using service = await startService();
-    await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service);
+    const chromium = await sharedChromium();
+    await using window = await openConsole(chromium, service);
+    const { page } = window;
     const wrong = watch(page);
     const lines = page.locator(".lines");
     const last = page.locator(".line").last();
@@ -150,8 +151,9 @@ Deno.test({
       actions: [{ type: "run_pipeline", pipeline: "flow" }],
       response: { type: "text", text: "{run_id}" },
     });
-    await using chromium = await startChromium();
-    const { page } = await openConsole(chromium, service, { isHurried: true });
+    const chromium = await sharedChromium();
+    await using window = await openConsole(chromium, service, { isHurried: true });
+    const { page } = window;
     const wrong = watch(page);
 
     const runId = await (await fetch(trigger.url, { method: "POST" })).text();
