@@ -1,6 +1,6 @@
 /**
- * `backup` beside a service that is at work, and what it leaves when it cannot be made. All of it runs as
- * processes of their own, as operators run it.
+ * `backup` beside a service that is at work, and what it leaves when it cannot be made. What is
+ * stopped, or beside a service, runs as a process of its own.
  */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { delay } from "@std/async/delay";
@@ -14,6 +14,8 @@ import {
   startService,
   temporaryFolder,
 } from "../data.ts";
+import { V8_FLAGS } from "../surroundings.ts";
+import { runHosted } from "./hosted.ts";
 import { hooklaunch, run, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -254,7 +256,7 @@ Deno.test("backup of a stopped service", async (t) => {
   const data = `${folder.path}/data`;
   const target = `${folder.path}/backups/a.tar.gz`;
   await Deno.mkdir(`${folder.path}/backups`);
-  const backup = (...args: string[]) => run(["backup", ...args, "--data", data]);
+  const backup = (...args: string[]) => runHosted(["backup", ...args, "--data", data]);
 
   await t.step("says how much it has, with a checksum", async () => {
     const { code, printed } = await backup(target);
@@ -317,7 +319,12 @@ Deno.test("backup of a stopped service", async (t) => {
     assertMatch(damaged.printed, /hooklaunch: Cannot (copy|back up) the database/);
     const noFolder = await backup(`${folder.path}/backups/none/b.tar.gz`);
     assertMatch(noFolder.printed, /hooklaunch: Cannot write to/);
-    const noData = await run(["backup", `${folder.path}/backups/b.tar.gz`, "--data", folder.path]);
+    const noData = await runHosted([
+      "backup",
+      `${folder.path}/backups/b.tar.gz`,
+      "--data",
+      folder.path,
+    ]);
     assertMatch(noData.printed, /hooklaunch: Cannot back up .*no hooklaunch.kv/);
     assertEquals(await namesIn(`${folder.path}/backups`), before);
   });
@@ -379,7 +386,8 @@ async function bigFile(path: string): Promise<AsyncDisposable> {
 function spawn(args: string[], env: Record<string, string> = {}): Deno.ChildProcess {
   const program = new URL("../../src/main.ts", import.meta.url).href;
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--allow-env", "--allow-read", "--allow-write", program, ...args],
+    args: ["run", "--quiet", ...V8_FLAGS, "--allow-env", "--allow-read", "--allow-write", program]
+      .concat(args),
     env,
     stdout: "piped",
     stderr: "piped",

@@ -4,6 +4,7 @@
  */
 import { deadline } from "@std/async/deadline";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { atOnce } from "../../at_once.ts";
 import { HMAC_CONDITION, startService, type TestService } from "../../data.ts";
 import { play, REJECTED } from "../scenario.ts";
 
@@ -129,7 +130,10 @@ Deno.test("a trigger takes payloads as long as it says, and no longer", async (t
 /** The address that a request comes from, as a proxy says it. */
 const from = (address: string) => ({ "x-forwarded-for": address, "x-forwarded-proto": "https" });
 
-/** Sends a body of 16 MiB but for its last byte, and keeps the connection. */
+/** A body of 16 MiB but for its last byte: all share it. */
+const UNFINISHED = new Blob([new Uint8Array(16 * MIB - 1)]);
+
+/** Sends all but the last byte of a body, and keeps the connection. */
 async function beginLong(service: TestService, url: string, address: string): Promise<Deno.Conn> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: service.service.port });
   const headers = Object.entries({ host: "localhost", ...from(address) })
@@ -138,7 +142,7 @@ async function beginLong(service: TestService, url: string, address: string): Pr
   const sent = new Blob([
     head,
     `Content-Length: ${16 * MIB}\r\n\r\n`,
-    new Uint8Array(16 * MIB - 1),
+    UNFINISHED,
   ]);
   await sent.stream().pipeTo(connection.writable, { preventClose: true }).catch(() => {
     // It was answered 503 before it had sent all.
@@ -170,8 +174,11 @@ const FLOODS = [
   },
 ];
 
+// Each waits for memory, twice.
+const testAtOnce = atOnce("none of these can take the memory that all bodies share", FLOODS.length);
+
 for (const { name, trigger, address, late, other } of FLOODS) {
-  Deno.test(`${name} cannot take the memory that all bodies share`, async () => {
+  testAtOnce(name, async () => {
     await using service = await startService({ settings: { trustedProxies: ["127.0.0.1"] } });
     const urls = [(await service.trigger()).url, (await service.trigger()).url];
     const send = async (to: { trigger: number; address: string }, body: BodyInit) => {
