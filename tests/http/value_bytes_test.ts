@@ -17,6 +17,48 @@ import { endOfExecution, endOfRun, startService, type TestService } from "../dat
 const DRAWN = 12;
 const NAMES = Array.from({ length: HOSTILE_TEXTS.length + DRAWN }, (_, place) => `t${place}`);
 
+/** The values of each type in one request. */
+const OF_TYPE = 25;
+/** A number of JSON that is an integer beyond 2^53 has tests of its own. */
+const isRound = (value: unknown) => !/(^|[^\d.])\d{16}/.test(JSON.stringify(value));
+const drawnText = fc.oneof(
+  hostileText.filter((text) => text.length <= 24),
+  fc.string({ unit: "binary", maxLength: 12 }).filter((text) => !text.includes("\0")),
+);
+const ofType = <Value>(value: fc.Arbitrary<Value>) =>
+  fc.array(value, { minLength: OF_TYPE, maxLength: OF_TYPE });
+const jsonValues = fc.record({
+  string: ofType(drawnText),
+  integer: ofType(fc.oneof(
+    fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+    fc.integer().map(BigInt),
+  )),
+  float: ofType(fc.double({ noNaN: true, noDefaultInfinity: true }).filter(isRound)),
+  flag: ofType(fc.boolean()),
+  list: ofType(fc.array(drawnText, { maxLength: 4 })),
+  any: ofType(
+    fc.jsonValue({ maxDepth: 3, stringUnit: "binary" }).filter((value) =>
+      isRound(value) && JSON.stringify(value).length <= 200
+    ),
+  ),
+});
+const ATOMS = ["string", "integer", "float", "flag"] as const;
+const numbers = Array.from({ length: OF_TYPE }, (_, place) => place);
+const keep = {
+  step: {
+    name: "keep",
+    image: "debian",
+    command: [
+      `cp "$VH_CONFIG_DIR/parameters.json" "$VH_OUTPUTS_DIR/"`,
+      `env -0 >"$VH_OUTPUTS_DIR/variables"`,
+    ],
+    parameters: numbers.flatMap((place) => [
+      ...ATOMS.map((type) => ({ name: `${type}${place}`, type, optional: true })),
+      { name: `list${place}`, type: "string", multiple: "separate", optional: true },
+    ]),
+  },
+};
+
 const interpreters = Object.keys(INTERPRETERS).filter((first) => {
   const { success } = new Deno.Command("sh", { args: ["-c", `command -v ${INTERPRETERS[first]}`] })
     .outputSync();
@@ -60,7 +102,10 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
       parameters: [{ name: "text", type: "string" }],
     },
   };
-  await Deno.writeTextFile(`${directory}/valohai.yaml`, JSON.stringify([...steps, say, unquoted]));
+  await Deno.writeTextFile(
+    `${directory}/valohai.yaml`,
+    JSON.stringify([...steps, say, unquoted, keep]),
+  );
   await service.api("PUT", "projects/bytes/", { name: "bytes", directory });
   const bodyValues = (prefix: string) =>
     Object.fromEntries(NAMES.map((name, place) => [`${prefix}${name}`, `{body[${place}]}`]));
@@ -73,7 +118,25 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   }));
   const { url } = await service.trigger({ name: "bytes", project: "bytes", actions });
 
-  const launch = async (to: string, body: string) => {
+  const ofAll = (types: readonly string[], prefix: string) =>
+    Object.fromEntries(
+      types.flatMap((type) =>
+        numbers.map((place) => [`${prefix}${type}${place}`, `{body.${type}[${place}]}`])
+      ),
+    );
+  const { url: typed } = await service.trigger({
+    name: "typed",
+    project: "bytes",
+    actions: [{
+      type: "run_execution",
+      step: "keep",
+      parameters: ofAll([...ATOMS, "list"], ""),
+      environment: ofAll(ATOMS, "SAID_"),
+      metadata: { any: "{body.any}" },
+    }],
+  });
+
+  const launch = async (to: string, body: string, name: string) => {
     const answer = await fetch(to, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -81,14 +144,13 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
     });
     await answer.text();
     assertEquals(answer.status, 200);
-    const name = to === url ? "bytes" : "others";
     const { body: { results } } = await service.api("GET", `deliveries/?trigger=${name}&limit=1`);
     return await endOfRun(service, results[0].run_id);
   };
 
   const encoder = new TextEncoder();
   const check = async (texts: readonly string[]) => {
-    const run = await launch(url, JSON.stringify(texts));
+    const run = await launch(url, JSON.stringify(texts), "bytes");
     assertEquals(run.status, "completed", JSON.stringify(run.actions));
     for (const [place, { created }] of run.actions.entries()) {
       const execution = await endOfExecution(service, created.execution_id);
@@ -106,6 +168,68 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
       fc.asyncProperty(drawn, (texts) => check([...HOSTILE_TEXTS, ...texts])),
       { numRuns: 1 },
     );
+  });
+
+  await t.step("any value of JSON, by its type", async () => {
+    await fc.assert(
+      fc.asyncProperty(jsonValues, async ({ integer, ...texts }) => {
+        const body = JSON.stringify(texts).replace(/}$/, `,"integer":[${integer}]}`);
+        const { actions: [{ created, error }] } = await launch(typed, body, "typed");
+        assertEquals(error, undefined);
+        const execution = await endOfExecution(service, created.execution_id);
+        assertEquals(execution.status, "complete", execution.reason);
+        const sent = JSON.parse(body);
+        assertEquals(execution.metadata.any, sent.any);
+        const output = async (name: string) =>
+          new TextDecoder("utf-8", { ignoreBOM: true }).decode(
+            await outputOf(service, created.execution_id, name),
+          );
+        const parameters = JSON.parse(await output("parameters.json"));
+        const variables = new Map(
+          (await output("variables")).split("\0").map((line) => {
+            const end = line.indexOf("=");
+            return [line.slice(0, end), line.slice(end + 1)];
+          }),
+        );
+        for (const place of numbers) {
+          const exact = integer[place] ?? 0n;
+          const isSafe = Number.isSafeInteger(Number(exact));
+          sent.integer[place] = isSafe ? Number(exact) : String(exact);
+          for (const type of [...ATOMS, "list"]) {
+            const name = `${type}${place}`;
+            const expected = sent[type][place];
+            assertEquals(parameters[name], expected, name);
+            if (type !== "list") {
+              assertEquals(variables.get(`SAID_${name}`), String(expected), name);
+            }
+          }
+        }
+      }),
+      { numRuns: 1 },
+    );
+  });
+
+  await t.step("a text that no program can get reaches no interpreter", async () => {
+    const { url: one } = await service.trigger({
+      name: "one",
+      project: "bytes",
+      actions: interpreters.flatMap((_, step) => [
+        { type: "run_execution", step: `write-${step}`, parameters: { t0: "{body}" } },
+        { type: "run_execution", step: `write-${step}`, environment: { SAID_t0: "{body}" } },
+      ]),
+    });
+    const refused: [text: string, error: RegExp][] = [
+      ["a\0b", /parameter "t0" cannot take .*"a\\u0000b" is not text|"SAID_t0" .* with NUL/],
+      ["x".repeat(1024 ** 2), /its record has \d{7} bytes, at most \d{5} fit/],
+    ];
+    for (const [text, reason] of refused) {
+      const { actions } = await launch(one, JSON.stringify(text), "one");
+      assertEquals(actions.length, 2 * interpreters.length);
+      for (const { created, error } of actions) {
+        assertEquals(created, undefined);
+        assertMatch(error ?? "", reason);
+      }
+    }
   });
 
   const { url: others } = await service.trigger({
@@ -135,7 +259,7 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   ];
   for (const [what, json, said] of values) {
     await t.step(what, async () => {
-      const { actions: [variable, metadata] } = await launch(others, `{"v": ${json}}`);
+      const { actions: [variable, metadata] } = await launch(others, `{"v": ${json}}`, "others");
       if (said instanceof RegExp) assertMatch(variable.error ?? "", said);
       else {
         const { execution_id } = variable.created;
@@ -151,10 +275,14 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   }
   await t.step("signs that may be code are written into no script but a shell's", async () => {
     for (const hostile of ["');system('id')#", "\\", "a\nb", "@{[`id`]}", '"', "#{x}"]) {
-      const { actions } = await launch(others, JSON.stringify({ v: 1, t: hostile }));
+      const { actions } = await launch(others, JSON.stringify({ v: 1, t: hostile }), "others");
       assertMatch(actions[2].error ?? "", /no shell: it may be code there/, hostile);
     }
-    const { actions } = await launch(others, JSON.stringify({ v: 1, t: "plain words, 1.5" }));
+    const { actions } = await launch(
+      others,
+      JSON.stringify({ v: 1, t: "plain words, 1.5" }),
+      "others",
+    );
     assertEquals(actions[2].error, undefined);
   });
 });
