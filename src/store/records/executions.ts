@@ -182,10 +182,30 @@ export function executionWrite(execution: Execution): Write {
   const bytesMax = isNew ? NEW_EXECUTION_BYTES_MAX : RECORD_BYTES_MAX;
   if (bytes > bytesMax) {
     throw new RangeError(
-      `Cannot store execution ${id}: its record has ${bytes} bytes, at most ${bytesMax} fit`,
+      `Cannot store execution ${id}: its record has ${bytes} bytes, at most ${bytesMax} fit; the ` +
+        `longest part is ${longestPart(execution)}`,
     );
   }
   return recordWrite(keys.execution(id), execution, bytes);
+}
+
+/** Names the longest value of an execution. Its command holds values, and is named where it is much longer. */
+function longestPart(execution: Execution): string {
+  const { parameters, environment_variables, inputs, given_metadata = {}, command } = execution;
+  const kinds: [kind: string, values: Record<string, unknown>][] = [
+    ["parameter", parameters],
+    ["environment variable", environment_variables],
+    ["input", inputs],
+    ["metadata", given_metadata],
+  ];
+  let longest = { name: "its command", length: command.length / 4 };
+  for (const [kind, values] of kinds) {
+    for (const [name, value] of Object.entries(values)) {
+      const { length } = JSON.stringify(value);
+      if (length > longest.length) longest = { name: `${kind} "${name}"`, length };
+    }
+  }
+  return longest.name;
 }
 
 /** The writes that store an execution and keep the list of open ones true. */
