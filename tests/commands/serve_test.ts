@@ -67,40 +67,50 @@ async function pemFiles(folder: string) {
   return { cert: at("localhost_cert.pem"), key: at("localhost_key.pem"), otherKey, empty };
 }
 
-Deno.test("serve warns of launch URLs that senders cannot use for want of a public URL", async () => {
-  await using folder = await temporaryFolder();
-  const args = ["serve", "--port", "0", "--data", folder.path, "--trusted-proxy", "127.0.0.1"];
-  {
-    await using service = hooklaunch(args);
-    await service.expect(/Launch URLs begin with http:\/\/127\.0\.0\.1:\d+, .* --public-url/);
-  }
-  await using service = hooklaunch([...args, "--public-url", "https://hooks.example.com"]);
-  await service.expect(/reached as https:\/\/hooks\.example\.com/);
-  service.child.kill("SIGTERM");
-  await service.end();
-  assertNotMatch(service.printed(), /Launch URLs begin/);
-});
-
 Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM and SIGINT", async (t) => {
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    await t.step(signal, async () => {
-      const { folder, args } = await configured();
-      await using _folder = folder;
-      await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
+  const triggers = ["open", "signed"].map((name) => ({
+    name,
+    project: "p",
+    conditions: name === "signed" ? [HMAC_CONDITION] : [],
+    actions: [{ type: "run_execution", step: "s" }],
+  }));
+  const { folder, args } = await configured(triggers);
+  await using _folder = folder;
+  const paths: string[] = [];
+  const cases = [["SIGTERM", "created"], ["SIGINT", "unchanged"]] as const;
+  for (const [signal, outcome] of cases) {
+    await t.step(`${signal}, with what is ${outcome}`, async () => {
+      const env = { HOOKLAUNCH_ADMIN_TOKEN: TOKEN };
+      await using service = hooklaunch(args, env);
       const [, url] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
-      assertStringIncludes(service.printed(), "project p: created");
-      assertStringIncludes(service.printed(), "trigger t: created");
-      // By the names that all other lines have for what they are about.
-      assertStringIncludes(service.printed(), '"project":"p","outcome":"created"');
-      assertStringIncludes(service.printed(), '"trigger":"t","outcome":"created"');
-      const answer = await fetch(`${url}/api/v0/launch/${ID}/`, { method: "POST" });
-      assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
+      for (const name of ["project p", "trigger open", "trigger signed"]) {
+        assertStringIncludes(service.printed(), `${name}: ${outcome}`);
+        // By the names that all other lines have for what they are about.
+        const [kind, its] = name.split(" ");
+        assertStringIncludes(service.printed(), `"${kind}":"${its}","outcome":"${outcome}"`);
+      }
+      const list = await fetch(`${url}/api/v0/triggers/`, {
+        headers: { authorization: `Bearer ${TOKEN}` },
+      });
+      const { results } = await list.json();
+      paths.push(...results.map(({ url }: { url: string }) => new URL(url).pathname).sort());
+      for (const trigger of results) {
+        const headers = trigger.name === "signed" ? signature("x") : {};
+        const answer = await fetch(trigger.url, { method: "POST", body: "x", headers });
+        assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
+      }
+      const second = await runAlone(args, env);
+      assertMatch(second.printed, /another Hooklaunch process is using it/);
+      assertEquals(second.code, 1, second.printed);
+      assert(!second.printed.includes("    at "), `no stack trace: ${second.printed}`);
       service.child.kill(signal);
       assertEquals((await service.end()).code, 0, service.printed());
       // Nothing was asked for beyond what is always told.
       assertNotMatch(service.printed(), /"level":"debug"/);
+      assert(!service.printed().includes(SECRET));
     });
   }
+  assertEquals(paths.slice(0, 2), paths.slice(2), "the launch URLs are permanent");
 });
 
 Deno.test("serve takes its configuration through a pipe, its folders from the current one", async () => {
@@ -214,8 +224,12 @@ Deno.test("serve holds what its variables and flags say", async () => {
     HOOKLAUNCH_ADMIN_TOKEN: TOKEN,
     HOOKLAUNCH_TRUSTED_PROXY: "10.0.0.1, 127.0.0.1",
     HOOKLAUNCH_MAX_PAYLOAD: "1k",
+    HOOKLAUNCH_PUBLIC_URL: "https://hooks.example.com",
   });
-  const [, url] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
+  const [, port] = await service.expect(
+    /port (\d+)[^]* reached as https:\/\/hooks\.example\.com/,
+  );
+  const url = `http://127.0.0.1:${port}`;
   const headers = { authorization: `Bearer ${TOKEN}`, "x-forwarded-proto": "https" };
   const launch = async (size: number) => {
     const body = new Uint8Array(size);
@@ -234,15 +248,21 @@ Deno.test("serve holds what its variables and flags say", async () => {
   await Deno.writeTextFile(`${folder.path}/go`, "");
   service.child.kill("SIGTERM");
   assertEquals((await service.end()).code, 0, service.printed());
+  assertNotMatch(service.printed(), /Launch URLs begin/);
 });
 
-Deno.test("the door is opened by --dev, or by a variable that says true", async (t) => {
+Deno.test("the door is opened by --dev, or by a variable that says true; without a public URL it warns", async (t) => {
   await using folder = await temporaryFolder();
   const args = ["serve", "--port", "0", "--data", folder.path];
   const cases: [flags: string[], variable: string, says: RegExp][] = [
     [[], "true", /Accepting plain HTTP/],
     [["--dev"], "false", /Accepting plain HTTP[^]*Java.s HttpClient asks for it/],
     [[], "false", /The service refuses every request/],
+    [
+      ["--trusted-proxy", "127.0.0.1"],
+      "false",
+      /Launch URLs begin with http:\/\/localhost:\d+, .* --public-url/,
+    ],
   ];
   for (const [flags, HOOKLAUNCH_DEV, says] of cases) {
     await t.step([...flags, HOOKLAUNCH_DEV].join(" "), async () => {
@@ -275,34 +295,6 @@ Deno.test("serve takes a renewed certificate up by itself", async () => {
   const url = `https://localhost:${port}/api/v0/launch/${ID}/`;
   const answer = await fetch(url, { method: "POST", client });
   assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
-});
-
-Deno.test("applying the same configuration again changes nothing", async () => {
-  const { folder, args } = await configured([{
-    name: "t",
-    project: "p",
-    conditions: [HMAC_CONDITION],
-    actions: [{ type: "run_execution", step: "s" }],
-  }]);
-  await using _folder = folder;
-  const urls: string[] = [];
-  for (const outcome of ["created", "unchanged"]) {
-    await using service = hooklaunch(args, { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
-    const [, url = ""] = await service.expect(/reached as (http:\/\/127\.0\.0\.1:\d+)/);
-    assertStringIncludes(service.printed(), `trigger t: ${outcome}`);
-    const list = await fetch(`${url}/api/v0/triggers/`, {
-      headers: { authorization: `Bearer ${TOKEN}` },
-    });
-    const { results: [trigger] } = await list.json();
-    urls.push(new URL(trigger.url).pathname);
-    const answer = await fetch(trigger.url, { method: "POST", body: "x", headers: signature("x") });
-    assertEquals(answer.status, 200);
-    await answer.body?.cancel();
-    service.child.kill("SIGTERM");
-    await service.end();
-    assert(!service.printed().includes(SECRET));
-  }
-  assertEquals(urls[0], urls[1], "the launch URL is permanent");
 });
 
 Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t) => {
@@ -411,28 +403,15 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
     ["bad key", [...args], { HOOKLAUNCH_SECRET_KEY: "abc" }, /32 bytes.*openssl rand/],
     ["no file", ["serve", "--config", "nowhere.yaml"], {}, /file: Cannot read nowhere.yaml/],
     ["unknown command", ["srve"], {}, /unknown command 'srve'.*serve/s],
-    [
-      "two services on one folder",
-      [...args],
-      { TWICE: "1" },
-      /another Hooklaunch process is using it/,
-    ],
   ];
   for (const [name, args, env, says] of cases) {
     await t.step(name, async () => {
       const data = `${folder.path}/data`;
       const all = { HOOKLAUNCH_ADMIN_TOKEN: TOKEN, HOOKLAUNCH_DATA: data, ...env };
-      const first = env.TWICE ? hooklaunch(args, all) : undefined;
-      try {
-        await first?.expect(/Listening/);
-        // A service that fails late has begun much that ends with its process alone.
-        const { code, printed } = await (first ? runAlone : run)(args, all);
-        assertMatch(printed, says);
-        assertEquals(code, 1, printed);
-        assert(!printed.includes("    at "), `no stack trace: ${printed}`);
-      } finally {
-        await first?.[Symbol.asyncDispose]();
-      }
+      const { code, printed } = await run(args, all);
+      assertMatch(printed, says);
+      assertEquals(code, 1, printed);
+      assert(!printed.includes("    at "), `no stack trace: ${printed}`);
     });
   }
   await t.step("a configuration file, with line, column and field", async () => {
@@ -475,72 +454,51 @@ Deno.test("serve refuses what cannot work, says why, and ends with 1", async (t)
   });
 });
 
-Deno.test("with another key than before, it says how many triggers cannot be launched, and goes on", async () => {
-  const made = { name: "t", project: "p", actions: [{ type: "run_execution", step: "s" }] };
+/** All variables of `serve`, without a value. */
+const EMPTY = Object.fromEntries(
+  [
+    ..."HOST CONFIG TLS_CERT TLS_KEY TRUSTED_PROXY PUBLIC_URL KV DEV PORT DATA".split(" "),
+    ..."MAX_PAYLOAD RETENTION_DAYS MAX_EXECUTIONS STOP_TIMEOUT ADMIN_TOKEN".split(" "),
+    ..."SECRET_KEY LOG_FORMAT LOG_LEVEL".split(" "),
+  ].map((name) => [`HOOKLAUNCH_${name}`, ""]),
+);
+
+Deno.test("serve says which secrets it cannot read, and goes on", async (t) => {
+  const made = { project: "p", actions: [{ type: "run_execution", step: "s" }] };
+  const unset = { ...HMAC_CONDITION, secrets: ["{env:HOOKLAUNCH_TEST_UNSET}"] };
   const { folder, args } = await configured([
-    { ...made, conditions: [HMAC_CONDITION] },
+    { ...made, name: "signed", conditions: [HMAC_CONDITION] },
+    { ...made, name: "unset", conditions: [unset] },
     { ...made, name: "open" },
   ]);
   await using _ = folder;
-  const start = (HOOKLAUNCH_SECRET_KEY: string, args: string[]) =>
-    hooklaunch(args, { HOOKLAUNCH_SECRET_KEY });
-  {
-    await using first = start("11".repeat(32), args);
-    await first.expect(/Listening on/);
-    first.child.kill("SIGTERM");
-    assertEquals((await first.end()).code, 0);
-    assert(!first.printed().includes("cannot be decrypted"));
-  }
-  const withoutConfig = args.filter((_, index) => index !== 5 && index !== 6);
-  await using second = start("22".repeat(32), withoutConfig);
-  await second.expect(
-    /1 of 2 triggers refuse every request: this key cannot decrypt their secrets/,
-  );
-  second.child.kill("SIGTERM");
-  assertEquals((await second.end()).code, 0);
-});
-
-Deno.test("secrets in variables that are not set are told at the start, by trigger, place and name", async () => {
-  const { folder, args } = await configured([{
-    name: "t",
-    project: "p",
-    conditions: [{ ...HMAC_CONDITION, secrets: ["{env:HOOKLAUNCH_TEST_UNSET}"] }],
-    actions: [{ type: "run_execution", step: "s" }],
-  }]);
-  await using _ = folder;
   const place = "/conditions/0/secrets/0";
-  for (
-    const [start, says] of [
-      [args, `trigger t: ${place}: Matches nothing: `],
-      [args.toSpliced(5, 2), `1 of 1 checked triggers have secrets in environment variables`],
-    ] as const
-  ) {
-    await using service = hooklaunch([...start], { HOOKLAUNCH_ADMIN_TOKEN: TOKEN });
-    await service.expect(new RegExp(`: t ${place} HOOKLAUNCH_TEST_UNSET`));
-    assertStringIncludes(service.printed(), says);
-    service.child.kill("SIGTERM");
-    assertEquals((await service.end()).code, 0);
-  }
-});
-
-Deno.test("a variable that is empty counts as not set", async () => {
-  const { folder, args } = await configured();
-  await using _folder = folder;
-  const names = [
-    "HOST",
-    "CONFIG",
-    "TLS_CERT",
-    "TLS_KEY",
-    "TRUSTED_PROXY",
-    "PUBLIC_URL",
-    "KV",
-    "DEV",
+  const cases: [name: string, args: string[], env: Record<string, string>, says: RegExp[]][] = [
+    [
+      "a variable that is empty counts as not set",
+      args,
+      EMPTY,
+      [RegExp(`trigger unset: ${place}: Matches nothing: `)],
+    ],
+    [
+      "with another key than before, it says how many triggers cannot be launched",
+      args.toSpliced(5, 2),
+      { HOOKLAUNCH_SECRET_KEY: "22".repeat(32) },
+      [
+        /1 of 3 triggers refuse every request: this key cannot decrypt their secrets/,
+        /1 of 3 checked triggers have secrets in environment variables/,
+      ],
+    ],
   ];
-  names.push("MAX_PAYLOAD", "RETENTION_DAYS", "MAX_EXECUTIONS", "STOP_TIMEOUT", "ADMIN_TOKEN");
-  names.push("SECRET_KEY", "LOG_FORMAT", "LOG_LEVEL", "PORT", "DATA");
-  const empty = Object.fromEntries(names.map((name) => [`HOOKLAUNCH_${name}`, ""]));
-  await using service = hooklaunch(args, empty);
-  await service.expect(/Listening on 127\.0\.0\.1 port/);
-  service.child.kill("SIGTERM");
-  assertEquals((await service.end()).code, 0);
+  for (const [name, args, env, says] of cases) {
+    await t.step(name, async () => {
+      await using service = hooklaunch(args, env);
+      await service.expect(/Listening on 127\.0\.0\.1 port/);
+      await service.expect(RegExp(`: unset ${place} HOOKLAUNCH_TEST_UNSET`));
+      for (const each of says) await service.expect(each);
+      service.child.kill("SIGTERM");
+      assertEquals((await service.end()).code, 0);
+      if (env === EMPTY) assertNotMatch(service.printed(), /cannot decrypt/);
+    });
+  }
 });

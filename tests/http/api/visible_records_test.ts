@@ -319,77 +319,6 @@ function addressesOf(path: string, { ids, name, trigger }: Story): string[] {
   return names.map((each) => address.replaceAll(/:\w+/g, each));
 }
 
-Deno.test("streams tell a limited token nothing of another project's records", async (t) => {
-  await using service = await startService();
-  const { foreign, own } = await makeStories(service);
-  const token = await limitedToken(service);
-  for (const { id, path } of operations.filter(({ query }) => "follow" in (query?.shape ?? {}))) {
-    await t.step(id, async () => {
-      for (const address of pathsOf(path, foreign[0] ?? own)) {
-        await using followed = await followPath(`${service.url}/api/v0${address}?follow`, {
-          authorization: `Bearer ${token}`,
-          ...(id === "listDeliveries" && { "last-event-id": lowestId(Date.now() - 50_000) }),
-        });
-        if (followed.response.status === 403) continue;
-        let text = "";
-        while (!text.includes(own.ids.runs?.[0] ?? "none")) {
-          const event = await followed.next();
-          assert(event !== undefined, text);
-          text += JSON.stringify(event);
-        }
-        for (const story of foreign) assertTellsNothing(text, story, id);
-      }
-    });
-  }
-});
-
-Deno.test("run info knows no run from before its trigger was created", async () => {
-  await using service = await startService();
-  const { foreign, own } = await makeStories(service);
-  const { store, triggers } = service.service.parts;
-  const infoOf = async (story: Story) => {
-    const [run] = story.ids.runs ?? [];
-    const url = `${service.url}/api/v0/launch/${story.trigger}/run/?run_id=${run}`;
-    const answer = await fetch(url, { headers: { "x-token": TOKEN } });
-    await answer.body?.cancel();
-    return answer.status;
-  };
-  const remade = foreign.filter(({ name }) => name.startsWith("remade"));
-  assertEquals(remade.length, 2);
-  for (const story of remade) {
-    assert(await getStoredTrigger(store, story.trigger) && await triggers.prepared(story.trigger));
-    assertEquals(await infoOf(story), 404);
-  }
-  assertEquals(await infoOf(own), 200);
-});
-
-Deno.test("a record shows no other project's records in it", async () => {
-  await using service = await startService();
-  const { foreign, left } = await makeStories(service);
-  const token = await limitedToken(service);
-  const detailsOf = async (id = "") => {
-    const { text } = await ask(`${service.url}/api/v0/deliveries/${id}/`, token);
-    return JSON.parse(text);
-  };
-  const [run, replay] = left.ids.runs ?? [];
-  const { body: later } = await service.api("POST", `runs/${run}/replay/`, {});
-  const { replays } = await detailsOf(run);
-  assertEquals(replays.map(({ id }: { id: string }) => id), [replay], `and not ${later.id}`);
-
-  const moved = foreign.find(({ name }) => name === "moved");
-  assert(moved);
-  const [first] = moved.ids.runs ?? [];
-  const repeat = await fetch(`${service.url}/api/v0/launch/${moved.trigger}/`, {
-    method: "POST",
-    headers: { "x-token": TOKEN, "x-id": `mark-of-moved-accepted` },
-    body: JSON.stringify({ wanted: true }),
-  });
-  assertEquals(await repeat.text(), first);
-  const { body } = await service.api("GET", `deliveries/?trigger=moved&outcome=repeat&limit=1`);
-  const details = await detailsOf(body.results[0].id);
-  assertEquals([details.project, details.outcome, details.run], ["mine", "repeat", undefined]);
-});
-
 Deno.test("no trigger gets an id that another one had, and limited tokens choose none", async (t) => {
   await using service = await startService();
   const token = await limitedToken(service);
@@ -422,34 +351,110 @@ Deno.test("no trigger gets an id that another one had, and limited tokens choose
   assertEquals(answers.size, 1, "a limited token learns nothing of which ids there are");
 });
 
-Deno.test("what a deleted trigger leaves is found by its name, by those who could see it", async (t) => {
+Deno.test("records of other projects stay hidden wherever else they show", async (t) => {
   await using service = await startService();
-  const { foreign } = await makeStories(service);
-  const deleted = foreign.find(({ name }) => name === "deleted");
-  assert(deleted);
-  const { trigger, ids } = deleted;
-  const tokens: Record<string, string> = { mine: await limitedToken(service) };
-  const { body } = await service.api("POST", "tokens/", { name: "o", projects: ["others"] });
-  tokens.others = body.token;
-  for (const list of ["deliveries", "runs", "executions", "pipelines"] as const) {
-    await t.step(list, async () => {
-      const path = `${service.url}/api/v0/${list}/?trigger=deleted`;
-      const { status, text } = await ask(path, tokens.others ?? "");
-      assertEquals(status, 200, text);
-      for (const id of ids[list] ?? []) assertStringIncludes(text, id);
-      assertEquals((await ask(path, tokens.mine ?? "")).status, 403);
-    });
-  }
-  await t.step("its log and its runs", async () => {
-    for (const [part, mark] of [["log", "action_failed"], ["runs", ids.runs?.[0] ?? ""]]) {
-      const path = `${service.url}/api/v0/triggers/${trigger}/${part}/`;
-      assertStringIncludes((await ask(path, tokens.others ?? "")).text, mark ?? "");
-      assertEquals(JSON.parse((await ask(path, tokens.mine ?? "")).text).results, []);
+  const stories = await makeStories(service);
+  const token = await limitedToken(service);
+
+  await t.step("streams tell a limited token nothing of another project's records", async (t) => {
+    const { foreign, own } = stories;
+    for (const { id, path } of operations.filter(({ query }) => "follow" in (query?.shape ?? {}))) {
+      await t.step(id, async () => {
+        for (const address of pathsOf(path, foreign[0] ?? own)) {
+          await using followed = await followPath(`${service.url}/api/v0${address}?follow`, {
+            authorization: `Bearer ${token}`,
+            ...(id === "listDeliveries" && { "last-event-id": lowestId(Date.now() - 50_000) }),
+          });
+          if (followed.response.status === 403) continue;
+          let text = "";
+          while (!text.includes(own.ids.runs?.[0] ?? "none")) {
+            const event = await followed.next();
+            assert(event !== undefined, text);
+            text += JSON.stringify(event);
+          }
+          for (const story of foreign) assertTellsNothing(text, story, id);
+        }
+      });
     }
   });
-  await t.step("until another trigger has the name", async () => {
-    await service.trigger({ name: "deleted", project: "mine" });
-    const { body } = await service.api("GET", "runs/?trigger=deleted");
-    assertEquals(body.results, []);
+
+  await t.step("run info knows no run from before its trigger was created", async () => {
+    const { foreign, own } = stories;
+    const { store, triggers } = service.service.parts;
+    const infoOf = async (story: Story) => {
+      const [run] = story.ids.runs ?? [];
+      const url = `${service.url}/api/v0/launch/${story.trigger}/run/?run_id=${run}`;
+      const answer = await fetch(url, { headers: { "x-token": TOKEN } });
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    const remade = foreign.filter(({ name }) => name.startsWith("remade"));
+    assertEquals(remade.length, 2);
+    for (const story of remade) {
+      assert(
+        await getStoredTrigger(store, story.trigger) && await triggers.prepared(story.trigger),
+      );
+      assertEquals(await infoOf(story), 404);
+    }
+    assertEquals(await infoOf(own), 200);
   });
+
+  await t.step("a record shows no other project's records in it", async () => {
+    const { foreign, left } = stories;
+    const detailsOf = async (id = "") => {
+      const { text } = await ask(`${service.url}/api/v0/deliveries/${id}/`, token);
+      return JSON.parse(text);
+    };
+    const [run, replay] = left.ids.runs ?? [];
+    const { body: later } = await service.api("POST", `runs/${run}/replay/`, {});
+    const { replays } = await detailsOf(run);
+    assertEquals(replays.map(({ id }: { id: string }) => id), [replay], `and not ${later.id}`);
+
+    const moved = foreign.find(({ name }) => name === "moved");
+    assert(moved);
+    const [first] = moved.ids.runs ?? [];
+    const repeat = await fetch(`${service.url}/api/v0/launch/${moved.trigger}/`, {
+      method: "POST",
+      headers: { "x-token": TOKEN, "x-id": `mark-of-moved-accepted` },
+      body: JSON.stringify({ wanted: true }),
+    });
+    assertEquals(await repeat.text(), first);
+    const { body } = await service.api("GET", `deliveries/?trigger=moved&outcome=repeat&limit=1`);
+    const details = await detailsOf(body.results[0].id);
+    assertEquals([details.project, details.outcome, details.run], ["mine", "repeat", undefined]);
+  });
+
+  await t.step(
+    "what a deleted trigger leaves is found by its name, by those who could see it",
+    async (t) => {
+      const { foreign } = stories;
+      const deleted = foreign.find(({ name }) => name === "deleted");
+      assert(deleted);
+      const { trigger, ids } = deleted;
+      const tokens: Record<string, string> = { mine: token };
+      const { body } = await service.api("POST", "tokens/", { name: "o", projects: ["others"] });
+      tokens.others = body.token;
+      for (const list of ["deliveries", "runs", "executions", "pipelines"] as const) {
+        await t.step(list, async () => {
+          const path = `${service.url}/api/v0/${list}/?trigger=deleted`;
+          const { status, text } = await ask(path, tokens.others ?? "");
+          assertEquals(status, 200, text);
+          for (const id of ids[list] ?? []) assertStringIncludes(text, id);
+          assertEquals((await ask(path, tokens.mine ?? "")).status, 403);
+        });
+      }
+      await t.step("its log and its runs", async () => {
+        for (const [part, mark] of [["log", "action_failed"], ["runs", ids.runs?.[0] ?? ""]]) {
+          const path = `${service.url}/api/v0/triggers/${trigger}/${part}/`;
+          assertStringIncludes((await ask(path, tokens.others ?? "")).text, mark ?? "");
+          assertEquals(JSON.parse((await ask(path, tokens.mine ?? "")).text).results, []);
+        }
+      });
+      await t.step("until another trigger has the name", async () => {
+        await service.trigger({ name: "deleted", project: "mine" });
+        const { body } = await service.api("GET", "runs/?trigger=deleted");
+        assertEquals(body.results, []);
+      });
+    },
+  );
 });
