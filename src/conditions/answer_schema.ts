@@ -58,7 +58,7 @@ export const answerHeadersSchema = z.record(
   headerNameSchema.refine((name) => !OWN_HEADERS.has(name.toLowerCase()), {
     error: ({ input }) =>
       String(input).toLowerCase() === "content-type"
-        ? "Expected `content_type` in place of this header"
+        ? "Must be set by `content_type`"
         : "Must be a header that the service does not set itself",
   }),
   headerValueSchema,

@@ -72,7 +72,7 @@ export function formatTimestamp(time_ms: number, format: TimestampFormat): strin
 
 /** An example of each format, to end a sentence with. */
 export const EXAMPLES = {
-  unix_s: "seconds since 1970, such as 1700000000",
+  unix_s: "seconds since 1970, such as 1700000000 or 1700000000.5",
   unix_ms: "milliseconds since 1970, such as 1700000000000",
   rfc3339: "a date and time such as 2023-11-14T22:13:20Z",
   rfc1123: "a date and time such as Tue, 14 Nov 2023 22:13:20 GMT",

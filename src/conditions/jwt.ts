@@ -72,7 +72,10 @@ const fields = settingsObject({
   claims: z.record(z.string().min(1).max(256), z.json()).optional().describe(
     "Claims that the token must have, each with exactly this value, or with any value where it is null",
   ),
-  body_hash: z.union([z.string().min(1).max(256), z.literal(false)]).optional().describe(
+  body_hash: z.union([
+    z.string().min(1).max(256),
+    z.literal(false, { error: "Expected the name of a claim, or false" }),
+  ]).optional().describe(
     "The claim with the SHA-256 of the body, such as request_body_sha256 of Plaid; false says that the issuer has none",
   ),
   max_age: z.int().min(1).max(86_400).optional().describe(

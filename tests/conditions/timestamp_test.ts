@@ -105,14 +105,14 @@ const cases: {
     settings: inHeader,
     parts: {},
     reason: "Header X-Time is missing",
-    expected: "seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000 or 1700000000.5",
   },
   {
     name: "another format",
     settings: inHeader,
     parts: sent("2023-11-14T22:13:20Z"),
     reason: "Header X-Time is not a timestamp",
-    expected: "seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000 or 1700000000.5",
     found: "2023-11-14T22:13:20Z",
   },
   {
@@ -120,7 +120,7 @@ const cases: {
     settings: inHeader,
     parts: sent("1".repeat(10_000)),
     reason: "Header X-Time is not a timestamp",
-    expected: "seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000 or 1700000000.5",
     found: "1".repeat(64),
   },
   {
@@ -133,7 +133,7 @@ const cases: {
     settings: { ...inHeader, in: "query", name: "ts" },
     parts: { query: "ts=1700000000&ts=1" },
     reason: "Query parameter ts is ambiguous: it comes more than once",
-    expected: "seconds since 1970, such as 1700000000",
+    expected: "seconds since 1970, such as 1700000000 or 1700000000.5",
     found: "2 values",
   },
   {

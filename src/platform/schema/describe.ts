@@ -110,8 +110,10 @@ function expectation(issue: z.core.$ZodIssue): string {
         ? `Expected ${alternatives.map(withoutExpected).join(" or ")}`
         : "Expected another form of value";
     }
-    case "invalid_key":
-      return `Expected a name of ${issue.issues.map(withoutExpected).join(" and ")}`;
+    case "invalid_key": {
+      const own = issue.issues.map(expectation).find((text) => !text.startsWith("Expected "));
+      return own ?? `Expected a name of ${issue.issues.map(withoutExpected).join(" and ")}`;
+    }
     case "too_small":
       return `Expected ${
         size(issue.inclusive === false ? "more than" : "at least", issue.origin, issue.minimum)

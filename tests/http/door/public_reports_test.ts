@@ -1,7 +1,7 @@
 /**
  * Reports of people who receive webhooks with other programs, on one running service: each case is what a user
- * would notice. Bodies in other encodings, multipart, Amazon SNS, and files of variables have tests of their own:
- * `sns_test.ts`, `env_file_test.ts`.
+ * would notice. Some have tests of their own: bodies in other encodings (`content_encoding_test.ts`), multipart
+ * (`multipart_test.ts`), Amazon SNS (`sns_test.ts`), bursts (`pace_test.ts`), files of variables (`env_file_test.ts`).
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
@@ -283,6 +283,12 @@ const reports: Report[] = [
     sent: [[posted('{"event":"b"}'), 200]],
     runs: 1,
     parameters: { text: "b" },
+  },
+  {
+    name: "a device that sends GET alone is told that POST is taken, and no job runs",
+    settings: { conditions: [{ ...byToken, in: "query", name: "token" }] },
+    sent: [[{ method: "GET", query: `?token=${SECRET}&state=on` }, 405, /^/, { allow: /^POST$/ }]],
+    runs: 0,
   },
   {
     name: "repeats without an id are told by their bodies",

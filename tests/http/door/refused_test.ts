@@ -99,7 +99,7 @@ Deno.test("a response has headers and a type of its own", async () => {
   }
 });
 
-const wrong: { settings: Record<string, unknown>; pointer: string }[] = [
+const wrong: { settings: Record<string, unknown>; pointer: string; detail?: string }[] = [
   { settings: { refused: { authentication: 404 } }, pointer: "/refused/authentication" },
   { settings: { refused: { rate_limit: 200 } }, pointer: "/refused/rate_limit" },
   { settings: { refused: { filter: 401 } }, pointer: "/refused/filter" },
@@ -129,6 +129,30 @@ const wrong: { settings: Record<string, unknown>; pointer: string }[] = [
   {
     settings: { response: { type: "text", text: "", content_type: "text" } },
     pointer: "/response/content_type",
+  },
+  {
+    settings: { response: { type: "text", text: "", headers: { "set-cookie": "a" } } },
+    pointer: "/response/headers/set-cookie",
+    detail: 'Must be a header that the service does not set itself, found "set-cookie"',
+  },
+  {
+    settings: { response: { type: "text", text: "", headers: { "content-type": "a/b" } } },
+    pointer: "/response/headers/content-type",
+    detail: 'Must be set by `content_type`, found "content-type"',
+  },
+  {
+    settings: {
+      conditions: [{
+        type: "jwt",
+        in: "header",
+        name: "Authorization",
+        algorithms: ["HS256"],
+        secrets: ["a secret of the issuer"],
+        body_hash: { claim: "payload_hash" },
+      }],
+    },
+    pointer: "/conditions/0/body_hash",
+    detail: "Expected the name of a claim, or false, found an object",
   },
 ];
 
@@ -175,10 +199,11 @@ Deno.test("answers that cannot be given are refused, and those that a provider n
       actions: [{ type: "run_execution", step: "copy", payload_input_name: "labels" }],
       ...settings,
     });
-  for (const { settings, pointer } of wrong) {
+  for (const { settings, pointer, detail } of wrong) {
     const { status, body } = await save(settings);
-    const found = body.errors?.map((error: { pointer: string }) => error.pointer);
-    assertEquals([status, found?.includes(pointer)], [422, true], JSON.stringify(body));
+    const found = body.errors?.find((error: { pointer: string }) => error.pointer === pointer);
+    assertEquals([status, found !== undefined], [422, true], JSON.stringify(body));
+    if (detail !== undefined) assertEquals(found.detail, detail);
   }
   for (const { settings, pointer, detail } of warned) {
     const { status, body } = await save(settings);

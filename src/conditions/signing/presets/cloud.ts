@@ -57,13 +57,13 @@ export const cloud = {
   },
   signature: {
     sns: {
-      title: "Amazon SNS",
+      title: "Amazon SNS, also for SES",
       source:
         "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message-verify-message-signature.html",
       setup:
         "Set `identity` to the ARN of the topic. Create a subscription of the topic with the protocol HTTPS and the URL, without raw message delivery.",
       note:
-        "SES sends through a topic, too. What was published is the text in `body.Message`. SNS does not sign `MessageAttributes`",
+        "SES sends by a topic: open its configuration set > Event destinations > Add destination > Amazon SNS (https://docs.aws.amazon.com/ses/latest/dg/event-publishing-add-event-destination-sns.html). What was published is the text in `body.Message`. SNS does not sign `MessageAttributes`",
       vector: "none published",
       event: { in: "body", name: "Type" },
       scheme: {
