@@ -218,6 +218,13 @@ function describe(entry: LogEntry): string {
         `execution ${entry.execution_id}`,
         `run ${entry.run_id}`,
       );
+    case "shape_changed":
+      return lines(
+        `${entry.time}  differs  ${entry.reason}`,
+        entry.expected === undefined ? undefined : `expected ${entry.expected}`,
+        entry.found === undefined ? undefined : `found ${entry.found}`,
+        `run ${entry.run_id}`,
+      );
     case "handshake":
       return lines(
         `${entry.time}  handshake ${entry.handshake}: answered ${entry.status}`,

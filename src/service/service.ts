@@ -162,11 +162,26 @@ export class Service {
     return this.#leadership.isHere;
   }
 
-  /** Removes records past their retention. Only one cleanup runs at a time. */
+  /**
+   * Removes records past their retention, then notes in trigger logs which deliveries differ from those before. Only
+   * one cleanup runs at a time.
+   */
   cleanUp(): Promise<CleanupReport> {
-    const { settings: { retention_days }, closing: { signal } } = this.#parts;
-    const parts = { ...this.#parts, retention_days, signal };
-    return this.#cleanup ??= cleanUp(parts).finally(() => this.#cleanup = undefined);
+    return this.#cleanup ??= this.#cleanUp().finally(() => this.#cleanup = undefined);
+  }
+
+  async #cleanUp(): Promise<CleanupReport> {
+    const { settings: { retention_days }, closing: { signal }, worker } = this.#parts;
+    const report = await cleanUp({ ...this.#parts, retention_days, signal });
+    const { noteShapeChanges } = await import("../triggers/shape_changes.ts");
+    await noteShapeChanges({
+      ...this.#parts,
+      signal,
+      baseUrl: () => this.#parts.baseUrl,
+      isVisible: () => Promise.resolve(true),
+      pendingOf: (id) => worker.pendingOf(id),
+    }).catch((error) => log.error("Cannot compare deliveries: {error}", { error }));
+    return report;
   }
 
   /**

@@ -75,6 +75,8 @@ export const keys = {
   triggerLikeness: (likeness: string): Deno.KvKey => ["trigger_likeness", likeness],
   /** `Dismissal`: a warning of the trigger that needs no attention, by the warning's id. */
   dismissal: (triggerId: string, id: string): Deno.KvKey => ["dismissal", triggerId, id],
+  /** `ShapeSample` of the trigger's deliveries. */
+  shapeSample: (triggerId: string): Deno.KvKey => ["shape_sample", triggerId],
   /** `RateWindow` of one period, in seconds. */
   rate: (triggerId: string, period_s: number): Deno.KvKey => ["rate", triggerId, period_s],
   /** `KnownDelivery`, by the SHA-256 of the sender's id; cleanup removes it when its window is over. */

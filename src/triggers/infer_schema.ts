@@ -41,7 +41,7 @@ export interface InferredSchema {
 }
 
 /** A stored body, and its shape. */
-interface Known {
+export interface Known {
   stored: RecentRequest;
   shape: Shape;
   request: LaunchRequest;
@@ -57,14 +57,24 @@ export async function inferSchema(
   const before = known.slice(newest.length);
   const differences: Difference[] = [];
   if (newest.length > 0) {
-    const schema = JSON.stringify(schemaOf(before));
-    for (const { stored: { id, time }, request } of newest) {
-      const input = { schema, credentials: [], ...requestInput(request) };
-      const refusal = await heavyWork.run("schema", input, { key: OWNER, timeout_ms: JOB_MS_MAX });
+    for (const one of newest) {
+      const { id, time } = one.stored;
+      const refusal = await differenceFrom(before, one, heavyWork);
       if (refusal) differences.push({ delivery_id: id, time, ...refusal });
     }
   }
   return { schema: schemaOf(known), requests: known.length, fields: fieldsOf(known), differences };
+}
+
+/** Returns where a body does not match the schema of others; undefined where it does. */
+export async function differenceFrom(
+  known: readonly Known[],
+  { request }: Known,
+  heavyWork: SchemaWork,
+): Promise<Refusal | undefined> {
+  const schema = JSON.stringify(schemaOf(known));
+  const input = { schema, credentials: [], ...requestInput(request) };
+  return await heavyWork.run("schema", input, { key: OWNER, timeout_ms: JOB_MS_MAX });
 }
 
 function shapeOfAll(known: readonly Known[]): Shape | undefined {
@@ -92,7 +102,8 @@ function schemaOf(known: readonly Known[]): Schema {
     : { $schema: "https://json-schema.org/draft/2020-12/schema", ...schema };
 }
 
-async function shapesOf(
+/** Finds the shapes of stored bodies; those that have none are left out. */
+export async function shapesOf(
   requests: readonly RecentRequest[],
   heavyWork: ShapeWork,
 ): Promise<Known[]> {

@@ -41,6 +41,8 @@ interface StoredParts {
 interface RecentRequestsParts extends StoredParts {
   /** The ids of the trigger's pending runs. */
   pending: readonly string[];
+  /** The outcomes of those that are listed; by default, all of which requests are stored. */
+  outcomes?: readonly DeliveryOutcome[];
   /** Tells whether a delivery may be read. */
   isVisible(found: FoundDelivery): Promise<boolean>;
 }
@@ -51,9 +53,9 @@ export async function recentRequests(
   triggerId: string,
   limit: number,
 ): Promise<RecentRequest[]> {
-  const { store, pending } = parts;
+  const { store, pending, outcomes = ["accepted", "filtered"] } = parts;
   const found: RecentRequest[] = [];
-  for (const outcome of ["accepted", "filtered"] as const) {
+  for (const outcome of outcomes) {
     const filter = { trigger_id: triggerId, outcome };
     const { records } = await searchDeliveries(store, { filter, limit, pending });
     for (const record of records) {

@@ -97,6 +97,38 @@ Deno.test("json_schema, on a running service", async (t) => {
     assertMatch(verdicts[0].reason, /cannot be checked: it took longer than 2000 ms/);
   });
 
+  await t.step("the trigger's log says once when deliveries begin to differ", async () => {
+    const name = "changing";
+    const { id, url } = await service.trigger({ name, actions: [{ type: "fetch_repository" }] });
+    const changes = async (...bodies: string[]) => {
+      for (const body of bodies) assertEquals(await send(url, body), 200);
+      await service.service.cleanUp();
+      const { body: { results } } = await service.api("GET", `triggers/${id}/log/`);
+      return results.filter(({ kind }: { kind: string }) => kind === "shape_changed");
+    };
+    const alike = Array.from({ length: 12 }, (_, number) => `{"number": ${number}}`);
+    assertEquals(await changes(...alike), []);
+    const [told, ...more] = await changes('{"number": 12}', '{"number": "x"}', '{"number": "y"}');
+    assertEquals(more, []);
+    const { body: { results: [, differs] } } = await service.api(
+      "GET",
+      `deliveries/?trigger=${name}`,
+    );
+    const { id: _id, time: _time, ...event } = told;
+    assertEquals(event, {
+      project: "files",
+      kind: "shape_changed",
+      run_id: differs.id,
+      reason: "The body does not match the schema at /number: type",
+      expected: "integer",
+      found: '"x"',
+    });
+    assertEquals((await changes('{"number": "z"}')).length, 1);
+    assertEquals((await changes()).length, 1);
+    const [missing] = await changes("{}");
+    assertEquals(missing.reason, "The body does not match the schema at the body: required");
+  });
+
   await t.step("names of secrets in a schema are names", async () => {
     const schema = {
       properties: { secrets: { enum: ["a", "b"] } },

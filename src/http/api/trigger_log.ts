@@ -1,6 +1,6 @@
 /**
- * `/api/v0/triggers/<id>/log/`: the requests that were refused, the handshakes that were answered, and the
- * actions, HTTP requests and executions that failed.
+ * `/api/v0/triggers/<id>/log/`: the requests that were refused, the handshakes that were answered, the
+ * actions, HTTP requests and executions that failed, and the deliveries that differ from those before.
  *
  * @module
  */
@@ -12,6 +12,7 @@ import type {
   HttpRequestFailedEvent,
   OmittedEvent,
   RefusedEvent,
+  ShapeChangedEvent,
   TriggerLogEntry,
 } from "../../store/records/trigger_log_entries.ts";
 import type { Page } from "../../store/read/lists.ts";
@@ -22,7 +23,7 @@ import { pageAnswer } from "./page_answer.ts";
 import { listQuery } from "./queries.ts";
 import { search } from "./search.ts";
 
-/** An entry as the log shows it: about a refused request, a handshake, a failed action, HTTP request or execution, or a count of these. */
+/** An entry as the log shows it: about a refused request, a handshake, a failed action, HTTP request or execution, a change of bodies, or a count of these. */
 export type LogEntry =
   & { id: string; time: string; project?: string }
   & (
@@ -34,6 +35,7 @@ export type LogEntry =
     | ActionFailedEvent
     | HttpRequestFailedEvent
     | ExecutionFailedEvent
+    | ShapeChangedEvent
     | Pick<OmittedEvent, "kind" | "count">
   );
 
@@ -98,6 +100,14 @@ const triggerLogEntry = answer<LogEntry>()(
       status: z.literal("error"),
       reason: text,
     }),
+    z.object({
+      ...logged,
+      kind: z.literal("shape_changed"),
+      run_id: text.describe("The delivery whose body differs from those before it"),
+      reason: text,
+      expected: text.exactOptional(),
+      found: text.exactOptional(),
+    }),
     z.object({ ...logged, kind: z.literal("omitted"), count }),
   ]),
 );
@@ -137,6 +147,7 @@ function shown(entry: TriggerLogEntry): LogEntry | undefined {
     case "action_failed":
     case "http_request_failed":
     case "execution_failed":
+    case "shape_changed":
     case "handshake":
       return entry;
     case "omitted": {

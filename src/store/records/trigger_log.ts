@@ -1,7 +1,7 @@
 /**
- * The trigger log: per trigger, the requests that made no run with the reason, and the actions, HTTP
- * requests and executions that failed with the error. Entries of each kind are bounded per trigger and minute and over all triggers, and written in
- * batches, so a flood of bad requests costs neither the disk nor the launches, and hides no failure.
+ * The trigger log: per trigger, the requests that made no run with the reason, the actions, HTTP requests and
+ * executions that failed with the error, and the deliveries that differ from those before. Entries of each kind
+ * are bounded per trigger and minute and over all triggers, and written in batches, so a flood of bad requests costs neither the disk nor the launches, and hides no failure.
  *
  * @module
  */
@@ -49,6 +49,7 @@ type EntryKind =
   | "action_failed"
   | "http_request_failed"
   | "execution_failed"
+  | "shape_changed"
   | "handshake";
 
 /** The trigger that an entry is about, and the project that it belongs to now. */
@@ -201,11 +202,12 @@ function omittedEvent(
     action_failed = 0,
     http_request_failed = 0,
     execution_failed = 0,
+    shape_changed = 0,
     handshake = 0,
     ...deliveries
   }: Counts,
 ): OmittedEvent {
-  const others = action_failed + http_request_failed + execution_failed + handshake;
+  const others = action_failed + http_request_failed + execution_failed + shape_changed + handshake;
   const shown = NO_RUN_OUTCOMES.filter((outcome) => outcome !== "repeat")
     .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), others);
   return { kind: "omitted", count: shown, deliveries };

@@ -102,6 +102,16 @@ export interface ExecutionFailedEvent {
   reason: string;
 }
 
+/** A delivery whose body differs from those before it. */
+export interface ShapeChangedEvent {
+  kind: "shape_changed";
+  /** The run of the delivery. */
+  run_id: string;
+  reason: string;
+  expected?: string;
+  found?: string;
+}
+
 /** A provider that checked the URL, and was answered. */
 export interface HandshakeEvent {
   kind: "handshake";
@@ -129,6 +139,7 @@ export type TriggerLogEvent =
   | ActionFailedEvent
   | HttpRequestFailedEvent
   | ExecutionFailedEvent
+  | ShapeChangedEvent
   | OmittedEvent;
 
 /** The fields that each entry has. */

@@ -234,7 +234,7 @@ export async function putNoneLockedWith(
 }
 
 /** First key parts of what a trigger that is gone leaves behind for nobody: its log stays for its retention. */
-const LEFTOVERS = ["rate", "delivery", "dismissal", "occurrences"];
+const LEFTOVERS = ["rate", "delivery", "dismissal", "occurrences", "shape_sample"];
 
 /**
  * The ids of triggers of which something is kept beside the record and the runs, those of triggers that
