@@ -13,7 +13,7 @@ import type { DeliveryCounts } from "../store/records/delivery_counts.ts";
 import { readDelivery } from "../store/records/deliveries.ts";
 import { getShapeSample, putShapeSample } from "../store/records/shape_samples.ts";
 import type { TriggerLog } from "../store/records/trigger_log.ts";
-import { differenceFrom, type Known, shapesOf } from "./infer_schema.ts";
+import { differenceFrom, shapesOf } from "./infer_schema.ts";
 import { type RecentRequest, recentRequests, storedRequest } from "./recent_requests.ts";
 import type { TriggerRegistry } from "./registry.ts";
 import type { Trigger } from "./trigger.ts";
