@@ -41,7 +41,7 @@ export interface InferredSchema {
 }
 
 /** A stored body, and its shape. */
-export interface Known {
+interface Known {
   stored: RecentRequest;
   shape: Shape;
   request: LaunchRequest;

@@ -29,7 +29,7 @@ const SAMPLE_MAX = 40;
 const log = getLogger(["hooklaunch"]);
 
 /** The parts of a service that the look needs. */
-export interface ShapeParts
+interface ShapeParts
   extends Omit<Parameters<typeof recentRequests>[0], "pending" | "outcomes"> {
   triggers: TriggerRegistry;
   triggerLog: Pick<TriggerLog, "add">;

@@ -23,7 +23,6 @@ import { measurePolls } from "./polls.ts";
 import { measureRefused } from "./refused.ts";
 import { measureRuns } from "./runs.ts";
 import { measureStarts } from "./start.ts";
-import { measureValues } from "./values.ts";
 import { HEADING, type Row, rowText } from "./table.ts";
 
 /** A part of the table. */
@@ -42,7 +41,6 @@ const PARTS: Readonly<Record<string, Part>> = {
   polls: { what: "Run info", measure: measurePolls },
   start: { what: "From acceptance to the command's start", measure: measureStarts },
   runs: { what: "Runs completed under sustained launches", measure: measureRuns },
-  values: { what: "Launches with values of the request", measure: measureValues },
   isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
   boot: { what: "From the start of the process to the first launch", measure: measureBoot },
   growth: { what: "All of it again with much stored", measure: measureGrowth },

@@ -8,7 +8,7 @@ import { readValue } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** A sample of deliveries. */
-export interface ShapeSample {
+interface ShapeSample {
   /** The ids of its deliveries. */
   ids: string[];
   /** The id of the newest delivery that was compared. */
