@@ -29,8 +29,7 @@ const SAMPLE_MAX = 40;
 const log = getLogger(["hooklaunch"]);
 
 /** The parts of a service that the look needs. */
-interface ShapeParts
-  extends Omit<Parameters<typeof recentRequests>[0], "pending" | "outcomes"> {
+interface ShapeParts extends Omit<Parameters<typeof recentRequests>[0], "pending" | "outcomes"> {
   triggers: TriggerRegistry;
   triggerLog: Pick<TriggerLog, "add">;
   deliveryCounts: Pick<DeliveryCounts, "read">;
