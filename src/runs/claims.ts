@@ -13,6 +13,7 @@ export class Claims {
   readonly #marks: ReadonlyMap<string, ClaimMark>;
   readonly #intake: Pick<Intake, "commit">;
   readonly #entries: { pending: PendingRun; versionstamp: string }[] = [];
+  #size = 0;
   /** True when some could not be claimed: one of them was withdrawn meanwhile. */
   isIncomplete = false;
 
@@ -22,14 +23,15 @@ export class Claims {
     this.#intake = intake;
   }
 
-  /** Number of the runs. */
+  /** Number of the runs that are performed as soon as there is a place: others wait elsewhere. */
   get size(): number {
-    return this.#entries.length;
+    return this.#size;
   }
 
   /** Adds a run that is to be claimed. */
   add({ versionstamp }: PendingEntry, pending: PendingRun): void {
     this.#entries.push({ pending, versionstamp });
+    if (pending.pace === undefined) this.#size++;
   }
 
   /** Claims the runs, and returns those that are claimed. */

@@ -134,10 +134,11 @@ export class Worker {
    * database, when this one leads.
    */
   async start(): Promise<void> {
-    for (const id of this.#held.keys()) this.#announcedBefore.add(id);
+    // Until it has taken up what is stored, it admits none: a claim would put later runs before those that wait.
+    await this.pacer.start();
+    for (const [id, run] of this.#held) if (run === undefined) this.#announcedBefore.add(id);
     this.#performs = true;
     this.#unclaimed.reset();
-    await this.pacer.start();
     const { store } = this.#parts;
     // What is accepted from now on comes behind these. Those of other instances have to be claimed first.
     const paced = store.shared ? undefined : await PacedEntries.begin(store);
