@@ -4,6 +4,7 @@
  * @module
  */
 import fc from "fast-check";
+import { pacedPlans } from "./pace_plan.ts";
 import { plans } from "./plan.ts";
 import { simulate, type SimulateOptions } from "./simulation.ts";
 import { settled } from "./world.ts";
@@ -15,6 +16,8 @@ export interface CheckOptions extends SimulateOptions {
   /** No schedule is begun after so long. */
   time_ms?: number;
   seed?: number;
+  /** True for triggers with a pace, over three instances, with a schedule and clocks that jump. */
+  isPaced?: boolean;
   /** The place of one schedule among those of a seed, as a failure names it. */
   path?: string;
 }
@@ -23,6 +26,8 @@ export interface CheckOptions extends SimulateOptions {
 export interface Checked {
   runs: number;
   seed: number;
+  /** True for triggers with a pace. */
+  isPaced: boolean;
   /** The number of launches that were accepted in all of them. */
   accepted: number;
   /** The calls and steps of the clock of each schedule, as one hash. */
@@ -33,16 +38,22 @@ export interface Checked {
 
 /** Runs simulations until one fails. */
 export async function check(
-  { runs, time_ms, seed, path, ...options }: CheckOptions,
+  { runs, time_ms, seed, path, isPaced = false, ...options }: CheckOptions,
 ): Promise<Checked> {
   const checked = { runs: 0, accepted: 0, trace: 0 };
   let last: Omit<NonNullable<Checked["failure"]>, "path"> | undefined;
   const act = async (call: () => Promise<void>) => {
     await call();
-    await settled();
+    // A module that is loaded when it is used takes a turn of the event loop; the scheduler uses two in a row.
+    for (let turns = 0; turns < (isPaced ? 3 : 1); turns++) await settled();
   };
-  const property = fc.asyncProperty(fc.scheduler({ act }), plans, async (scheduler, plan) => {
-    const { findings, accepted } = await simulate(scheduler, plan, options);
+  const planned = isPaced ? pacedPlans : plans;
+  const property = fc.asyncProperty(fc.scheduler({ act }), planned, async (scheduler, plan) => {
+    const { findings, accepted } = await simulate(
+      scheduler,
+      plan,
+      isPaced ? { processes: 3, ...options } : options,
+    );
     const calls = scheduler.report().map(({ label }) => label);
     checked.runs++;
     checked.accepted += accepted;
@@ -57,7 +68,7 @@ export async function check(
     ...(seed === undefined ? {} : { seed }),
     ...(path === undefined ? {} : { path }),
   });
-  const result = { ...checked, seed: details.seed };
+  const result = { ...checked, isPaced, seed: details.seed };
   if (!details.failed) return result;
   // Then the simulation itself has failed.
   if (last === undefined) throw details.errorInstance;
@@ -65,12 +76,14 @@ export async function check(
 }
 
 /** Says what failed, and how to repeat it. */
-export function describe({ seed, failure }: Checked): string {
+export function describe({ seed, failure, isPaced }: Checked): string {
   if (failure === undefined) return "";
   return [
     ...failure.findings,
     failure.plan,
-    `Repeat it: deno task simulate --seed=${seed} --path=${failure.path}`,
+    `Repeat it: deno task simulate${
+      isPaced ? " --pace" : ""
+    } --seed=${seed} --path=${failure.path}`,
   ].join("\n");
 }
 

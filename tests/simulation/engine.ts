@@ -14,6 +14,7 @@ import {
   saveExecution,
 } from "../../src/store/records/executions.ts";
 import type { Store } from "../../src/store/store.ts";
+import type { PaceHistory } from "./pace_history.ts";
 import type { SimProcess, World } from "./world.ts";
 
 const JOB_MS = 700;
@@ -22,11 +23,13 @@ const RETRY_MS = 1_000;
 /** The jobs of a world. */
 export class Cluster {
   readonly #world: World;
+  readonly #pace: PaceHistory | undefined;
   /** By the executions' ids. */
   readonly #jobs = new Map<string, { execution: Execution; ended: Promise<void> }>();
 
-  constructor(world: World) {
+  constructor(world: World, pace: PaceHistory | undefined) {
     this.#world = world;
+    this.#pace = pace;
   }
 
   /** The executions whose commands have run. */
@@ -40,6 +43,7 @@ export class Cluster {
     if (job === undefined) {
       job = { execution: structuredClone(execution), ended: this.#world.delay(JOB_MS) };
       this.#jobs.set(execution.id, job);
+      this.#pace?.begun(execution.run_id);
     }
     return job.ended;
   }

@@ -10,6 +10,7 @@ import type { Execution } from "../../src/store/records/executions.ts";
 import type { Pipeline } from "../../src/store/records/pipelines.ts";
 import type { Run } from "../../src/store/records/runs.ts";
 import type { MemoryDatabase, Mutation } from "./memory_kv.ts";
+import type { PaceHistory } from "./pace_history.ts";
 import { type SimTrigger, SKEW_MS_MAX } from "./plan.ts";
 import type { Attempt } from "./senders.ts";
 import type { World } from "./world.ts";
@@ -41,8 +42,11 @@ export class History {
   /** What was stored and must never be. */
   readonly #strange: string[] = [];
 
-  constructor(world: World) {
+  readonly #pace: PaceHistory | undefined;
+
+  constructor(world: World, pace?: PaceHistory) {
     this.#world = world;
+    this.#pace = pace;
     this.#database = world.database;
     this.#database.onMutation = (mutation, versionstamp) => this.#note(mutation, versionstamp);
   }
@@ -50,15 +54,17 @@ export class History {
   /** True when everything that was accepted has ended. */
   get isOver(): boolean {
     return ["pending", "pipeline_open", "execution_open"].every((kind) =>
-      recordsOf(this.#database, kind).length === 0
-    );
+      recordsOf(this.#database, kind, 1).length === 0
+    ) && this.#pace?.isOver !== false;
   }
 
   /** Returns what does not hold. */
   findings(attempts: readonly Attempt[], executed: readonly Execution[]): string[] {
     const runs = this.#runs();
-    const byName = Object.groupBy(runs, ({ remote_ip }) => remote_ip);
+    const launched = runs.filter((run) => !this.#pace?.isMade(run));
+    const byName = Object.groupBy(launched, ({ remote_ip }) => remote_ip);
     const findings = [
+      ...this.#pace?.findings(runs) ?? [],
       ...this.#strange,
       ...repeated(this.#accepted).map((id) => `run ${id} was stored twice`),
       ...runs.filter(({ id }) => !this.#accepted.includes(id)).map(({ id }) =>
@@ -80,7 +86,7 @@ export class History {
   }
 
   #runs(): Run[] {
-    return ["run", "pending"].flatMap((kind) =>
+    return ["run", "pending", "held"].flatMap((kind) =>
       recordsOf(this.#database, kind).map((value) => {
         // Only runs are stored under these keys.
         return (kind === "run" ? value : (value as { run: Run }).run) as Run;
@@ -148,7 +154,9 @@ export class History {
     return this.#world.isRemote && versionstamp <= (this.#claimed.get(worker) ?? "");
   }
 
-  #note({ key: [kind, id], value }: Mutation, versionstamp: string): void {
+  #note(mutation: Mutation, versionstamp: string): void {
+    const { key: [kind, id], value } = mutation;
+    this.#pace?.note(mutation, versionstamp);
     if (kind === "claimed" && value) this.#claimed.set(String(id), String(value.is));
     if (kind === "execution_open") this.#noteExecution(String(id), value === undefined);
     if (kind !== "pending") return;
@@ -158,7 +166,7 @@ export class History {
         this.#stored.set(name, this.#world.now_ms);
       }
       this.#pending.delete(String(id));
-    } else if (!this.#pending.has(String(id))) {
+    } else if (!this.#pending.has(String(id)) && !this.#pace?.hasWaited(String(id))) {
       // Only pending runs are stored under these keys.
       const { run, worker } = value.is as { run: Run; worker: string };
       this.#pending.set(run.id, run.remote_ip);
@@ -232,12 +240,17 @@ function timesOf(attempts: readonly Attempt[]): number[] {
   return attempts.map(({ decided_ms = 0 }) => decided_ms).sort((a, b) => a - b);
 }
 
-function recordsOf(database: MemoryDatabase, kind: string): unknown[] {
+/** Returns the records of one kind, in the order of their keys. */
+export function recordsOf(
+  database: MemoryDatabase,
+  kind: string,
+  limit = Infinity,
+): unknown[] {
   // The encoded keys of one kind: behind its own, before that with the highest byte.
   const range = {
     from: `\x02${kind}\0\0`,
     to: `\x02${kind}\0\xff`,
-    limit: Infinity,
+    limit,
     reverse: false,
   };
   return database.range(range).map(({ entry: { value } }) => value);

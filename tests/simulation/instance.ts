@@ -18,6 +18,8 @@ import { Shared } from "../../src/store/shared_store.ts";
 import { assembleStore, lead } from "../../src/store/kv_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Cluster, simulatedEngine } from "./engine.ts";
+import type { PaceHistory } from "./pace_history.ts";
+import { plantPaceDefect, schedulerOf } from "./pace_parts.ts";
 import { settled, type SimProcess } from "./world.ts";
 
 /** The time between two sweeps of pending runs. */
@@ -56,10 +58,15 @@ export interface Instance {
 }
 
 /** Starts a service: resolves when it accepts launches. */
-export async function startInstance(process: SimProcess, cluster: Cluster): Promise<Instance> {
+export async function startInstance(
+  process: SimProcess,
+  cluster: Cluster,
+  pace?: PaceHistory,
+): Promise<Instance> {
   const { clock, world } = process;
   const store = await openStore(process);
   plant(store, world.defect);
+  plantPaceDefect(store, process);
   store.lost.addEventListener("abort", () => process.kill());
   const engines: Engines = new Engines({
     local: (parts) =>
@@ -67,7 +74,11 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
         ...parts,
         process,
         cluster,
-        onChange: (execution) => pipelines.changed(execution),
+        onChange: (execution) => {
+          pipelines.changed(execution);
+          // As the service does once the work of a run has changed.
+          worker.pacer.ended(execution.run_id);
+        },
       }),
   }, {
     store,
@@ -76,7 +87,12 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
     artifacts: new FolderStore("/nowhere"),
     projects: { checkout: () => Promise.resolve() },
   });
-  const pipelines = new Pipelines({ store, clock, engines });
+  const pipelines = new Pipelines({
+    store,
+    clock,
+    engines,
+    onEnd: ({ run_id }) => worker.pacer.ended(run_id),
+  });
   const deadlines = new Deadlines(60_000);
   // What runs until its next call may still set a deadline.
   void process.died.then(settled).then(() => deadlines[Symbol.dispose]());
@@ -92,11 +108,17 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
     heldMax: 3,
     perform: (waiting, signal) => performActions(waiting, services, signal),
   });
+  const acceptor = new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) });
+  const scheduler = pace && schedulerOf({ store, clock, acceptor, pace });
   const work = async () => {
+    pace?.takesOver();
     await engines.start();
     await pipelines.start();
     await worker.start();
+    pace?.leads();
+    await scheduler?.start();
   };
+  if (world.defect === "occurrence at two instances") void scheduler?.start();
   const { shared } = store;
   let isStopping = false;
   if (shared === undefined) await work();
@@ -119,9 +141,10 @@ export async function startInstance(process: SimProcess, cluster: Cluster): Prom
     get isServing() {
       return shared === undefined || shared.instances.obstacle === undefined;
     },
-    acceptor: new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) }),
+    acceptor,
     async stop() {
       isStopping = true;
+      await scheduler?.close();
       await worker.close(STOP_MS);
       await engines.close(0);
       await pipelines.close();

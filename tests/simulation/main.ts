@@ -1,6 +1,7 @@
 /**
- * `deno task simulate [--seconds N] [--seed N] [--path P]`: simulates on as many schedules as there is time for,
- * a minute by default. With a path it repeats one schedule, and prints its calls.
+ * `deno task simulate [--pace] [--runs N] [--seconds N] [--seed N] [--path P]`: simulates on as many schedules as
+ * there is time for, a minute by default; with paces, over triggers whose runs wait for their turn. With a path it
+ * repeats one schedule, and prints its calls.
  *
  * @module
  */
@@ -12,11 +13,14 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "60" },
     seed: { type: "string" },
     path: { type: "string" },
+    pace: { type: "boolean", default: false },
+    runs: { type: "string", default: "1000000" },
   },
 });
 
 const checked = await check({
-  runs: values.path === undefined ? 1_000_000 : 1,
+  runs: values.path === undefined ? Number(values.runs) : 1,
+  isPaced: values.pace,
   time_ms: Number(values.seconds) * 1_000,
   ...(values.seed === undefined ? {} : { seed: Number(values.seed) }),
   ...(values.path === undefined ? {} : { path: values.path }),

@@ -5,7 +5,7 @@
  */
 import fc from "fast-check";
 import type { Quota } from "../../src/runs/rate_window.ts";
-import type { ActionSettings } from "../../src/store/records/runs.ts";
+import type { ActionSettings, Pace } from "../../src/store/records/runs.ts";
 
 /** A trigger of the simulation. */
 export interface SimTrigger {
@@ -14,12 +14,16 @@ export interface SimTrigger {
   /** The time in which a repeat is recognised, in seconds; absent where repeats launch too. */
   window_s?: number;
   actions: readonly ActionSettings[];
+  /** The pace of a launch; absent where runs are performed at once. */
+  pace?(key: string, now_ms: number): Pace;
 }
 
-const execution = { type: "run_execution", step: "train", commit: "HEAD", parameters: {} };
-const pipeline = { type: "run_pipeline", pipeline: "learn", commit: "HEAD", parameters: {} };
+/** An action that launches one execution. */
+export const execution = { type: "run_execution", step: "train", commit: "HEAD", parameters: {} };
+/** An action that launches a pipeline. */
+export const pipeline = { type: "run_pipeline", pipeline: "learn", commit: "HEAD", parameters: {} };
 
-/** The triggers: a free one, one with two quotas, and one with deduplication and a quota. */
+/** The triggers without a pace: a free one, one with two quotas, and one with deduplication and a quota. */
 export const TRIGGERS: readonly SimTrigger[] = [
   { id: "01900000-0000-7000-8000-000000000001", quotas: [], actions: [execution] },
   {
@@ -39,10 +43,10 @@ const DELIVERIES = 3;
 /** Payloads that lie in the run's record, beside it, and in an upload. */
 const SIZES = [5, 5, 5, 10_000, 140_000];
 
-const launch = fc.record({
-  at_ms: fc.nat(6_000),
+/** The fields of a launch, all but its time. */
+export const launchFields = {
   trigger: fc.nat(TRIGGERS.length - 1),
-  /** The sender's id of the delivery, where its trigger has deduplication. */
+  /** The sender's id of the delivery, where its trigger has deduplication; its key, where that has a pace. */
   delivery: fc.nat(DELIVERIES - 1),
   size: fc.constantFrom(...SIZES),
   /** The sender leaves after so long. */
@@ -51,7 +55,8 @@ const launch = fc.record({
     { weight: 1, arbitrary: fc.nat(40) },
     { weight: 1, arbitrary: fc.nat(3_000) },
   ),
-});
+};
+const launch = fc.record({ at_ms: fc.nat(6_000), ...launchFields });
 
 /** One launch of a plan. */
 export type PlannedLaunch = typeof launch extends fc.Arbitrary<infer T> ? T : never;
@@ -62,10 +67,10 @@ export type PlannedLaunch = typeof launch extends fc.Arbitrary<infer T> ? T : ne
  */
 export type CallEnd = "ok" | "none" | "lost" | "late";
 
-const fault = fc.record({
+/** The fields of a fault, all but its kind. */
+export const faultFields = {
   /** Before which call or step of the clock it happens. */
   step: fc.nat(450),
-  kind: fc.constantFrom("crash", "crash", "stop", "freeze", "commit", "outage", "outage"),
   /** The process that it happens to, among those that are there. */
   process: fc.nat(2),
   /** The commits that fail, or whose answers are lost. */
@@ -81,13 +86,35 @@ const fault = fc.record({
   late_ms: fc.constantFrom(1, 100, 1_500, 8_000),
   /** The time that a process is frozen, or until it is started again. */
   time_ms: fc.constantFrom(10, 300, 2_000, 20_000),
-});
+};
+const kind = fc.constantFrom<FaultKind[]>(
+  "crash",
+  "crash",
+  "stop",
+  "freeze",
+  "commit",
+  "outage",
+  "outage",
+);
+// The order of its fields decides which plans a seed makes.
+const { step, ...others } = faultFields;
+const fault = fc.record({ step, kind, ...others });
+
+/** A kind of fault. A clock that jumps jumps back after the fault's time. */
+export type FaultKind = "crash" | "stop" | "freeze" | "commit" | "outage" | "clock";
 
 /** One fault of a plan. */
-export type PlannedFault = typeof fault extends fc.Arbitrary<infer T> ? T : never;
+export type PlannedFault = (typeof fault extends fc.Arbitrary<infer T> ? T : never) & {
+  /** How far a clock jumps. */
+  jump_ms?: number;
+};
 
 /** A plan. */
 export interface Plan {
+  /** The triggers that are launched. Default: those without a pace. */
+  triggers?: readonly SimTrigger[];
+  /** The trigger that is launched by a schedule, each minute. */
+  scheduled?: SimTrigger;
   isRemote: boolean;
   /** How far the clock of each machine is ahead. */
   skews_ms: readonly number[];
@@ -97,7 +124,8 @@ export interface Plan {
 
 /** The largest error of a machine's clock, in milliseconds. */
 export const SKEW_MS_MAX = 400;
-const skew_ms = fc.integer({ min: -SKEW_MS_MAX, max: SKEW_MS_MAX });
+/** The error of a machine's clock. */
+export const skew_ms = fc.integer({ min: -SKEW_MS_MAX, max: SKEW_MS_MAX });
 
 /** Makes plans. */
 export const plans: fc.Arbitrary<Plan> = fc.record({

@@ -43,11 +43,17 @@ export class Senders {
   readonly attempts: Attempt[] = [];
   readonly #world: World;
   readonly #serving: () => readonly Instance[];
+  readonly #triggers: readonly SimTrigger[];
   #sending = 0;
 
   /** @param serving the instances that accept launches now */
-  constructor(world: World, serving: () => readonly Instance[]) {
+  constructor(
+    world: World,
+    serving: () => readonly Instance[],
+    triggers: readonly SimTrigger[] = TRIGGERS,
+  ) {
     this.#world = world;
+    this.#triggers = triggers;
     this.#serving = serving;
   }
 
@@ -68,7 +74,7 @@ export class Senders {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const instance = await this.#find(index + tries);
       if (instance === undefined) return;
-      const attempt = newAttempt(launch, `${index}.${tries}`, instance.process);
+      const attempt = newAttempt(this.#triggers, launch, `${index}.${tries}`, instance.process);
       this.attempts.push(attempt);
       if (launch.leaves_ms !== null) {
         this.#world.after(launch.leaves_ms, () => attempt.hasLeft = true);
@@ -83,8 +89,8 @@ export class Senders {
     }
   }
 
-  async #ask({ acceptor }: Instance, attempt: Attempt, launch: PlannedLaunch) {
-    const { trigger: { id: triggerId, quotas, actions, window_s }, delivery } = attempt;
+  async #ask({ acceptor, process }: Instance, attempt: Attempt, launch: PlannedLaunch) {
+    const { trigger: { id: triggerId, quotas, actions, window_s, pace }, delivery } = attempt;
     try {
       const acceptance = await acceptor.accept({
         triggerId,
@@ -93,6 +99,7 @@ export class Senders {
         project: "digits",
         body: new Uint8Array(launch.size),
         remoteIp: attempt.name,
+        pace: pace?.(`key ${launch.delivery}`, process.clock.now()),
         delivery: delivery === undefined ? undefined : { id: delivery, window_s: window_s ?? 0 },
         isAbandoned: () => attempt.hasLeft,
         isCurrent: () => {
@@ -127,11 +134,12 @@ export class Senders {
 }
 
 function newAttempt(
+  triggers: readonly SimTrigger[],
   { trigger: index, delivery }: PlannedLaunch,
   name: string,
   process: SimProcess,
 ): Attempt {
-  const trigger = TRIGGERS[index];
+  const trigger = triggers[index % triggers.length];
   if (trigger === undefined) throw new RangeError(`Cannot find trigger ${index}`);
   const isDelivery = trigger.window_s !== undefined;
   const id = isDelivery ? { delivery: `delivery-${delivery}` } : {};

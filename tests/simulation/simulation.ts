@@ -9,12 +9,16 @@ import type { Project } from "../../src/store/records/projects.ts";
 import { Cluster } from "./engine.ts";
 import { History } from "./history.ts";
 import { type Instance, startInstance } from "./instance.ts";
+import { PaceHistory } from "./pace_history.ts";
+import { plantOrder } from "./pace_parts.ts";
 import type { Plan, PlannedFault } from "./plan.ts";
 import { Senders } from "./senders.ts";
 import { type Defect, settled, SimProcess, World } from "./world.ts";
 
 /** Calls and steps of the clock during which faults happen. */
 const STEPS = 2_500;
+/** The same with paces. The times that bursts take are known from then on. */
+const PACED_STEPS = 700;
 /** Timers that may fire until all has ended. */
 const RESTS_MAX = 3_000;
 /** The pause of a supervisor before it starts a process again. */
@@ -37,22 +41,30 @@ export interface SimulateOptions {
 /** Runs one schedule. Random ids are the same for the same calls. */
 export async function simulate(
   scheduler: fc.Scheduler,
-  { isRemote, launches, faults, skews_ms }: Plan,
+  plan: Plan,
   { defect, processes = 2 }: SimulateOptions = {},
 ): Promise<Result> {
+  const { isRemote, launches, faults, skews_ms, triggers, scheduled } = plan;
   using _ids = countedIds();
   using _random = countedRandom();
+  using _order = plantOrder(defect);
   const world = new World(scheduler, { isRemote, defect });
-  const history = new History(world);
-  const service = new Service(world, isRemote ? skews_ms.slice(0, processes) : [0]);
-  const senders = new Senders(world, () => service.serving);
+  const pace = triggers && new PaceHistory(world, triggers, scheduled);
+  const history = new History(world, pace);
+  const service = new Service(world, isRemote ? skews_ms.slice(0, processes) : [0], pace);
+  const senders = new Senders(world, () => service.serving, triggers);
   for (const [index, launch] of launches.entries()) senders.send(launch, index);
-  for (let step = 0; step < STEPS && !(senders.areDone && history.isOver); step++) {
+  for (
+    let step = 0;
+    step < (pace ? PACED_STEPS : STEPS) && !(senders.areDone && history.isOver);
+    step++
+  ) {
     for (const fault of faults) if (fault.step === step) service.suffer(fault);
     await world.step();
   }
   service.recover();
   await world.calm();
+  pace?.calm();
   let rests = 0;
   const isOver = () => senders.areDone && history.isOver && world.late === 0;
   while (!isOver() && rests++ < RESTS_MAX) await world.rest();
@@ -71,13 +83,15 @@ class Service {
   readonly #world: World;
   readonly #processes: SimProcess[] = [];
   readonly #serving = new Map<SimProcess, Instance>();
+  readonly #pace: PaceHistory | undefined;
   #starts = 0;
   #hasEnded = false;
 
   /** @param skews_ms how far the clock of each machine is ahead */
-  constructor(world: World, skews_ms: readonly number[]) {
+  constructor(world: World, skews_ms: readonly number[], pace: PaceHistory | undefined) {
     this.#world = world;
-    this.cluster = new Cluster(world);
+    this.#pace = pace;
+    this.cluster = new Cluster(world, pace);
     const project: Project = {
       name: "digits",
       directory: "/digits",
@@ -87,6 +101,7 @@ class Service {
     const mutations = [
       { key: keys.format(), value: { is: FORMAT_VERSION } },
       { key: keys.project(project.name), value: { is: project } },
+      ...pace?.scheduleMutations() ?? [],
     ];
     world.database.commit({ checks: [], mutations, messages: [] });
     for (const [index, skew_ms] of skews_ms.entries()) this.#start(index, skew_ms);
@@ -102,6 +117,7 @@ class Service {
     const process = this.#processes[index % this.#processes.length];
     if (process === undefined) return;
     if (kind === "crash") process.kill();
+    if (kind === "clock") this.#jump(process, outage.jump_ms ?? 0, time_ms);
     if (kind === "freeze") process.freeze(time_ms);
     if (kind === "outage") process.outage = { ...outage, ends: [...outage.ends] };
     if (kind === "commit") {
@@ -131,11 +147,18 @@ class Service {
     for (const process of this.#processes) process.kill();
   }
 
+  /** Lets a clock jump, until it is set right. */
+  #jump(process: SimProcess, jump_ms: number, time_ms: number): void {
+    this.#pace?.jumped();
+    process.jump_ms += jump_ms;
+    this.#world.after(time_ms, () => process.jump_ms -= jump_ms);
+  }
+
   #start(index: number, skew_ms: number): void {
     const name = `process ${index}, start ${++this.#starts}`;
     const process = new SimProcess(this.#world, name, skew_ms);
     this.#processes[index] = process;
-    startInstance(process, this.cluster).then(
+    startInstance(process, this.cluster, this.#pace).then(
       (instance) => {
         if (!process.isDead) this.#serving.set(process, instance);
       },

@@ -33,7 +33,16 @@ export type Defect =
   | "window not restored"
   | "unchecked commit"
   | "unchecked ledger"
-  | "commits that are not fenced off";
+  | "commits that are not fenced off"
+  | PaceDefect;
+
+/** Those of paces and schedules. */
+export type PaceDefect =
+  | "order by receipt"
+  | "limit outside the commit"
+  | "window that restarts"
+  | "occurrence at two instances"
+  | "superseded run that starts";
 
 /** Waits until all code that can run without a scheduled call has run. */
 export async function settled(): Promise<void> {
@@ -145,6 +154,8 @@ export class SimProcess {
 
   /** How far the clock of its machine is ahead of the world's time. */
   readonly skew_ms: number;
+  /** How far it has jumped. Its steady clock does not. */
+  jump_ms = 0;
 
   constructor(world: World, name: string, skew_ms: number) {
     this.skew_ms = skew_ms;
@@ -187,7 +198,7 @@ export class SimProcess {
 
   /** The clock of its machine. */
   readonly clock: Clock = {
-    now: () => Math.floor(this.world.now_ms + this.skew_ms),
+    now: () => Math.floor(this.world.now_ms + this.skew_ms + this.jump_ms),
     steady: () => this.world.now_ms + this.skew_ms,
     after: (delay_ms, call) => this.world.after(delay_ms, call, this),
   };

@@ -1,0 +1,27 @@
+/** What must hold of paces and schedules over three instances, with crashes, freezes, lost answers and clocks that jump. */
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { check, describe } from "./check.ts";
+import type { PaceDefect } from "./world.ts";
+
+Deno.test("simulation: turns keep their order and limits, and a burst or an occurrence makes one run", async () => {
+  const checked = await check({ runs: 60, seed: 8, isPaced: true });
+  assertEquals(describe(checked), "");
+  assertGreater(checked.accepted, 200);
+});
+
+/** Each with a finding by which it shows, and a seed that finds it soon. */
+const DEFECTS: readonly [PaceDefect, RegExp, seed: number][] = [
+  ["order by receipt", /were out of order/, 6],
+  ["limit outside the commit", /more than \d runs of .* had work under way/, 9],
+  ["window that restarts", /closed \d+ ms after its time/, 6],
+  ["occurrence at two instances", /the occurrence of .* made \d runs/, 6],
+  ["superseded run that starts", /began though it is superseded/, 10],
+];
+
+for (const [defect, finding, seed] of DEFECTS) {
+  Deno.test(`simulation: it finds a planted defect of paces: ${defect}`, async () => {
+    const { failure } = await check({ runs: 200, seed, isPaced: true, defect });
+    assert(failure, "nothing was found");
+    assert(failure.findings.some((each) => finding.test(each)), failure.findings.join("\n"));
+  });
+}
