@@ -127,6 +127,11 @@ Deno.test("a list compares exact integers, and says which number is too large", 
   assertMatch(refusal?.reason ?? "", /body\.id is a number beyond 64 bits/);
   const shown = await checkOnce(payloadFilter, of(exact), id("9007199254740993"));
   assertEquals(shown?.found, "body.id is 9007199254740993");
+  const int64 = { int64: "9007199254740993" };
+  const beside = await checkOnce(payloadFilter, of(int64), id("9007199254740992"));
+  assertEquals(beside?.expected, "body.id eq 9007199254740993");
+  const several = await checkOnce(payloadFilter, of([1, int64], "in"), id("9007199254740992"));
+  assertEquals(several?.expected, "body.id in [1,9007199254740993]");
 });
 
 Deno.test("numbers without many digits are parsed as JSON is", () => {

@@ -8,7 +8,7 @@ import { type Clause, compile, compileTerm, type Expression } from "../cel/expre
 import { TOO_LARGE } from "../cel/json.ts";
 import { filterVariables } from "../cel/variables.ts";
 import type { FilterClause } from "./list.ts";
-import { type Kind, kindOf } from "./literal.ts";
+import { json, type Kind, kindOf } from "./literal.ts";
 import { operators, type Test } from "./operators.ts";
 import { type Path, readPath } from "./path.ts";
 
@@ -85,7 +85,7 @@ function partOf(clause: FilterClause, isInNot: boolean): Part {
 function plainPart({ path: place = "", op, value }: FilterClause, isInNot: boolean): Part {
   const path = readPath(place);
   if (typeof path === "string" || op === undefined) throw new TypeError(`Not a clause: ${place}`);
-  const given = value === undefined ? "" : ` ${JSON.stringify(value)}`;
+  const given = value === undefined ? "" : ` ${json(value)}`;
   const part = { text: `${place} ${op}${given}`, paths: [path] };
   if (op === "exists") {
     const isWanted = value !== false;

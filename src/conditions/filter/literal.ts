@@ -65,6 +65,12 @@ export function kindOf(value: Scalar | CelValue): Kind {
   }
 }
 
+/** Writes the value of a clause as its body would: with the digits of integers beyond 2^53. */
+export function json(value: Scalar | readonly Scalar[]): string {
+  if (Array.isArray(value)) return `[${value.map(json).join(",")}]`;
+  return isInt64Value(value) ? value.int64 : JSON.stringify(value);
+}
+
 /** Writes a value of a list for a message. */
 export function show(value: unknown): string {
   if (isInt64Value(value)) return value.int64;
