@@ -4,7 +4,7 @@ import { check, describe } from "./check.ts";
 import type { PaceDefect } from "./world.ts";
 
 Deno.test("simulation: turns keep their order and limits, and a burst or an occurrence makes one run", async () => {
-  const checked = await check({ runs: 60, seed: 8, isPaced: true });
+  const checked = await check({ runs: 60, seed: 1, isPaced: true });
   assertEquals(describe(checked), "");
   assertGreater(checked.accepted, 200);
 });
