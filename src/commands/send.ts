@@ -6,8 +6,10 @@
  */
 import { type Command, Option } from "commander";
 import type { SignedResult, TestResult, TestVerdict } from "../http/api/try_out.ts";
+import type { ShownTrigger } from "../http/api/triggers.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { shellQuote } from "../platform/shell.ts";
+import type { ActionsTry } from "../http/api/try_actions.ts";
 import type { PlayedHandshake } from "../triggers/play_handshakes.ts";
 import { addressOf } from "./api/address.ts";
 import { type ApiClient, unreachable } from "./api/client.ts";
@@ -21,6 +23,8 @@ import { findTrigger } from "./api/find_trigger.ts";
 import { typeByExtension } from "@std/media-types";
 
 const TIMEOUT_MS = 60_000;
+/** The longest body, in base64, that actions are tried on. */
+const TRIED_LENGTH_MAX = 1_398_104;
 
 interface SendOptions {
   url: string;
@@ -44,7 +48,7 @@ export function defineSend(command: Command): void {
       "another header, such as 'X-GitHub-Event: push' (repeatable)",
       (line: string, before: string[] | undefined) => [...before ?? [], line],
     )
-    .option("--explain", "print the verdict of each condition, and why")
+    .option("--explain", 'print the verdict of each condition and of each action\'s "if", and why')
     .option(
       "--handshake",
       "play the provider: make each handshake of the trigger, and print its answer",
@@ -84,7 +88,7 @@ async function send(
     headers,
     body_base64,
   });
-  const test = explain ? await tested(api, id, signed) : undefined;
+  const test = explain ? await tested(api, trigger, signed) : undefined;
   if (!json) printSigned(signed, test);
   const answer = await launch(id, signed, options.url);
   const text = await answer.text();
@@ -157,19 +161,35 @@ async function launch(
   });
 }
 
-async function tested(
-  api: ApiClient,
-  id: string,
-  { url, headers, body_base64 }: SignedResult,
-): Promise<TestResult> {
-  const query = new URL(url).search;
-  return await api.request("POST", `triggers/${id}/test/`, { headers, body_base64, query });
+/** The verdicts on a request: of its trigger's conditions and, where it passes, those of its actions' conditions. */
+interface Tested extends TestResult {
+  actions?: ActionsTry["results"][number]["actions"];
 }
 
-function printSigned({ notes, problems }: SignedResult, test: TestResult | undefined): void {
+async function tested(
+  api: ApiClient,
+  { id, actions }: ShownTrigger,
+  { url, headers, body_base64 }: SignedResult,
+): Promise<Tested> {
+  const request = { headers, body_base64, query: new URL(url).search };
+  const test: TestResult = await api.request("POST", `triggers/${id}/test/`, request);
+  const isChosen = actions.some((action) => "if" in action && action.if !== undefined);
+  if (!test.passed || !isChosen || body_base64.length > TRIED_LENGTH_MAX) return test;
+  const tried: ActionsTry = await api.request("POST", `triggers/${id}/try-actions/`, {
+    requests: [request],
+  });
+  return { ...test, actions: tried.results.flatMap(({ actions }) => actions) };
+}
+
+function printSigned({ notes, problems }: SignedResult, test: Tested | undefined): void {
   if (test !== undefined) {
     for (const { pointer, detail } of notes) console.log(`conditions${pointer}: ${detail}`);
     test.conditions.forEach(printVerdict);
+    for (const [index, { action, skipped, error }] of (test.actions ?? []).entries()) {
+      const failed = error === undefined ? "launches" : `fails: ${error}`;
+      const said = skipped === undefined ? failed : `skipped: ${skipped}`;
+      console.log(harmless(`actions/${index} ${action} ${said}`));
+    }
   }
   for (const { pointer, detail } of problems) {
     console.error(`conditions${pointer}: ${ofService(detail)}`);

@@ -165,6 +165,18 @@ Deno.test("send --explain says which condition refuses and why, and ends with 1"
   assertStringIncludes(printed, "conditions/1 timestamp passes");
   assertMatch(printed, /conditions\/2 payload_filter refuses: .*closed/);
   assertStringIncludes(printed, '400 {"title":"Request rejected","status":400}');
+
+  const echo = (condition: string) => ({ type: "run_execution", step: "echo", if: condition });
+  await service.trigger({
+    name: "chosen",
+    actions: [echo("body.action == 'closed'"), echo("body.action == 'opened'"), echo("body.none")],
+  });
+  const chosen = await run(["send", "chosen", file, "--explain", "--url", service.url], TOKEN);
+  assertEquals(chosen.code, 0, chosen.printed);
+  assertMatch(
+    chosen.printed,
+    /^actions\/0 run_execution launches\nactions\/1 run_execution skipped: .*body.action == 'opened'; body.action is "closed"\nactions\/2 run_execution fails: .*body.none.*\n200 /m,
+  );
 });
 
 Deno.test("send --explain says that a missing variable is one of the service", async () => {
