@@ -39,8 +39,8 @@ const PATHS: Readonly<Record<string, (namespace: string) => string>> = {
 export const QUICK: Partial<RemoteSettings> = {
   tick_ms: 200,
   look_ms: 500,
-  // An agent counts in whole seconds.
-  grace_ms: 4_000,
+  // A command that is told ends by itself, however long a busy machine takes: nothing waits for this.
+  grace_ms: 30_000,
   settle_ms: 3_000,
   silence_ms: 5_000,
 };
