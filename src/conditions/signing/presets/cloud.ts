@@ -57,7 +57,7 @@ export const cloud = {
   },
   signature: {
     sns: {
-      title: "Amazon SNS, also for SES",
+      title: "Amazon SNS",
       source:
         "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message-verify-message-signature.html",
       setup:
