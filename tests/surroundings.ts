@@ -53,10 +53,21 @@ export class TestClock implements Clock {
   }
 }
 
-/** A port of the loopback address that nobody listens on now. */
+/** The ports that no system gives to who asks for any, or to a connection. */
+const PORT_MIN = 10_000;
+const PORT_MAX = 29_999;
+
+/** A port of the loopback address that nobody listens on now, and that nobody gets by chance until it is used. */
 export function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
+  for (;;) {
+    const port = PORT_MIN + Math.floor(Math.random() * (PORT_MAX - PORT_MIN));
+    try {
+      using _listener = Deno.listen({ hostname: "127.0.0.1", port });
+      return port;
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    }
+  }
 }
 
 /** How soon it is looked again, and how late at most. */

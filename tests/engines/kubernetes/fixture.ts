@@ -39,7 +39,7 @@ const PATHS: Readonly<Record<string, (namespace: string) => string>> = {
 export const QUICK: Partial<RemoteSettings> = {
   tick_ms: 200,
   look_ms: 500,
-  // A command that is told ends by itself, however long a busy machine takes: nothing waits for this.
+  // Room for a busy machine: only a command that ignores being told waits for it.
   grace_ms: 30_000,
   settle_ms: 3_000,
   silence_ms: 5_000,
