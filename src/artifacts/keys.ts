@@ -12,8 +12,9 @@ const PART_BYTES_MAX = 255;
 
 /** Keys begin with one of these. */
 export const artifactKeys = {
-  /** Everything of one execution. */
-  execution: (id: string): string => `executions/${id}/`,
+  /** Everything of one execution, or a part of it. */
+  execution: (id: string, part?: "log" | "outputs"): string =>
+    `executions/${id}/${part === "outputs" ? "outputs/" : part ?? ""}`,
   /** An output, by its path. */
   output: (executionId: string, path: string): string =>
     `executions/${executionId}/outputs/${path}`,

@@ -141,16 +141,13 @@ export interface Engine {
    * @param part what is removed alone
    * @throws {ConflictError} when it has not ended
    */
-  forget(executionId: string, part?: ExecutionPart): Promise<void>;
+  forget(executionId: string, part?: "log" | "outputs"): Promise<void>;
   /**
    * Starts no more executions. Those that run may end within `deadline_ms` milliseconds. The others go on by
    * themselves, and the next start takes them over.
    */
   close(deadline_ms: number): Promise<void>;
 }
-
-/** A part of what is kept of an execution, which can go alone. */
-export type ExecutionPart = "log" | "outputs";
 
 /** The load of an engine. */
 export interface EngineLoad {

@@ -17,7 +17,6 @@ import type {
   EngineOutput,
   EngineParts,
   EnginesOptions,
-  ExecutionPart,
   Outage,
 } from "./engine.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
@@ -168,7 +167,7 @@ export class Engines {
    */
   async forget(
     { id, engine }: Pick<Execution, "id" | "engine">,
-    part?: ExecutionPart,
+    part?: "log" | "outputs",
   ): Promise<void> {
     await this.of(engine.type).forget(id, part);
   }

@@ -10,11 +10,7 @@ import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded } from "../pipelines/cleanup.ts";
-import {
-  type Execution,
-  removedPartWrite,
-  removeExecutionWrites,
-} from "../store/records/executions.ts";
+import { type Execution, removeExecutionWrites } from "../store/records/executions.ts";
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
 import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
@@ -24,7 +20,8 @@ import { removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
 import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
 import { type OldListed, runsListedBefore } from "../store/records/run_lists.ts";
-import { removePayloadOfRunWrites, removeRunWrites } from "../store/records/runs.ts";
+import { removedPartWrite, removePayloadOfRunWrites } from "../store/records/removed_parts.ts";
+import { removeRunWrites } from "../store/records/runs.ts";
 import { auditMadeBefore } from "../store/records/audit.ts";
 import { removeOldDeliveryCounts } from "../store/records/delivery_counts.ts";
 import { removeExpiredSessions } from "../store/records/sessions.ts";

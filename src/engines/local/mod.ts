@@ -16,15 +16,7 @@ import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { inTrace } from "../../telemetry/spans.ts";
-import type {
-  Engine,
-  EngineLoad,
-  EngineOutput,
-  ExecutionPart,
-  LogOptions,
-  LogPage,
-  Outage,
-} from "../engine.ts";
+import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
 import { readArchivedLog } from "../shared/archived_log.ts";
@@ -204,31 +196,20 @@ export class LocalEngine implements Engine {
     return this.#options.store.shared && machineOf(execution);
   }
 
-  async forget(executionId: string, part?: ExecutionPart): Promise<void> {
+  async forget(executionId: string, part?: "log" | "outputs"): Promise<void> {
     const running = this.#runs.get(executionId);
     const isOpen = this.#queue.has(executionId) || this.#others.has(executionId);
     if (isOpen || (await running?.run)?.hasEnded === false) {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
+    await this.#shared?.remove(artifactKeys.execution(executionId, part));
     const folder = this.#folderOf(executionId);
-    if (part === "log") {
-      await this.#shared?.remove(artifactKeys.log(executionId));
-      return await folder.removeLog();
-    }
-    if (part === "outputs") {
-      await this.#shared?.remove(artifactKeys.output(executionId, ""));
-      await folder.removeOutputs();
-      if (!existsSync(folder.outputs)) return;
-    } else {
-      await this.#shared?.remove(artifactKeys.execution(executionId));
-      await folder.remove();
-      if (!folder.exists()) return;
-    }
+    if (await folder.remove(part)) return;
     // Parts of it belong to another user: at the end the container engine could not give them back.
     const execution = await getExecution(this.#options.store, executionId);
     if (execution) await (await this.#newRun(execution)).clear();
-    await (part === "outputs" ? folder.removeOutputs() : folder.remove());
+    await folder.remove(part);
   }
 
   async close(deadline_ms: number): Promise<void> {

@@ -96,23 +96,18 @@ export class WorkFolder {
     await Promise.all(paths.filter((path) => !removeSmall(path)).map(removeTree));
   }
 
-  /** Removes the log of a command that has ended. */
-  async removeLog(): Promise<void> {
-    await Promise.all(
-      [this.record("log"), this.preparationLog].map((path) =>
-        Deno.remove(path).catch(ignoreMissing)
-      ),
-    );
-  }
-
-  /** Removes the outputs of a command that has ended. */
-  async removeOutputs(): Promise<void> {
-    await removeTrees([this.outputs]);
-  }
-
-  /** Removes the folder. */
-  async remove(): Promise<void> {
-    await removeTrees([this.path, this.temporary, this.replaced]);
+  /** Removes the folder, or a part of it; returns true when nothing is left of that. */
+  async remove(part?: "log" | "outputs"): Promise<boolean> {
+    if (part === "log") {
+      const logs = [this.record("log"), this.preparationLog];
+      await Promise.all(logs.map((path) => Deno.remove(path).catch(ignoreMissing)));
+      return true;
+    }
+    const folders = part === "outputs"
+      ? [this.outputs]
+      : [this.path, this.temporary, this.replaced];
+    await removeTrees(folders);
+    return !folders.some((path) => existsSync(path));
   }
 }
 

@@ -5,15 +5,7 @@
  */
 import type { Execution } from "../../store/records/executions.ts";
 import { listJobs } from "../../store/records/jobs.ts";
-import type {
-  Engine,
-  EngineLoad,
-  EngineOutput,
-  ExecutionPart,
-  LogOptions,
-  LogPage,
-  Outage,
-} from "../engine.ts";
+import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { JobDesk } from "./desk.ts";
@@ -80,7 +72,7 @@ export class RemoteEngine implements Engine {
     return (await this.#loaded()).desk;
   }
 
-  async forget(executionId: string, part?: ExecutionPart): Promise<void> {
+  async forget(executionId: string, part?: "log" | "outputs"): Promise<void> {
     await (await this.#loaded()).forget(executionId, part);
   }
 

@@ -15,7 +15,6 @@ import type {
   EngineLoad,
   EngineOutput,
   EngineParts,
-  ExecutionPart,
   LogOptions,
   LogPage,
   Outage,
@@ -155,22 +154,17 @@ export class RemoteWork {
   }
 
   /** See `Engine.forget`. */
-  async forget(executionId: string, part?: ExecutionPart): Promise<void> {
+  async forget(executionId: string, part?: "log" | "outputs"): Promise<void> {
     const { turns, store, artifacts } = this.#context;
     await turns.take(executionId, async () => {
       const execution = await getExecution(store, executionId);
       if (execution !== undefined && !hasEnded(execution.status)) {
         throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
       }
-      if (part === "log") {
-        await artifacts.remove(artifactKeys.log(executionId));
-        await removeJobLog(store, executionId);
-        return;
-      }
-      if (part === "outputs") return await artifacts.remove(artifactKeys.output(executionId, ""));
-      await this.#files.remove(executionId);
-      await artifacts.remove(artifactKeys.execution(executionId));
-      await removeJob(store, executionId);
+      if (part === undefined) await this.#files.remove(executionId);
+      await artifacts.remove(artifactKeys.execution(executionId, part));
+      if (part === "log") await removeJobLog(store, executionId);
+      if (part === undefined) await removeJob(store, executionId);
     });
   }
 

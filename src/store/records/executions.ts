@@ -312,18 +312,6 @@ export async function findDatum(
   return undefined;
 }
 
-/** The write that notes that the log or the outputs of an ended execution were removed. */
-export function removedPartWrite(
-  execution: Execution,
-  part: "log" | "outputs",
-  removed_at: string,
-): Write {
-  const changed: Execution = part === "log"
-    ? { ...execution, log_removed_at: removed_at }
-    : { ...execution, outputs: [], outputs_removed_at: removed_at };
-  return recordWrite(keys.execution(execution.id), changed);
-}
-
 /** The writes that remove the record of an ended execution. */
 export function removeExecutionWrites(execution: Execution): Write[] {
   return [{ key: keys.execution(execution.id) }, ...endWrites(execution)];

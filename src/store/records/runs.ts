@@ -17,7 +17,7 @@ import {
 import type { Launched } from "./launchers.ts";
 import { type FoundEntry, readFirst, scan, whole } from "../read/scan.ts";
 import { RecordCaches } from "../read/record_cache.ts";
-import { recordBytes, recordWrite } from "./record_size.ts";
+import { recordBytes } from "./record_size.ts";
 import type { Store } from "../store.ts";
 import { removeSentIdWrites, sentIdWrites } from "./trigger_log_entries.ts";
 
@@ -254,15 +254,6 @@ export function endWrites(run: Run, body?: Uint8Array): Write[] {
     ...sentIdWrites(run.delivery_id, run.id),
     { key: keys.run(run.id), value, bytes },
     { key: keys.pending(run.id, run.trigger_id) },
-  ];
-}
-
-/** The writes that remove the payload of an ended run, and leave its record. */
-export function removePayloadOfRunWrites({ body, ...run }: EndedRun, removed_at: string): Write[] {
-  const value: EndedRun = { ...run, payload: { ...run.payload, removed_at } };
-  return [
-    ...body === undefined ? removePayloadWrites(run.id, run.payload.size) : [],
-    recordWrite(keys.run(run.id), value),
   ];
 }
 
