@@ -4,9 +4,9 @@
  * @module
  */
 
-/** How many run at once: as others of other files run beside them, few. */
+/** The number of tests that run at once. It is small, as other files run beside them. */
 const AT_ONCE = 4;
-/** What leaks is told of all together, in the end. */
+/** Leaks are reported for the whole group at its end. */
 const UNWATCHED = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: false };
 
 /** A test that does not care what else its process does meanwhile. */

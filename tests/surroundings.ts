@@ -9,8 +9,8 @@ import denoConfig from "../deno.json" with { type: "json" };
 import { type Clock, systemClock } from "../src/platform/clock.ts";
 
 /**
- * What `deno task start` tells V8. Deno keeps compiled code for one set of V8's flags alone: a process with others compiles
- * all anew, and so does the next one of the service.
+ * The flags of V8 in `deno task start`. Deno keeps compiled code for one set of them: a process with other flags compiles
+ * everything anew, and so does the next process of the service.
  */
 export const V8_FLAGS: readonly string[] = denoConfig.tasks.start.command.split(" ")
   .filter((word) => word.startsWith("--v8"));

@@ -9,6 +9,7 @@ import { launchRequest } from "../conditions/request.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Acceptance, Acceptor } from "../runs/accept.ts";
 import type { Launch } from "../runs/acceptance.ts";
+import type { ActionSettings } from "../store/records/runs.ts";
 import { scheduleNames } from "../store/records/schedules.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import type { TriggerRegistry } from "./registry.ts";
@@ -16,10 +17,22 @@ import type { ScheduleSettings } from "./schedule_settings.ts";
 
 const CONTENT_TYPE = "application/json";
 
+/** The parts of a prepared trigger that a launch by a schedule needs. */
+export interface ScheduledTrigger extends Pick<PreparedTrigger, "redacted" | "pace"> {
+  trigger: Pick<PreparedTrigger["trigger"], "id" | "project" | "enabled" | "schedule"> & {
+    actions: readonly ActionSettings[];
+  };
+}
+
 /** The parts of a service that a launch by a schedule needs. */
 export interface ScheduleLaunchParts {
   clock: Clock;
-  triggers: Pick<TriggerRegistry, "prepared" | "isCurrent">;
+  triggers: {
+    prepared(
+      triggerId: string,
+    ): ScheduledTrigger | undefined | Promise<ScheduledTrigger | undefined>;
+    isCurrent(prepared: ScheduledTrigger): boolean;
+  };
   acceptor: Acceptor;
   /** Returns the address of the service as senders reach it, without a slash at the end. */
   baseUrl(): string;
@@ -27,7 +40,7 @@ export interface ScheduleLaunchParts {
 
 /** Returns the schedule of a name; undefined where a trigger has none. */
 export function scheduleOf(
-  { trigger: { schedule = [] } }: PreparedTrigger,
+  { trigger: { schedule = [] } }: ScheduledTrigger,
   name: string,
 ): ScheduleSettings[number] | undefined {
   return schedule[scheduleNames(schedule).indexOf(name)];
@@ -36,7 +49,7 @@ export function scheduleOf(
 /** Launches a trigger with the payload of a schedule. */
 export async function launchScheduled(
   { clock, triggers, acceptor, baseUrl }: ScheduleLaunchParts,
-  prepared: PreparedTrigger,
+  prepared: ScheduledTrigger,
   payload: unknown,
   launch: Required<Pick<Launch, "schedule" | "launchedBy">> & Pick<Launch, "claim">,
 ): Promise<Acceptance> {

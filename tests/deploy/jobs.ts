@@ -8,6 +8,7 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { artifactKeys } from "../../src/artifacts/keys.ts";
+import type { LogAnswer } from "../../src/http/api/execution_log.ts";
 import { infoOf } from "../artifacts/fixture.ts";
 import { CREDENTIALS, S3Server } from "../artifacts/s3_server.ts";
 import { HMAC_CONDITION, signature } from "../data.ts";
@@ -229,9 +230,8 @@ export async function hostedJobs(
       return ENDED.includes(found.status) ? found : undefined;
     }, { within_ms: WITHIN_MS, what: `the end of ${path}` });
   const printed = async (process: HostedProcess, id: string) => {
-    const { results } = await api(process, "GET", `executions/${id}/log/?limit=1000`);
-    // deno-lint-ignore no-explicit-any
-    return results.filter((line: any) => line.stream === "stdout").map((line: any) => line.message);
+    const { results }: LogAnswer = await api(process, "GET", `executions/${id}/log/?limit=1000`);
+    return results.filter(({ stream }) => stream === "stdout").map(({ message }) => message);
   };
   const listed = await ended(first, await made(first, list));
   assertEquals(listed.status, "complete", listed.reason);

@@ -14,7 +14,7 @@ const QUOTA = 5;
 /** How far the clock is from the truth at most: far less than runs are kept. */
 const AWAY_HOURS_MAX = 72;
 
-/** How much. */
+/** The size of a form of the test. */
 export interface ClockSize {
   jumps: number;
   /** After so many jumps the service is started again. */

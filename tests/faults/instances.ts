@@ -23,7 +23,7 @@ const DELIVERIES = 200;
 const INSTANCES = 3;
 /** A frozen instance is taken for gone after 15 s. */
 const FROZEN_MS = 25_000;
-/** How long the database is frozen. */
+/** The time for which the database is frozen. */
 const DATABASE_FROZEN_MS = 3_000;
 const ENDS_WITHIN_MS = 180_000;
 
@@ -41,14 +41,14 @@ export type InstanceFault =
   | "database kill"
   | "connections";
 
-/** How much. */
+/** The size of a form of the test. */
 export interface InstancesSize {
   faults: readonly InstanceFault[];
   /** The longest time without an accepted launch while an instance is gone. */
   gap_ms: number;
   /** The pause of a sender between two launches. */
   pause_ms: number;
-  /** How long there is load before and after a fault. */
+  /** The time with load before and after a fault. */
   settle_ms: number;
 }
 

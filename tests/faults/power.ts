@@ -48,7 +48,7 @@ interface ShownExecution {
   outputs: { path: string; size: number; sha256: string }[];
 }
 
-/** How much. */
+/** The size of a form of the test. */
 export interface PowerSize {
   cuts: number;
   /** The longest pause of a sender between two launches. */

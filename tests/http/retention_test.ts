@@ -12,7 +12,7 @@ import { loggedIn, textOf } from "./console/fixture.ts";
 
 const HOUR_MS = 60 * 60_000;
 const AGES_HOURS = { fresh: 2, week: 8 * 24, old: 40 * 24 } as const;
-/** What is sent, printed and saved. */
+/** The text that is sent, printed and saved. */
 const SENT = "labels of an image ";
 const PRINT_AND_SAVE = `echo "${SENT}"; echo "${SENT}" >"$VH_OUTPUTS_DIR/saved"`;
 

@@ -1,5 +1,5 @@
 /**
- * What must hold of paces and schedules in a simulation, read from what is stored and from the commands that ran.
+ * Checks of paces and schedules in a simulation. They read the stored records and the commands that ran.
  *
  * @module
  */
@@ -61,7 +61,7 @@ export class PaceHistory {
       OPEN_KINDS.every((kind) => recordsOf(this.#world.database, kind, 1).length === 0);
   }
 
-  /** What stores the schedule. */
+  /** Returns the mutations that store the schedule. */
   scheduleMutations(): Mutation[] {
     const schedule = { cron: "* * * * *", timezone: "UTC", missed: "run" as const };
     const [name = ""] = scheduleNames([schedule]);

@@ -10,7 +10,7 @@ import "../../src/runs/schedule/cron.ts";
 import "../../src/runs/schedule/due.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { Write } from "../../src/store/commit/change.ts";
-import type { PreparedTrigger } from "../../src/triggers/prepare.ts";
+import type { ScheduledTrigger } from "../../src/triggers/schedule_launch.ts";
 import "../../src/triggers/occurrence_claim.ts";
 import "../../src/triggers/schedule_launch.ts";
 import { Scheduler } from "../../src/triggers/scheduler.ts";
@@ -26,20 +26,24 @@ export function schedulerOf(
     pace: PaceHistory;
   },
 ): Scheduler {
-  const schedule = [{ cron: "* * * * *", timezone: "UTC", missed: "run", payload: {} }];
   const { id, actions, pace } = scheduled;
-  const prepared = {
-    trigger: { id, project: "digits", enabled: true, actions, schedule },
+  const prepared: ScheduledTrigger = {
+    trigger: {
+      id,
+      project: "digits",
+      enabled: true,
+      actions,
+      schedule: [{ cron: "* * * * *", timezone: "UTC", missed: "run", payload: {} }],
+    },
     redacted: [],
-    pace: () => Promise.resolve(pace?.("", clock.now())),
+    pace: pace && (() => pace("", clock.now())),
   };
   return new Scheduler({
     store,
     clock,
     acceptor,
     triggers: {
-      // The scheduler uses no other fields of it.
-      prepared: () => prepared as unknown as PreparedTrigger,
+      prepared: () => Promise.resolve(prepared),
       isCurrent: () => true,
     },
     baseUrl: () => "http://127.0.0.1",

@@ -1,4 +1,4 @@
-/** What must hold of paces and schedules over three instances, with crashes, freezes, lost answers and clocks that jump. */
+/** Paces and schedules over three instances, with crashes, freezes, lost answers and clocks that jump. */
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { check, describe } from "./check.ts";
 import type { PaceDefect } from "./world.ts";

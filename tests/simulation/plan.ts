@@ -105,7 +105,7 @@ export type FaultKind = "crash" | "stop" | "freeze" | "commit" | "outage" | "clo
 
 /** One fault of a plan. */
 export type PlannedFault = (typeof fault extends fc.Arbitrary<infer T> ? T : never) & {
-  /** How far a clock jumps. */
+  /** The length of a jump of a clock. */
   jump_ms?: number;
 };
 

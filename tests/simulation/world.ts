@@ -154,7 +154,7 @@ export class SimProcess {
 
   /** How far the clock of its machine is ahead of the world's time. */
   readonly skew_ms: number;
-  /** How far it has jumped. Its steady clock does not. */
+  /** The sum of its jumps. Its steady clock does not jump. */
   jump_ms = 0;
 
   constructor(world: World, name: string, skew_ms: number) {

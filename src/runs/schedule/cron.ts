@@ -9,7 +9,7 @@ import { messageOf } from "../../platform/errors.ts";
 /** Five fields, or a name such as `@daily`. */
 const FORM = /^(?:@\w+|\S+(?:\s+\S+){4})$/;
 
-/** When something is due. */
+/** The times at which something is due. */
 export interface Timetable {
   cron: string;
   /** A name of the IANA database. */

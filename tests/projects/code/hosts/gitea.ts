@@ -7,7 +7,7 @@ import { eventually } from "../../../surroundings.ts";
 export const hasNoGitea = !has("gitea");
 
 const USER = "ann";
-/** What the token of the user may do. */
+/** The scopes of the user's token. */
 const SCOPES = "write:repository,write:user";
 const FIND = 'tools="${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch"; PATH="$PATH:$tools/bin"; ';
 
