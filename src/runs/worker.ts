@@ -147,6 +147,7 @@ export class Worker {
       else this.#pending.set(id, triggerId);
     }
     paced?.admit((pending) => this.#admit(pending, true));
+    if (paced) this.pacer.armBursts();
     this.claim();
   }
 
@@ -350,6 +351,7 @@ export class Worker {
     // A listing that was broken off may lack earlier ones.
     const admit = (pending: PendingRun) => this.#admit(pending, true);
     isMissed ||= isComplete && paced?.admit(admit, isOurs) === false;
+    if (isComplete && !claimed?.isIncomplete && (paced || !isMissed)) this.pacer.armBursts();
     this.#isPaced ||= isMissed;
     if (isMissed || claimed?.isIncomplete) this.#claimAgain = true;
     if (claimed) this.#unclaimed.endPass(counted, isComplete);

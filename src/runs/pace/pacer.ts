@@ -83,6 +83,7 @@ export class Pacer {
   /** The runs whose work takes a place, by their ids. */
   readonly #turns = new Map<string, Turn>();
   #order = 0;
+  #areArmed = false;
   #endSweeps = () => {};
 
   constructor(parts: PacerParts) {
@@ -155,13 +156,16 @@ export class Pacer {
     this.#order = (held.at(-1)?.[0].order ?? -1) + 1;
     for (const [item] of held) this.#items.add(item);
     for (const [item, { joins }] of held) this.#resume(item, joins);
-    for (const [name, burst] of this.#bursts) this.#arm(name, burst);
     this.#sweep();
-    this.#endSweeps = every(
-      clock,
-      store.shared ? SHARED_SWEEP_MS : SWEEP_MS,
-      () => this.#sweep(),
-    );
+    const sweep_ms = store.shared ? SHARED_SWEEP_MS : SWEEP_MS;
+    this.#endSweeps = every(clock, sweep_ms, () => this.#sweep());
+  }
+
+  /** Lets bursts close that were open at the last stop. Call it once all that was accepted before is admitted. */
+  armBursts(): void {
+    if (this.#areArmed) return;
+    this.#areArmed = true;
+    for (const [name, burst] of this.#bursts) this.#arm(name, burst);
   }
 
   /** Takes a run that was accepted after all that were admitted before. */
@@ -183,10 +187,7 @@ export class Pacer {
     this.#freeIfEnded(turn).catch((error) => {
       log.warn(
         "Cannot see whether the work of run {run_id} has ended, looking again later: {error}",
-        {
-          run_id: runId,
-          error,
-        },
+        { run_id: runId, error },
       );
     });
   }
@@ -284,6 +285,7 @@ export class Pacer {
   }
 
   #arm(name: string, burst: OpenBurst): void {
+    if (!this.#areArmed) return;
     this.#alarms.set(name, burst.due_ms, () => this.#close(name, burst));
   }
 
@@ -320,10 +322,8 @@ export class Pacer {
     if (lane.hasPlace(concurrency.limit)) return this.#giveTurn(item, concurrency, repeated);
     const [working = ""] = lane.working;
     if (concurrency.when_full === "refuse") {
-      return this.#decisions.end(
-        item,
-        (run) => ({ ...run, status: "completed", skipped_by: working }),
-      );
+      const skipped = { status: "completed" as const, skipped_by: working };
+      return this.#decisions.end(item, (run) => ({ ...run, ...skipped }));
     }
     if (concurrency.when_full === "newest") {
       for (const older of lane.takeWaiting()) this.#decisions.supersede(older, item.id);
