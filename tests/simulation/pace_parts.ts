@@ -8,6 +8,8 @@ import type { Acceptor } from "../../src/runs/accept.ts";
 import { PacedEntries } from "../../src/runs/pace/paced_entries.ts";
 import "../../src/runs/schedule/cron.ts";
 import "../../src/runs/schedule/due.ts";
+import { keys } from "../../src/store/keys.ts";
+import type { PendingRun, Run } from "../../src/store/records/runs.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { Write } from "../../src/store/commit/change.ts";
 import type { ScheduledTrigger } from "../../src/triggers/schedule_launch.ts";
@@ -15,6 +17,7 @@ import "../../src/triggers/occurrence_claim.ts";
 import "../../src/triggers/schedule_launch.ts";
 import { Scheduler } from "../../src/triggers/scheduler.ts";
 import type { PaceHistory } from "./pace_history.ts";
+import { execution } from "./plan.ts";
 import type { PaceDefect, SimProcess } from "./world.ts";
 
 /** Makes the scheduler of one process. */
@@ -78,10 +81,16 @@ export function plantPaceDefect(store: Store, { world: { defect }, clock }: SimP
 /** The writes that a process with a defect stores in place of others. */
 const FILTERS: Partial<Record<PaceDefect, (writes: readonly Write[]) => Write[]>> = {
   "limit outside the commit": (writes) => writes.filter(({ key: [kind] }) => kind !== "turn"),
-  // It ends, and is still among those that wait.
+  // It ends, and is to be performed all the same.
   "superseded run that starts": (writes) => {
-    const ended = new Set(writes.flatMap(({ key: [kind, id] }) => kind === "run" ? [id] : []));
-    return writes.filter(({ key: [kind, id = ""] }) => kind !== "held" || !ended.has(id));
+    // Only runs are stored under these keys.
+    const ended = writes.filter(({ key }) => key[0] === "run").map(({ value }) => value as Run);
+    const again = ended.filter(({ superseded_by }) => superseded_by !== undefined)
+      .map((run): Write => {
+        const pending: PendingRun = { run, actions: [execution], worker: "" };
+        return { key: keys.pending(run.id, run.trigger_id), value: pending };
+      });
+    return [...writes, ...again];
   },
 };
 

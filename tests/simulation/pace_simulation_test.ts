@@ -9,6 +9,12 @@ Deno.test("simulation: turns keep their order and limits, and a burst or an occu
   assertGreater(checked.accepted, 200);
 });
 
+Deno.test("simulation: a burst that was open at a crash makes one run of all that was accepted", async () => {
+  const checked = await check({ runs: 1, seed: 100, path: "1047", isPaced: true });
+  assertEquals(describe(checked), "");
+  assertGreater(checked.accepted, 1);
+});
+
 /** Each with a finding by which it shows, and a seed that finds it soon. */
 const DEFECTS: readonly [PaceDefect, RegExp, seed: number][] = [
   ["order by receipt", /were out of order/, 6],
