@@ -12,7 +12,6 @@ import type { Launch } from "../runs/acceptance.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
 import { scheduleNames } from "../store/records/schedules.ts";
 import type { PreparedTrigger } from "./prepare.ts";
-import type { TriggerRegistry } from "./registry.ts";
 import type { ScheduleSettings } from "./schedule_settings.ts";
 
 const CONTENT_TYPE = "application/json";
