@@ -24,7 +24,7 @@ export interface ContractOptions {
 }
 
 /** Settings of a local engine: not to wait for long, nor to be too quick for a busy machine. */
-export const CONTRACT_SETTINGS = { poll_ms: 20, grace_ms: 2_000 };
+export const CONTRACT_SETTINGS = { poll_ms: 20, grace_ms: 8_000 };
 
 /** A checkout for the engines: a repository with one file. */
 export async function checkoutOfContract(
