@@ -120,6 +120,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Print projects and triggers as a configuration file",
     load: async () => (await import("./export.ts")).defineExport,
   },
+  import: {
+    summary: "Convert the configuration of another receiver",
+    load: async () => (await import("./import.ts")).defineImport,
+  },
   context: {
     summary: "Name the services that commands speak to, and choose one",
     load: async () => (await import("./context.ts")).defineContext,

@@ -41,6 +41,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./getting_started.md", { with: { type: "text" } }),
       },
       {
+        name: "from_webhook",
+        title: "From adnanh/webhook",
+        about: "converts its hooks, and says what is different",
+        read: () => import("./from_webhook.md", { with: { type: "text" } }),
+      },
+      {
         name: "providers",
         title: "Providers",
         about: "how to set up GitHub, GitLab, Slack, Stripe and others; the table of presets",
