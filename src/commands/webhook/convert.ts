@@ -9,7 +9,7 @@ import { expressionOf, NotConvertible } from "./reference.ts";
 import { type Condition, conditionsOf } from "./rule.ts";
 
 /** The hooks of a file, converted. */
-export interface Conversion {
+interface Conversion {
   /** The triggers of a configuration file. */
   triggers: Record<string, unknown>[];
   /** The steps of a project configuration file: a step for each hook. */

@@ -12,7 +12,7 @@ import type { Reference } from "./hook_file.ts";
 export class NotConvertible extends Error {}
 
 /** The place of an expression: filters see more of a request than values of actions do. */
-export type Place = "filter" | "value";
+type Place = "filter" | "value";
 
 /**
  * Returns the CEL expression of a value, as a text.
