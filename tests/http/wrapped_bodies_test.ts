@@ -74,6 +74,17 @@ const cases: Case[] = [
     other: json({ message: { data: btoa('{"kind":"storage#bucket"}') } }),
   },
   {
+    name: "Pub/Sub, base64 that is not made a text",
+    conditions: [token],
+    type: "application/json",
+    body: json({ message: { data: "e30=", messageId: "1" } }),
+    filter: "body.message.messageId == '1' || base64.decode(body.message.data).parseJSON().a == 1",
+    value: "{string(base64.decode(body.message.data))}",
+    expected: "{}",
+    other: json({ message: { data: "e30=", messageId: "2" } }),
+    reason: /parseJSON\(\) of bytes: write string\(…\) around them/,
+  },
+  {
     name: "SNS, JSON within JSON",
     conditions: [token],
     type: "text/plain; charset=UTF-8",

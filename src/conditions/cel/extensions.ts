@@ -32,6 +32,8 @@ export const extensions: readonly CelFunc[] = [
   celMethod("parseJSON", STRING, [], DYN, function () {
     return parseJson(this);
   }),
+  celFunc("parseJSON", [BYTES], DYN, refuseBytes),
+  celMethod("parseJSON", BYTES, [], DYN, refuseBytes),
   celFunc("base64.decode", [STRING], BYTES, decodeBase64),
   celFunc("base64.encode", [BYTES], STRING, (bytes) => bytes.toBase64()),
 ];
@@ -56,6 +58,11 @@ function parseJson(text: string): CelInput {
     }
     throw error;
   }
+}
+
+/** `base64.decode` makes bytes: without this, the error would name no function that makes a text of them. */
+function refuseBytes(): never {
+  throw new FilterLimitError("parseJSON() of bytes: write string(…) around them");
 }
 
 /** Takes the alphabets of RFC 4648, sections 4 and 5, with and without padding. */

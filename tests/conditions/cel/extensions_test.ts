@@ -46,6 +46,8 @@ const ERRORS: [source: string, message: RegExp][] = [
   ["body.text.parseJSON()", /no JSON/],
   ["base64.decode('*')", /no base64/],
   ["body.words.parseJSON()", /no matching overload/],
+  ["base64.decode('e30=').parseJSON()", /parseJSON\(\) of bytes: write string\(…\) around them/],
+  ["parseJSON(b'{}')", /parseJSON\(\) of bytes: write string\(…\) around them/],
 ];
 
 for (const [source, message] of ERRORS) {

@@ -1,7 +1,7 @@
 /**
  * Reports of people who receive webhooks with other programs, on one running service: each case is what a user
  * would notice. Some have tests of their own: bodies in other encodings (`content_encoding_test.ts`), multipart
- * (`multipart_test.ts`), Amazon SNS (`sns_test.ts`), bursts (`pace_test.ts`), files of variables (`env_file_test.ts`).
+ * (`multipart_test.ts`), Amazon SNS (`sns_test.ts`), bursts (`pace_test.ts`), files of variables (`env_text_test.ts`).
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
