@@ -16,11 +16,15 @@ import { intakeHandler, type SendersContext } from "./request_intake.ts";
 
 const METHODS: readonly string[] = HANDSHAKE_METHODS.filter((method) => method !== "POST");
 
-/** Makes the handler of handshakes, which returns undefined for a request that can be none. */
-export function handshakeHandler(
-  door: Door,
-  route: string,
-): (context: SendersContext) => Promise<Response | undefined> {
+type Handler = (context: SendersContext) => Promise<Response>;
+
+/**
+ * Makes the handler of requests by other methods than POST. `Allow` names the methods that are not answered 405, so
+ * it tells nobody more than a request by each of them does.
+ *
+ * @param launch answers 405
+ */
+export function handshakeHandler(door: Door, route: string, launch: Handler): Handler {
   const handle = intakeHandler(door, {
     route,
     methods: METHODS,
@@ -30,19 +34,24 @@ export function handshakeHandler(
     order: ({ handshake, launch }) => handshake ?? launch,
     answer: (prepared, request) => answerHandshake(door, prepared, request),
   });
-  return async (context) => await hasHandshake(door, context) ? await handle(context) : undefined;
+  return async (context) => {
+    const methods = await handshakeMethods(door, context);
+    if (methods.includes(context.req.raw.method)) return await handle(context);
+    const answer = await launch(context);
+    answer.headers.set("allow", [...methods, "POST"].join(", "));
+    return answer;
+  };
 }
 
-/** Tells whether a trigger has a handshake of the request's method. */
-async function hasHandshake(door: Door, context: SendersContext): Promise<boolean> {
-  const { method } = context.req.raw;
+/** Returns the methods of a trigger's handshakes, but for POST. */
+async function handshakeMethods(door: Door, context: SendersContext): Promise<string[]> {
   const id = context.req.param("trigger_id") ?? "";
-  if (!METHODS.includes(method) || !isId(id) || !door.peerOf(context).secure) return false;
+  if (!isId(id) || !door.peerOf(context).secure) return [];
   const { triggers, databaseDeadline, store: { shared } } = door;
   if (shared) await databaseDeadline.read(shared.triggers.sync());
   const found = triggers.prepared(id);
   const prepared = await (found instanceof Promise ? databaseDeadline.read(found) : found);
-  return prepared?.handshakeMethods.has(method) === true;
+  return METHODS.filter((method) => prepared?.handshakeMethods.has(method));
 }
 
 async function answerHandshake(

@@ -50,9 +50,7 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
     order: ({ launch }) => launch,
     answer: (prepared, request) => answerLaunch(door, prepared, request),
   });
-  const handshake = handshakeHandler(door, ROUTE);
-  const other = async (context: SendersContext) =>
-    await handshake(context) ?? await launch(context);
+  const other = handshakeHandler(door, ROUTE, launch);
   return counted(
     door,
     (context) => context.req.raw.method === "POST" ? launch(context) : other(context),

@@ -69,6 +69,14 @@ const triggers = {
       },
     ],
   },
+  several: {
+    conditions: [token],
+    handshakes: ["OPTIONS", "GET", "POST", "HEAD"].map((method) => ({
+      method,
+      when: "query.check == '1'",
+      response: { type: "text", text: "" },
+    })),
+  },
   disabled: { enabled: false, handshakes: [{ preset: "meta", secret: VERIFY }] },
   far: {
     conditions: [{ type: "ip_allowlist", ranges: ["192.0.2.1"] }],
@@ -124,6 +132,26 @@ const cases: (Case & { logged?: "handshake" | "refused" })[] = [
     method,
     query: subscribe(VERIFY),
     expectedStatus: 405,
+    expectedBody: method === "HEAD" ? "" : NOT_ALLOWED,
+    expectedHeaders: { allow: "GET, POST" },
+  })),
+  // The methods that do not answer 405, whoever asks.
+  ...([
+    ["strava", "GET, POST"],
+    ["unset", "GET, POST"],
+    ["head", "HEAD, POST"],
+    ["cloudevents", "OPTIONS, POST"],
+    ["asana", "POST"],
+    ["verified", "GET, POST"],
+    ["several", "GET, HEAD, OPTIONS, POST"],
+    ["disabled", "GET, POST"],
+    ["far", "GET, POST"],
+  ] as const).map(([to, allow]): Case => ({
+    to,
+    method: "PATCH",
+    expectedStatus: 405,
+    expectedBody: NOT_ALLOWED,
+    expectedHeaders: { allow },
   })),
   { to: "meta", query: subscribe(VERIFY), expectedStatus: 400, logged: "refused" },
   {
@@ -144,7 +172,13 @@ const cases: (Case & { logged?: "handshake" | "refused" })[] = [
     logged: "handshake",
   },
   { to: "head", method: "HEAD", expectedStatus: 200, expectedBody: "", logged: "handshake" },
-  { to: "head", method: "GET", expectedStatus: 405, expectedBody: NOT_ALLOWED },
+  {
+    to: "head",
+    method: "GET",
+    expectedStatus: 405,
+    expectedBody: NOT_ALLOWED,
+    expectedHeaders: { allow: "HEAD, POST" },
+  },
   {
     to: "cloudevents",
     method: "OPTIONS",
