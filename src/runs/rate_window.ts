@@ -2,8 +2,9 @@
  * The sliding window that counts launches for rate limits.
  *
  * It counts by slots of a fiftieth of the period. A launch counts until a whole period has gone by
- * since the end of its slot. So no span of `period` seconds, wherever it begins, holds more than
- * `quota` launches, and what a launch used comes back no later than 1.02 periods after it.
+ * since the last launch of its slot. So no span of `period` seconds, wherever it begins, holds more
+ * than `quota` launches, what a launch used comes back no later than 1.02 periods after it, and who is
+ * refused never waits for longer than a period.
  *
  * @module
  */
@@ -38,11 +39,12 @@ export function admit(
   if (total >= limit.quota) return undefined;
   const current = slotAt(now_ms, limit.period);
   const newest = slots.at(-1);
+  const after_ms = timeAfter(now_ms);
   return {
     total: total + 1,
     slots: newest?.[0] === current
-      ? slots.with(-1, [current, newest[1] + 1])
-      : [...slots, [current, 1]],
+      ? slots.with(-1, [current, newest[1] + 1, Math.max(after_ms, endOf(newest, limit.period))])
+      : [...slots, [current, 1, after_ms]],
   };
 }
 
@@ -66,12 +68,11 @@ export function leftOf(
   const { slots, total } = settle(window, period, now_ms, spread_ms);
   const left = Math.max(0, quota - total);
   let counted = total;
-  for (const [index, count] of slots) {
-    counted -= count;
+  for (const slot of slots) {
+    counted -= slot[1];
     // A quota that was lowered has nothing left for longer than its first slot.
     if (counted >= quota) continue;
-    const end_ms = (index + SLOTS_PER_PERIOD + 1) * slotWidth_ms(period);
-    return { left, more_ms: Math.ceil(end_ms + spread_ms) };
+    return { left, more_ms: Math.ceil(endOf(slot, period) + period * 1000 + spread_ms) };
   }
   return { left, more_ms: undefined };
 }
@@ -84,13 +85,16 @@ export function leftOf(
  * window was settled: that is too strict once, and over after a period
  */
 export function withoutOne(window: RateWindow, period: number, counted_ms: number): RateWindow {
-  const slot = slotAt(counted_ms, period);
-  const at = window.slots.findIndex(([index]) => index === slot);
-  const count = window.slots[at]?.[1];
-  if (count === undefined) return window;
+  const index = slotAt(counted_ms, period);
+  const at = window.slots.findIndex((slot) => slot[0] === index);
+  const slot = window.slots[at];
+  if (slot === undefined) return window;
+  const [, count, ...end] = slot;
   return {
     total: window.total - 1,
-    slots: count === 1 ? window.slots.toSpliced(at, 1) : window.slots.with(at, [slot, count - 1]),
+    slots: count === 1
+      ? window.slots.toSpliced(at, 1)
+      : window.slots.with(at, [index, count - 1, ...end]),
   };
 }
 
@@ -113,15 +117,30 @@ export function settle(
 ): RateWindow {
   if (window === undefined) return emptyWindow;
   const current = slotAt(now_ms, period);
-  const first = slotAt(now_ms - spread_ms, period) - SLOTS_PER_PERIOD;
-  const oldest = window.slots[0]?.[0] ?? current;
-  const newest = window.slots.at(-1)?.[0] ?? current;
-  if (first <= oldest && newest <= current) return window;
+  const since_ms = now_ms - spread_ms - period * 1000;
+  const [oldest] = window.slots;
+  const newest = window.slots.at(-1);
+  if (oldest === undefined || newest === undefined) return window;
+  if (since_ms < endOf(oldest, period) && newest[0] <= current) return window;
 
-  const present = window.slots.filter(([index]) => first <= index && index < current);
-  const now = countOf(window.slots.filter(([index]) => index >= current));
-  const slots = now > 0 ? [...present, [current, now] as const] : present;
+  const present = window.slots.filter((slot) =>
+    slot[0] <= current && since_ms < endOf(slot, period)
+  );
+  const future = countOf(window.slots.filter(([index]) => index > current));
+  const slots = future > 0 ? withMore(present, future, { current, now_ms, period }) : present;
   return { total: countOf(slots), slots };
+}
+
+/** Adds launches to the slot of the present. */
+function withMore(
+  slots: readonly RateSlot[],
+  more: number,
+  { current, now_ms, period }: { current: number; now_ms: number; period: number },
+): RateSlot[] {
+  const others = slots.filter(([index]) => index < current);
+  const own = slots.find(([index]) => index === current);
+  const ends_ms = [timeAfter(now_ms), ...own ? [endOf(own, period)] : []];
+  return [...others, [current, more + (own?.[1] ?? 0), Math.max(...ends_ms)]];
 }
 
 /** The time of the newest launch that a window counts, in milliseconds since the epoch; 0 when it counts none. */
@@ -141,6 +160,16 @@ export function smallestByPeriod(quotas: readonly Quota[]): Quota[] {
 /** Describes the quota that refuses a launch. */
 export function describeExhausted({ period, quota }: Quota): string {
   return `The quota is used up: ${quota} launches in ${period} s`;
+}
+
+/** The first whole millisecond after a time. */
+function timeAfter(now_ms: number): number {
+  return Math.floor(now_ms) + 1;
+}
+
+/** A time after all launches of a slot: at most the slot's end, whatever is stored. */
+function endOf([index, , after_ms = Infinity]: RateSlot, period: number): number {
+  return Math.min(after_ms, (index + 1) * slotWidth_ms(period));
 }
 
 function countOf(slots: readonly RateSlot[]): number {

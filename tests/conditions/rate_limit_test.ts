@@ -6,7 +6,7 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { rateLimit } from "../../src/conditions/rate_limit.ts";
-import { admit, emptyWindow, type Quota, settle } from "../../src/runs/rate_window.ts";
+import { admit, emptyWindow, leftOf, type Quota, settle } from "../../src/runs/rate_window.ts";
 import type { RateWindow } from "../../src/store/records/rate_windows.ts";
 
 const START_MS = 1_700_000_000_000;
@@ -28,19 +28,32 @@ Deno.test("admit takes the quota and not one more", () => {
   assertEquals(launchAt({ period: 60, quota: 1 }, [START_MS, START_MS]).length, 1);
 });
 
-const boundaries: { name: string; since_ms: number; isAdmitted: boolean }[] = [
+const boundaries: { name: string; since_ms: number; isAdmitted: boolean; afterFull?: boolean }[] = [
   { name: "at once", since_ms: 0, isAdmitted: false },
   { name: "within the period", since_ms: 999, isAdmitted: false },
   { name: "exactly a period later", since_ms: 1000, isAdmitted: false },
-  { name: "just before 1.02 periods", since_ms: 1019, isAdmitted: false },
+  { name: "more than a period later", since_ms: 1001, isAdmitted: true, afterFull: false },
+  { name: "just before 1.02 periods", since_ms: 1019, isAdmitted: true, afterFull: false },
   { name: "1.02 periods later", since_ms: 1020, isAdmitted: true },
 ];
 
-for (const { name, since_ms, isAdmitted } of boundaries) {
+for (const { name, since_ms, isAdmitted, afterFull = isAdmitted } of boundaries) {
   Deno.test(`a launch at the start of a slot: the next ${name}`, () => {
     const window = admit(undefined, { period: 1, quota: 1 }, START_MS);
     const next = admit(window, { period: 1, quota: 1 }, START_MS + since_ms);
     assertEquals(next !== undefined, isAdmitted);
+  });
+
+  Deno.test(`a launch at the start of a slot, and one at its end: the next ${name}`, () => {
+    const limit = { period: 1, quota: 2 };
+    const window = admit(admit(undefined, limit, START_MS), limit, START_MS + 19);
+    assertEquals(admit(window, limit, START_MS + since_ms) !== undefined, afterFull);
+  });
+
+  Deno.test(`a slot that an older version has stored: the next ${name}`, () => {
+    const window = { total: 1, slots: [[START_MS / 20, 1]] as const };
+    const next = admit(window, { period: 1, quota: 1 }, START_MS + since_ms);
+    assertEquals(next !== undefined, afterFull);
   });
 
   Deno.test(`a launch at the end of a slot: the next ${name}`, () => {
@@ -125,6 +138,21 @@ Deno.test("a launch that is refused is admitted within 1.02 periods", () => {
       const next = admit(window, limit, now_ms);
       const until_ms = now_ms + limit.period * 1020;
       if (next === undefined) assert(admit(window, limit, until_ms) !== undefined, `${until_ms}`);
+      window = next ?? window;
+    }
+  }));
+});
+
+Deno.test("who is refused waits no longer than a period, and is admitted then", () => {
+  fc.assert(fc.property(limits, gaps, (limit, gaps) => {
+    let window: RateWindow | undefined;
+    for (const now_ms of timesOf(limit.period, gaps)) {
+      const next = admit(window, limit, now_ms);
+      const { more_ms = Infinity } = leftOf(window, limit, now_ms);
+      if (next === undefined) {
+        assertLessOrEqual(more_ms, now_ms + limit.period * 1000 + 1);
+        assert(admit(window, limit, more_ms) !== undefined, `${more_ms}`);
+      }
       window = next ?? window;
     }
   }));
@@ -248,7 +276,10 @@ Deno.test("launches of the present and of a clock that was set back since count 
   const limit = { period: 50, quota: 10 };
   const window = admit(admit(undefined, limit, START_MS), limit, START_MS + 1_000);
   const slot = Math.floor(START_MS / 1_000);
-  assertEquals(settle(window, limit.period, START_MS), { total: 2, slots: [[slot, 2]] });
+  assertEquals(settle(window, limit.period, START_MS), {
+    total: 2,
+    slots: [[slot, 2, START_MS + 1]],
+  });
 });
 
 Deno.test("a quota that is lowered holds at once", () => {

@@ -216,9 +216,12 @@ async function answerExhausted(
   if (answer.status === STATUS_CODE.BadRequest) return answer;
   const now_ms = door.clock.now();
   const left = await door.databaseDeadline.read(door.acceptor.left(trigger.id, quotas));
-  const room_ms = left.filter(({ left }) => left === 0).map(({ more_ms = now_ms }) => more_ms);
-  const wait_s = Math.ceil((Math.max(now_ms, ...room_ms) - now_ms) / 1_000);
-  answer.headers.set("retry-after", String(Math.max(1, wait_s)));
+  const waits_s = quotas.map(({ period }, index) => {
+    const { left: room = 0, more_ms = now_ms } = left[index] ?? {};
+    // A launch of this millisecond, or clocks of instances that differ, make it a little more than the period.
+    return room === 0 ? Math.min(period, Math.ceil((more_ms - now_ms) / 1_000)) : 0;
+  });
+  answer.headers.set("retry-after", String(Math.max(1, ...waits_s)));
   return answer;
 }
 

@@ -16,8 +16,11 @@ export interface RateWindow {
   readonly slots: readonly RateSlot[];
 }
 
-/** The slot from `index` to `index + 1` fiftieths of the period since the epoch, and its launches. */
-export type RateSlot = readonly [index: number, count: number];
+/**
+ * The slot from `index` to `index + 1` fiftieths of the period since the epoch, its launches, and a time after all of
+ * them, in milliseconds since the epoch: without one, the slot's end.
+ */
+export type RateSlot = readonly [index: number, count: number, after_ms?: number];
 
 /**
  * Reads the window of one period, in seconds; undefined when there is none. One that is damaged counts

@@ -1,6 +1,6 @@
 /** The answers that a provider needs: the status of refusals by cause, and headers and types of responses. */
 import { assert, assertEquals } from "@std/assert";
-import { HMAC_CONDITION, signature, startService } from "../../data.ts";
+import { HMAC_CONDITION, signature, startService, TestClock } from "../../data.ts";
 import { play, REJECTED } from "../scenario.ts";
 
 const FILTER = { type: "payload_filter", expression: "body.action == 'opened'" };
@@ -71,6 +71,50 @@ Deno.test("a trigger sets the status of refusals by their cause", async () => {
     assertEquals(statuses.toReversed(), expected);
   }
   assertEquals(rejected(400), REJECTED);
+});
+
+/** Launches at these times, in seconds; the last is refused, and told to wait for so long. */
+const waits: { limits: [period: number, quota: number][]; at_s: number[]; wait_s: number }[] = [
+  { limits: [[60, 1]], at_s: [0, 0], wait_s: 60 },
+  { limits: [[60, 1]], at_s: [0, 0.001], wait_s: 60 },
+  { limits: [[60, 1]], at_s: [0, 29.5], wait_s: 31 },
+  { limits: [[60, 1]], at_s: [0, 60], wait_s: 1 },
+  { limits: [[1, 1]], at_s: [0, 0], wait_s: 1 },
+  { limits: [[60, 2]], at_s: [0, 10, 10], wait_s: 51 },
+  // Two within a fiftieth of the period come back together.
+  { limits: [[60, 2]], at_s: [0, 1.1, 1.1], wait_s: 60 },
+  { limits: [[60, 1], [3_600, 10]], at_s: [0, 0], wait_s: 60 },
+  { limits: [[60, 1], [3_600, 1]], at_s: [0, 0], wait_s: 3_600 },
+  { limits: [[3_600, 5], [3_600, 1]], at_s: [0, 0], wait_s: 3_600 },
+];
+
+Deno.test("Retry-After is the time until the limit has room, and never more than its period", async () => {
+  // The start of a slot of each period above.
+  const clock = new TestClock(Date.UTC(2026, 0, 1));
+  await using service = await startService({ clock });
+  for (const { limits, at_s, wait_s } of waits) {
+    const say = JSON.stringify({ limits, at_s });
+    const { url } = await service.trigger({
+      conditions: limits.map(([period, quota]) => ({ type: "rate_limit", period, quota })),
+      refused: { rate_limit: 429 },
+    });
+    const launch = async (expected: number) => {
+      const answer = await fetch(url, { method: "POST" });
+      await answer.body?.cancel();
+      assertEquals(answer.status, expected, say);
+      return answer.headers.get("retry-after");
+    };
+    const start_ms = clock.time_ms;
+    for (const [index, after_s] of at_s.entries()) {
+      clock.time_ms = start_ms + after_s * 1_000;
+      const waited = await launch(index < at_s.length - 1 ? 200 : 429);
+      assertEquals(waited, index < at_s.length - 1 ? null : String(wait_s), say);
+    }
+    // A sender needs a moment for its way here.
+    clock.time_ms += wait_s * 1_000 + 1;
+    await launch(200);
+    clock.time_ms = start_ms + 7_200_000;
+  }
 });
 
 Deno.test("a response has headers and a type of its own", async () => {
