@@ -10,6 +10,8 @@ import type { Problem } from "../platform/errors.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 import type { TriggerSettings } from "./trigger.ts";
 
+const SHOWN_ANSWER_CHARACTERS_MAX = 80;
+
 /** The part of a trigger that the warnings depend on. */
 export type AnswerSettings = Pick<
   TriggerSettings,
@@ -100,11 +102,25 @@ function responseNeeds({ preset }: NamedPreset, { response }: AnswerSettings): P
     problems.push({ pointer: "/response", detail });
   }
   const type = response?.content_type ?? typeOf(response?.type);
-  if (content_type !== undefined && !type.startsWith(content_type)) {
-    const detail = `${preset.title} needs a response of ${content_type}`;
-    problems.push({ pointer: "/response", detail });
+  if (content_type !== undefined && !isOfType(type, content_type)) {
+    const what = `${preset.title} needs a response of ${content_type}`;
+    problems.push({ pointer: "/response", detail: what + emptyAnswer(preset) });
   }
   return problems;
+}
+
+/** Tells whether a Content-Type is the one that a provider needs; XML has two names (RFC 7303 section 9.2). */
+function isOfType(found: string, needed: string): boolean {
+  const [type = ""] = found.toLowerCase().split(";");
+  return (type.trim() === "text/xml" ? "application/xml" : type.trim()) === needed;
+}
+
+/** Shows the settings of an answer that asks the provider for nothing, where it is short. */
+function emptyAnswer({ needs }: Preset): string {
+  const { text = "" } = needs?.response ?? {};
+  return text === "" || text.length > SHOWN_ANSWER_CHARACTERS_MAX
+    ? ""
+    : `: set response: { type: xml, text: "${text}" } for an empty answer`;
 }
 
 function typeOf(type: "text" | "xml" | "json" = "json"): string {

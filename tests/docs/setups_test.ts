@@ -21,6 +21,7 @@ const WORK = JSON.stringify({ project: "digits", action: ACTION });
 const PROOF = { type: "static_token", in: "header", name: "X-Token", secrets: [SECRET] };
 const IDENTITIES: Record<string, string> = {
   sns: "arn:aws:sns:us-east-1:123456789012:topic",
+  ses: "arn:aws:sns:us-east-1:123456789012:mail",
   paypal: "WH-2WR32451HC0233532-67976317FL4543714",
 };
 
@@ -96,7 +97,7 @@ Deno.test("the console's form makes of each provider a trigger without warnings,
     asked.add(name);
     assert(preset.needs !== undefined || needsSecret(name), found.join("\n"));
   }
-  assertEquals([...asked].sort(), ["linkedin", "salesforce", "whatsapp", "x", "xero"]);
+  assertEquals([...asked].sort(), ["linkedin", "salesforce", "twilio", "whatsapp", "x", "xero"]);
 });
 
 Deno.test("no condition for JWTs has a warning", () => {

@@ -100,6 +100,20 @@ const cases: Case[] = [
     reason: /parseJSON\(\) of a text that is no JSON/,
   },
   {
+    name: "SES, by SNS",
+    conditions: [token],
+    type: "text/plain; charset=UTF-8",
+    body: json({
+      Type: "Notification",
+      Message:
+        '{"eventType":"Bounce","bounce":{"bouncedRecipients":[{"emailAddress":"a@b.example"}]}}',
+    }),
+    filter: "body.Message.parseJSON().eventType == 'Bounce'",
+    value: "{body.Message.parseJSON().bounce.bouncedRecipients[0].emailAddress}",
+    expected: "a@b.example",
+    other: json({ Type: "Notification", Message: '{"eventType":"Delivery"}' }),
+  },
+  {
     name: "WeChat, XML",
     conditions: [token],
     type: "text/xml",

@@ -78,6 +78,24 @@ const SAMPLES: Readonly<Record<string, (id: string) => Sample>> = {
       }),
     },
   }),
+  ses: (id) => ({
+    title: "Amazon SES",
+    headers: { "x-amz-sns-message-type": "Notification" },
+    body: {
+      Type: "Notification",
+      MessageId: id,
+      TopicArn: "arn:aws:sns:eu-north-1:123456789012:mail",
+      Subject: "Amazon SES Email Event Notification",
+      Message: JSON.stringify({
+        eventType: "Bounce",
+        bounce: {
+          bounceType: "Permanent",
+          bouncedRecipients: [{ emailAddress: "jon@example.com", status: "5.1.1" }],
+        },
+        mail: { messageId: `01000157${id}`, destination: ["jon@example.com"] },
+      }),
+    },
+  }),
   mandrill: (id) => ({
     title: "Mandrill",
     headers: { "content-type": FORM },

@@ -100,7 +100,12 @@ function needsText({ refused, response }: NonNullable<Preset["needs"]>): string 
     const fields = Object.entries(values).map(([key, value]) => `${key}: ${value}`).join(", ");
     return fields === "" ? [] : [`\`${name}: { ${fields} }\``];
   };
-  return [...written("refused", refused), ...written("response", response)].join(" and ");
+  const { status, content_type, text } = response ?? {};
+  const answer = {
+    ...(status !== undefined && { status }),
+    ...(content_type === "application/xml" && { type: "xml", text: `'${text}'` }),
+  };
+  return [...written("refused", refused), ...written("response", answer)].join(" and ");
 }
 
 function handshakeRow(name: string, preset: Preset): string[] {

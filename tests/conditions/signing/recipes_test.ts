@@ -23,7 +23,7 @@ const BODY = '{"id":"evt_1","text":"Grüße"}';
 const JSON_TYPE = { "content-type": "application/json" };
 
 /** Presets whose recipes need a certificate: paypal_test.ts and sns_test.ts. */
-const BY_CERTIFICATE = ["signature/paypal", "signature/sns"];
+const BY_CERTIFICATE = ["signature/paypal", "signature/ses", "signature/sns"];
 /** Presets whose provider's library runs in libraries_test.ts. */
 const BY_LIBRARY = ["hmac/stripe", "hmac/linear", "signature/discord"];
 

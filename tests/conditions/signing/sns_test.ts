@@ -49,7 +49,10 @@ function signed(message: Message, version: "1" | "2", url = CERTIFICATE_URL): Me
 }
 
 /** A condition whose certificates come from a table, and the URLs that were fetched. */
-function receiver(files: Record<string, string> = { [CERTIFICATE_URL]: CERTIFICATE }) {
+function receiver(
+  files: Record<string, string> = { [CERTIFICATE_URL]: CERTIFICATE },
+  preset = "sns",
+) {
   const fetched: string[] = [];
   const clock = new TestClock(NOW_MS);
   const certificates = new Certificates({
@@ -64,7 +67,7 @@ function receiver(files: Record<string, string> = { [CERTIFICATE_URL]: CERTIFICA
   });
   const settings = signature.schema.parse({
     type: "signature",
-    preset: "sns",
+    preset,
     identity: TOPIC,
   });
   const scheme = signatureScheme(settings);
@@ -112,6 +115,19 @@ for (const version of ["1", "2"] as const) {
     });
   }
 }
+
+Deno.test("ses: an event that SES publishes to its topic passes, and no other topic's", async () => {
+  const { receive } = receiver(undefined, "ses");
+  const event: Message = {
+    ...notification,
+    Subject: "Amazon SES Email Event Notification",
+    Message: '{"eventType":"Bounce","bounce":{"bounceType":"Permanent"},"mail":{"tags":{}}}',
+  };
+  assertEquals(await receive(signed(event, "1")), undefined);
+  assertEquals(await receive(signed(event, "2")), undefined);
+  assert(await receive({ ...signed(event, "2"), Message: '{"eventType":"Delivery"}' }));
+  assert(await receive(signed({ ...event, TopicArn: `${TOPIC}2` }, "2")));
+});
 
 Deno.test("sns: certificates of other hosts and paths are not fetched", async () => {
   const { receive, fetched } = receiver();

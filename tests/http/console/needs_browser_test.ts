@@ -37,6 +37,12 @@ const needs: Need[] = [
     },
   },
   {
+    name: "twilio",
+    settings: { conditions: [{ type: "hmac", preset: "twilio", secrets: [SECRET] }] },
+    button: "Set the answer in XML that it waits for",
+    expected: { response: { type: "xml", text: "<Response/>" } },
+  },
+  {
     name: "gitlab",
     settings: {
       conditions: [{ type: "static_token", preset: "gitlab", secrets: [SECRET] }, FILTER, LIMIT],

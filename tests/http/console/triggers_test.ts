@@ -303,6 +303,11 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
           "Unwrapped by body.Message.parseJSON()",
         ],
         [
+          "signature/ses",
+          "body.Message.parseJSON().eventType == 'Bounce'",
+          "Unwrapped by body.Message.parseJSON()",
+        ],
+        [
           "hmac/mandrill",
           "body.mandrill_events.parseJSON()[0].event == 'open'",
           "Unwrapped by body.mandrill_events.parseJSON()",

@@ -200,6 +200,20 @@ const wrong: { settings: Record<string, unknown>; pointer: string; detail?: stri
   },
 ];
 
+const TWILIO = {
+  conditions: [{ type: "hmac", preset: "twilio", secrets: ["the auth token of an account"] }],
+};
+
+/** Answers that their provider takes. */
+const fitting: Record<string, unknown>[] = [
+  { ...TWILIO, response: { type: "xml", text: "<Response/>" } },
+  { ...TWILIO, response: { type: "text", text: "<Response/>", content_type: "text/xml" } },
+  {
+    ...TWILIO,
+    response: { type: "xml", text: "<Response/>", content_type: "Text/XML; charset=utf-8" },
+  },
+];
+
 const warned: { settings: Record<string, unknown>; pointer: string; detail: RegExp }[] = [
   {
     settings: {
@@ -222,6 +236,12 @@ const warned: { settings: Record<string, unknown>; pointer: string; detail: RegE
     pointer: "/refused",
     detail: /^Discord, webhook events needs refused: \{ authentication: 401 \}: .* answers 400$/,
   },
+  ...[undefined, { type: "json", json: {} }, { type: "text", text: "Hello" }].map((response) => ({
+    settings: { ...TWILIO, ...(response && { response }) },
+    pointer: "/response",
+    detail:
+      /^Twilio needs a response of application\/xml: set response: \{ type: xml, text: "<Response\/>" \} for an empty answer$/,
+  })),
   {
     settings: { response: { type: "json", json: '{"run":"{run_id}"}' } },
     pointer: "/response/json",
@@ -255,5 +275,9 @@ Deno.test("answers that cannot be given are refused, and those that a provider n
     const found = body.warnings.filter((each: { pointer: string }) => each.pointer === pointer);
     const isTold = found.some((each: { detail: string }) => detail.test(each.detail));
     assert(isTold, JSON.stringify(body.warnings));
+  }
+  for (const settings of fitting) {
+    const { status, body } = await save(settings);
+    assertEquals([status, body.warnings], [201, []]);
   }
 });

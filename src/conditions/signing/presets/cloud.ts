@@ -5,6 +5,7 @@
  */
 import type { PresetGroup } from "../preset.ts";
 import { handshakesAlone } from "./handshakes.ts";
+import { snsPreset } from "./sns.ts";
 
 /** The rows. */
 export const cloud = {
@@ -56,50 +57,16 @@ export const cloud = {
     },
   },
   signature: {
-    sns: {
+    sns: snsPreset({
       title: "Amazon SNS",
       source:
         "https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message-verify-message-signature.html",
       setup:
         "Set `identity` to the ARN of the topic. Create a subscription of the topic with the protocol HTTPS and the URL, without raw message delivery.",
       note:
-        "SES sends by a topic: open its configuration set > Event destinations > Add destination > Amazon SNS (https://docs.aws.amazon.com/ses/latest/dg/event-publishing-add-event-destination-sns.html). What was published is the text in `body.Message`. SNS does not sign `MessageAttributes`",
-      vector: "none published",
+        "What was published is the text in `body.Message`. SNS does not sign `MessageAttributes`",
       event: { in: "body", name: "Type" },
-      scheme: {
-        algorithm: "rsa_sha256",
-        encoding: "base64",
-        body_field: "Signature",
-        signed_content: "{sns:message}",
-        certificate: {
-          in: "body",
-          name: "SigningCertURL",
-          url:
-            /^https:\/\/sns\.[a-z0-9-]{3,32}\.amazonaws\.com(?:\.cn)?\/SimpleNotificationService-[0-9a-zA-Z]{1,64}\.pem$/,
-          other: {
-            where: { in: "body", name: "SignatureVersion" },
-            equals: "1",
-            algorithm: "rsa_sha1",
-          },
-        },
-        delivery_id: { in: "body", name: "MessageId" },
-      },
-      handshakes: [{
-        method: "POST",
-        when: "body.Type == 'SubscriptionConfirmation'",
-        verified: true,
-        confirm: {
-          url: "{body.SubscribeURL}",
-          host: /^sns\.[a-z0-9-]{3,32}\.amazonaws\.com(?:\.cn)?$/,
-        },
-        response: { type: "text", text: "" },
-      }, {
-        method: "POST",
-        when: "body.Type == 'UnsubscribeConfirmation'",
-        verified: true,
-        response: { type: "text", text: "" },
-      }],
-    },
+    }),
   },
   static_token: {
     cloudevents: {

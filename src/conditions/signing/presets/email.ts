@@ -4,6 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
+import { snsPreset } from "./sns.ts";
 import { standardPreset, svixPreset } from "./standard.ts";
 
 /** The rows. */
@@ -97,6 +98,18 @@ export const email = {
       source: "https://loops.so/docs/webhooks",
       setup: "Open Settings > Webhooks. Copy the signing secret.",
       event: { in: "body", name: "eventName" },
+    }),
+  },
+  signature: {
+    ses: snsPreset({
+      title: "Amazon SES",
+      source:
+        "https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html",
+      setup:
+        "Create a topic of Amazon SNS, and set `identity` to its ARN. Create a subscription of the topic with the protocol HTTPS and the URL, without raw message delivery. Open SES > Configuration sets > Event destinations > Add destination. Choose the events, Amazon SNS and the topic.",
+      note:
+        "The event is JSON in a text: `body.Message.parseJSON().eventType`, or `notificationType` of an identity's feedback notifications",
+      event: { in: "body", name: "Type" },
     }),
   },
   static_token: {

@@ -101,7 +101,9 @@ export const messaging = {
     source: "https://www.twilio.com/docs/usage/security",
     setup: "Paste the URL into the number or the service. The secret is the account's auth token.",
     vector: "published",
-    note: "Signs the URL and the parameters of a form; of JSON the SHA-256 in the URL",
+    note:
+      "Signs the URL and the parameters of a form; of JSON the SHA-256 in the URL. Calls and messages that come in wait for TwiML: error 12300 otherwise",
+    needs: { response: { content_type: "application/xml", text: "<Response/>" } },
     scheme: {
       algorithm: "sha1",
       encoding: "base64",
