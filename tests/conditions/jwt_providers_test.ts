@@ -1,5 +1,5 @@
 /** The conditions that the page of providers has for JWTs take what those providers send. */
-import { assertEquals, assertNotEquals } from "@std/assert";
+import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { parse } from "yaml";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "@panva/jose";
 import { hash } from "node:crypto";
@@ -84,6 +84,19 @@ async function readTable(): Promise<[name: string, condition: string][]> {
     return name === undefined || condition === undefined ? [] : [[name, condition]];
   });
 }
+
+Deno.test("providers.md: each provider of a JWT has its steps", async () => {
+  const page = await Deno.readTextFile(PAGE);
+  const [, section = ""] = page.split("## Providers that send a JWT\n");
+  const [table = ""] = section.split("\n## ");
+  const rows = [...table.matchAll(/^\| \[([^\]]+)\]\([^)]*\)([^|]*)/gm)];
+  const others = ["Eventarc", "Cloud Scheduler", "Cloud Tasks"];
+  assertEquals(rows[0]?.[2]?.trim(), `, ${others.join(", ")}`);
+  const [first = "", ...names] = rows.map(([, name = ""]) => name);
+  const steps = [...table.matchAll(/^- \*\*([^*]+)\*\*: ((?:.+\n(?!- ))*.+)/gm)];
+  assertEquals(steps.map(([, name]) => name), [first, ...others, ...names]);
+  for (const [item] of steps) assertMatch(item, /\b(?:Open|Create|Name)\b[^]*\.$/);
+});
 
 Deno.test("providers.md: the conditions for JWTs take what their providers send", async (t) => {
   const table = await readTable();
