@@ -44,8 +44,11 @@ export interface Preset {
 /** A provider that signs. */
 export interface SigningPreset extends Preset {
   readonly setup: string;
-  /** The origin of the test vector: pages or tests of the provider or of its standard, or its own library. */
-  readonly vector: "published" | "library" | "none published";
+  /**
+   * The origin of the test vector: pages or tests of the provider or of its standard, or its own library. Without one,
+   * where one was looked for.
+   */
+  readonly vector: "published" | "library" | { readonly none: string };
   readonly scheme: SchemeSettings & Pick<Scheme, "algorithm">;
 }
 

@@ -232,6 +232,13 @@ export const libraryMacs: Vector[] = [
     "0ad0bc34764dd080020d4c7f088222de85f0f551787c5fa572852e53e787a531",
   ),
   made(
+    "mailersend",
+    "mailersend 3.4.0, MailerSendUtils.verifyWebHook",
+    "mailersend secret",
+    "Signature",
+    "38c8d0afa8ffd1767df92deddd5aa4ac7a7fa91ba7c90d5d240797cea0012c69",
+  ),
+  made(
     "shopify",
     "@shopify/shopify-api 13.1.0, createSHA256HMAC",
     "shopify secret",
@@ -284,6 +291,23 @@ export const libraryMacs: Vector[] = [
 
 /** Requests that a private key has signed. */
 export const librarySignatures: Vector[] = [
+  {
+    preset: "discord_events",
+    source: "discord-interactions 4.4.0, verifyKey",
+    settings: {
+      public_keys: ["8bd59f979cc36f385495f7e5055628bd7f3cea69204074f210e786b2e4f987a8"],
+    },
+    parts: {
+      headers: {
+        "X-Signature-Timestamp": String(TIME_S),
+        "X-Signature-Ed25519": "3bc930c3f959d833a46a096285dce312acbf4f7df2939fa5ed4ca1376c5dd466" +
+          "28dc6754762fb8f8be14b258da1d45dbb5bfb98cee3ca7388c9aeafa32e6c309",
+      },
+      body: '{"version":1,"application_id":"1234560123453231555","type":1,"event":' +
+        '{"type":"APPLICATION_AUTHORIZED","timestamp":"2024-10-18T14:42:53.064834"}}',
+      receivedAt_ms: TIME_S * 1000,
+    },
+  },
   {
     preset: "telnyx",
     source: "telnyx 7.24.0, TelnyxWebhook.verify",

@@ -7,6 +7,7 @@ import { Certificates } from "../../../src/conditions/signing/certificates.ts";
 import { prepareCertified } from "../../../src/conditions/signing/certified.ts";
 import { TestClock } from "../../surroundings.ts";
 import { NOW_MS, request } from "../fixture.ts";
+import { PAYPAL_VECTOR } from "./paypal_vector.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "./sns_certificate.ts";
 
 const WEBHOOK = "4JH86294D6297924G";
@@ -31,7 +32,11 @@ const headers = {
   ).toString("base64"),
 };
 
-async function receive(parts: { body?: string; headers?: object }, identity = WEBHOOK) {
+async function receive(
+  parts: { body?: string; headers?: object; receivedAt_ms?: number },
+  identity = WEBHOOK,
+  certificate = CERTIFICATE,
+) {
   const settings = signature.schema.parse({ type: "signature", preset: "paypal", identity });
   const scheme = signatureScheme(settings);
   assert(scheme.certificate);
@@ -41,7 +46,7 @@ async function receive(parts: { body?: string; headers?: object }, identity = WE
     signal: new AbortController().signal,
     fetch(url) {
       fetched.push(url.href);
-      return Promise.resolve(new TextEncoder().encode(CERTIFICATE));
+      return Promise.resolve(new TextEncoder().encode(certificate));
     },
   });
   const check = prepareCertified(scheme, scheme.certificate, certificates, {
@@ -60,6 +65,16 @@ Deno.test("paypal: a request as PayPal signs it passes, and no change of it", as
   for (const name of ["PAYPAL-TRANSMISSION-ID", "PAYPAL-TRANSMISSION-TIME"]) {
     assert((await receive({ headers: { [name]: "another" } })).refusal, name);
   }
+});
+
+Deno.test("paypal: a notification that PayPal has sent passes, and no change of it", async () => {
+  const { webhook, certificate, ...sent } = PAYPAL_VECTOR;
+  const { refusal, fetched } = await receive(sent, webhook, certificate);
+  assertEquals(refusal, undefined);
+  assertEquals(fetched, [sent.headers["PAYPAL-CERT-URL"]]);
+  const changed = { ...sent, body: sent.body.replace("20.00", "20.01") };
+  assert((await receive(changed, webhook, certificate)).refusal);
+  assert((await receive(sent, "another webhook", certificate)).refusal);
 });
 
 Deno.test("paypal: certificates of other hosts and paths are not fetched", async () => {

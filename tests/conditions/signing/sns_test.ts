@@ -36,6 +36,56 @@ const confirmation: Message = {
   Timestamp: "2023-11-14T22:13:20.000Z",
 };
 
+/** Messages that the library of AWS takes (sns-validator 0.3.5, `validate`), by the certificate of these tests. */
+const validated: Message[] = [
+  {
+    Type: "Notification",
+    MessageId: "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
+    TopicArn: TOPIC,
+    Timestamp: "2023-11-14T22:13:20.000Z",
+    Message: "Grüße\n",
+    SignatureVersion: "1",
+    Signature:
+      "NrWZJ+TKHFrFul8EFDojNYjp1g29a4iJaJ7PbZSSQ39D/oo3AauZ0GE+WX9oACka//czw8ywxxgVf3BwGCW+IQoo" +
+      "lYv+RDBCUmnRvDCsi85ymHh5xiCuNXnsdlBuDNHDiSa4SgKMzxhopFwGCkbyF5p9Pn++y7YbhDjYaWt81/790ddn" +
+      "IYxxARHgHQRbM4kDzbUSaxc4qfSYKduJnCvhHjJQ1IkdFZ0g42A/z609zpOS5hkUfE9Sd8XoWkCiRIgdN7HZT819" +
+      "T4XnkmhZWH/Yanx3Gp/WRnor7UlZVKOMkzR7Au6X1doa1XACFjQpTELLY+LT5LxFmI7pL+0CfQJodA==",
+    SigningCertURL: CERTIFICATE_URL,
+  },
+  {
+    Type: "Notification",
+    MessageId: "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
+    TopicArn: TOPIC,
+    Timestamp: "2023-11-14T22:13:20.000Z",
+    Message: "Grüße\n",
+    Subject: "a",
+    SignatureVersion: "2",
+    Signature:
+      "X46PlyB9NwA1tQsjw3iR/bIpuzPH934sOHirbTu2HgjvxV0se3wh6TBejJFafgSjSU/2MIJSjjbDR8mprooG1h+C" +
+      "7NVNClmWUA5IiNa3q0p3AV5f9ZHFfijVa9uymPyOwabtwRffGZwkjHb58a6ERfRw3VxuO5pqTQhqNNsvkD3eLRSn" +
+      "SyBUrvgfnK/uQzPm6XncaliVBHenXHpbf9cA6/bQlWL6m/WR5BI/VDixFaqq2aIp3/P2x3XId8IGWdWmzpff+Z4M" +
+      "ncfYWWSN+0UNbIhfSYQmudHgvpTa7CtbEBsIlHSB8VMswWhT1E1i+Iivbd3dNQCawtr7E2fU++qxDw==",
+    SigningCertURL: CERTIFICATE_URL,
+  },
+  {
+    Type: "SubscriptionConfirmation",
+    MessageId: "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
+    TopicArn: TOPIC,
+    Timestamp: "2023-11-14T22:13:20.000Z",
+    Message: "Grüße\n",
+    Token: "2336412f37",
+    SubscribeURL:
+      "https://sns.us-west-2.amazonaws.com/?Action=ConfirmSubscription&Token=2336412f37",
+    SignatureVersion: "2",
+    Signature:
+      "HQkhNNC+HX00c+MHYclXduoZwYRbiR8c0whOTbqe6CYB2l8Y52RK2U6UmOCQWfHGMKNZSXHAgFcD1N5umfGBKjsA" +
+      "hf2jhRBXZNKCF5NP27gsnEf8yNvC+vKdwOEO8d5Pd7iEEuUVUquqoYwsbDgtorGiBMWcLXqVg9BIWgzA+Xe5RTWY" +
+      "Jj4rAEhI7v1FUo7J5Qw9JuVNPd4Au6JywVtQUJQSv4qHP4CoOIlNC55IBrtow2AqsFIF2mGjQbhSGTtH4dhix3Dh" +
+      "2Kn0BIzaIOGhTILkqETP+RYBVL5AJgebNX3nvNF/GOTNIethjHZa6EJiZuNJv+R1VTCUyhbvwbCWmw==",
+    SigningCertURL: CERTIFICATE_URL,
+  },
+];
+
 /** Signs as the page of SNS says: each name and value in byte order, each on a line. */
 function signed(message: Message, version: "1" | "2", url = CERTIFICATE_URL): Message {
   const names = message.Type === "Notification"
@@ -114,6 +164,16 @@ for (const version of ["1", "2"] as const) {
       assertEquals(fetched, [CERTIFICATE_URL]);
     });
   }
+}
+
+for (const preset of ["sns", "ses"]) {
+  Deno.test(`${preset}: what the library of AWS takes passes, and no change of it`, async () => {
+    const { receive } = receiver(undefined, preset);
+    for (const message of validated) {
+      assertEquals(await receive(message), undefined);
+      assert(await receive({ ...message, Message: `${message.Message}x` }));
+    }
+  });
 }
 
 Deno.test("ses: an event that SES publishes to its topic passes, and no other topic's", async () => {

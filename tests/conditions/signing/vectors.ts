@@ -1,10 +1,10 @@
 /**
- * What providers publish to test against, or what their own libraries sign or accept.
+ * Requests with an HMAC that providers publish to test against, or that their own libraries sign or accept.
  *
  * @module
  */
 import type { RequestParts } from "../fixture.ts";
-import { libraryMacs, librarySignatures } from "./library_vectors.ts";
+import { libraryMacs } from "./library_vectors.ts";
 
 /** A request that must pass. */
 export interface Vector {
@@ -16,7 +16,8 @@ export interface Vector {
   change?: readonly [string | RegExp, string];
 }
 
-const standardVector = (prefix: string): RequestParts & { body: string } => ({
+/** The request of the vector of Standard Webhooks. */
+export const standardVector = (prefix: string): RequestParts & { body: string } => ({
   headers: {
     [`${prefix}-id`]: "msg_p5jXN8AQM9LWM0D4loKWxJek",
     [`${prefix}-timestamp`]: "1614265330",
@@ -352,34 +353,17 @@ export const macVectors: Vector[] = [
       receivedAt_ms: 1_683_650_202_360,
     },
   },
-  ...libraryMacs,
-];
-
-/** Requests that a private key has signed. */
-export const signatureVectors: Vector[] = [
   {
-    preset: "sendgrid",
-    source: "sendgrid/sendgrid-nodejs packages/eventwebhook/src/eventwebhook.spec.js",
-    settings: {
-      public_keys: [
-        "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpV" +
-        "KS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==",
-      ],
-    },
+    preset: "logto",
+    source: "logto-io/logto packages/core/src/utils/sign.test.ts",
+    settings: { secrets: ["foo"] },
     parts: {
       headers: {
-        "X-Twilio-Email-Event-Webhook-Signature":
-          "MEUCIGHQVtGj+Y3LkG9fLcxf3qfI10QysgDWmMOVmxG0u6ZUAiEAyBiXDWzM+uOe5W0JuG+luQAbPIqHh89M" +
-          "15TluLtEZtM=",
-        "X-Twilio-Email-Event-Webhook-Timestamp": "1600112502",
+        "logto-signature-sha-256":
+          "436958f1dbfefab37712fb3927760490fbf7757da8c0b2306ee7b485f0360eee",
       },
-      body: '[{"email":"hello@world.com","event":"dropped","reason":"Bounced Address",' +
-        '"sg_event_id":"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA",' +
-        '"sg_message_id":"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0",' +
-        '"smtp-id":"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>",' +
-        '"timestamp":1600112492}]\r\n',
-      receivedAt_ms: 1_600_112_502_000,
+      body: '{"bar":"bar","foo":"foo"}',
     },
   },
-  ...librarySignatures,
+  ...libraryMacs,
 ];

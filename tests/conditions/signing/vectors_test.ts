@@ -4,7 +4,8 @@ import { createHmac } from "node:crypto";
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { signature } from "../../../src/conditions/signature.ts";
 import { checkOnce } from "../fixture.ts";
-import { macVectors, signatureVectors } from "./vectors.ts";
+import { signatureVectors } from "./key_vectors.ts";
+import { macVectors } from "./vectors.ts";
 
 for (
   const { kind, vectors } of [

@@ -18,7 +18,7 @@ export const chat = {
       note:
         "Add `handshakes: [{ preset: whatsapp, secret: … }]` to the trigger, with the verify token",
       handshakes: handshakesAlone.meta.handshakes,
-      vector: "none published",
+      vector: { none: "its page" },
       event: { in: "body", name: "/entry/0/changes/0/field" },
       scheme: { algorithm: "sha256", header: "X-Hub-Signature-256", prefix: "sha256=" },
     },
@@ -27,7 +27,7 @@ export const chat = {
       source: "https://docs.x.com/x-api/webhooks/introduction",
       setup: "Register the URL by the API. The secret is the consumer secret of the app.",
       note: "Asks the URL for an HMAC: add `handshakes: [{ preset: x, secret: … }]` to the trigger",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       handshakes: [{
         method: "GET",
         when: "'crc_token' in query",
@@ -49,7 +49,7 @@ export const chat = {
       setup: "Open the app's Webhooks. The secret is the client secret.",
       note:
         "Asks the URL for an HMAC: add `handshakes: [{ preset: linkedin, secret: … }]` to the trigger",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       handshakes: [{
         method: "GET",
         when: "'challengeCode' in query",
@@ -71,7 +71,7 @@ export const chat = {
       title: "TikTok",
       source: "https://developers.tiktok.com/doc/webhooks-verification",
       setup: "Open the app's Webhooks. The secret is the client secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "event" },
       scheme: {
         algorithm: "sha256",
@@ -174,7 +174,7 @@ export const chat = {
       title: "Front",
       source: "https://dev.frontapp.com/docs/application-webhooks",
       setup: "Add the feature Webhooks to the app. Copy the signing key of the app.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "type" },
       scheme: {
         algorithm: "sha256",
@@ -189,7 +189,7 @@ export const chat = {
       source: "https://developer.helpscout.com/webhooks/",
       setup: "Open Apps > Webhooks. Enter a secret key.",
       disablesEndpoints: true,
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "header", name: "X-HelpScout-Event" },
       scheme: { algorithm: "sha1", encoding: "base64", header: "X-HelpScout-Signature" },
     },

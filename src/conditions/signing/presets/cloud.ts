@@ -15,7 +15,7 @@ export const cloud = {
       title: "Backblaze B2",
       source: "https://www.backblaze.com/docs/cloud-storage-event-notifications",
       setup: "Open the bucket's Event Notifications > Add rule. Copy the signing secret.",
-      vector: "none published",
+      vector: { none: "its page; its sample event broker, whose examples have no secret" },
       event: { in: "body", name: "/events/0/eventType" },
       scheme: {
         algorithm: "sha256",
@@ -43,7 +43,7 @@ export const cloud = {
       title: "Cloudflare Stream",
       source: "https://developers.cloudflare.com/stream/manage-video-library/using-webhooks/",
       setup: "Name the URL by the API, and copy `secret` of the answer.",
-      vector: "none published",
+      vector: { none: "its page, whose example has no body" },
       event: { in: "body", name: "/status/state" },
       scheme: {
         algorithm: "sha256",

@@ -15,7 +15,7 @@ export const code = {
       setup:
         "Open the repository's or the organization's Settings > Webhooks > Add webhook > Forgejo. Choose POST, application/json and a secret.",
       note: "Of a form, only the field payload is signed: choose application/json",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "header", name: "X-Forgejo-Event" },
       scheme: {
         algorithm: "sha256",
@@ -28,7 +28,7 @@ export const code = {
       source: "https://gogs.io/docs/features/webhook",
       setup:
         "Open the repository's Settings > Webhooks > Add webhook > Gogs. Choose application/json and a secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "header", name: "X-Gogs-Event" },
       scheme: {
         algorithm: "sha256",
@@ -42,7 +42,7 @@ export const code = {
       setup:
         "Open the repository's Settings > Webhooks > Create webhook. Choose a secret and the events.",
       note: "The button Test connection sends no signature, and so is refused",
-      vector: "none published",
+      vector: { none: "its page" },
       event: { in: "header", name: "X-Event-Key" },
       scheme: {
         algorithm: "sha256",
@@ -55,7 +55,7 @@ export const code = {
       title: "Snyk",
       source: "https://docs.snyk.io/snyk-api/snyk-webhooks/validating-payloads",
       setup: "Create the webhook by the API of the organization, with a secret.",
-      vector: "none published",
+      vector: { none: "its page" },
       event: { in: "header", name: "X-Snyk-Event" },
       scheme: {
         algorithm: "sha256",
@@ -69,7 +69,7 @@ export const code = {
       source:
         "https://docs.sonarsource.com/sonarqube-server/latest/project-administration/webhooks/",
       setup: "Open the project's Project Settings > Webhooks > Create. Choose a secret.",
-      vector: "none published",
+      vector: { none: "its page; its tests of webhooks, which do not look at the signature" },
       scheme: {
         algorithm: "sha256",
         header: "X-Sonar-Webhook-HMAC-SHA256",

@@ -31,7 +31,7 @@ export const content = {
       title: "Storyblok",
       source: "https://www.storyblok.com/docs/concepts/webhooks",
       setup: "Open the space's Settings > Webhooks > New. Enter a webhook secret.",
-      vector: "none published",
+      vector: { none: "its page; storyblok-js-client 7.7.6, which has nothing for webhooks" },
       event: { in: "body", name: "action" },
       scheme: { algorithm: "sha1", header: "webhook-signature" },
     },
@@ -41,7 +41,7 @@ export const content = {
         "https://github.com/TryGhost/Ghost/blob/main/ghost/core/core/server/services/webhooks/WebhookTrigger.js",
       setup: "Open Settings > Integrations > Add custom integration > Add webhook. Enter a secret.",
       note: 'Versions before 5.87 sign the body alone: add `signed_content: "{body}"`',
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       scheme: {
         algorithm: "sha256",
         header: "X-Ghost-Signature",
@@ -81,7 +81,7 @@ export const content = {
       title: "Tally",
       source: "https://tally.so/help/webhooks",
       setup: "Open the form's Integrations > Webhooks > Connect. Add a signing secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "eventType" },
       scheme: {
         algorithm: "sha256",

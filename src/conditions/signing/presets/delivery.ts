@@ -47,7 +47,7 @@ export const delivery = {
       title: "Heroku",
       source: "https://devcenter.heroku.com/articles/app-webhooks",
       setup: "Run `heroku webhooks:add -i api:release -l notify -u URL -s SECRET -a APP`.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "/webhook_metadata/event/include" },
       scheme: {
         algorithm: "sha256",
@@ -63,7 +63,7 @@ export const delivery = {
       setup:
         "Open the workspace's Settings > Notifications > Create a notification > Webhook. Enter a token.",
       note: "Is saved only if its first request is answered 2xx",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "/notifications/0/trigger" },
       scheme: { algorithm: "sha512", header: "X-TFE-Notification-Signature" },
     },
@@ -72,7 +72,7 @@ export const delivery = {
       source: "https://launchdarkly.com/docs/integrations/webhooks",
       setup:
         "Open Integrations > Webhooks > Add integration. Check Sign this webhook, and copy the secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "kind" },
       scheme: {
         algorithm: "sha256",
@@ -84,7 +84,7 @@ export const delivery = {
       title: "Pulumi Cloud",
       source: "https://www.pulumi.com/docs/pulumi-cloud/webhooks/",
       setup: "Open the organization's or the stack's Webhooks > Create webhook. Enter a secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "header", name: "Pulumi-Webhook-Kind" },
       scheme: {
         algorithm: "sha256",
@@ -96,7 +96,7 @@ export const delivery = {
       title: "Doppler",
       source: "https://docs.doppler.com/docs/webhooks",
       setup: "Open the project's Webhooks > Add. Enter a signing secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "type" },
       scheme: { algorithm: "sha256", header: "X-Doppler-Signature", prefix: "sha256=" },
     },
@@ -104,7 +104,7 @@ export const delivery = {
       title: "Spacelift",
       source: "https://docs.spacelift.io/integrations/webhooks",
       setup: "Open the space's Webhooks > Create webhook. Enter a secret.",
-      vector: "none published",
+      vector: { none: "its page" },
       scheme: { algorithm: "sha256", header: "X-Signature-256", prefix: "sha256=" },
     },
     render: standardPreset({

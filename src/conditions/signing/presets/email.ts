@@ -18,7 +18,9 @@ export const email = {
       setup: "Open Settings > Webhooks > Add a webhook. Show its key, which is the secret.",
       note:
         "Signs the URL as it is registered. The events are JSON in the form's field mandrill_events",
-      vector: "none published",
+      vector: {
+        none: "its page; @mailchimp/mailchimp_transactional 1.4.1, which has nothing for webhooks",
+      },
       handshakes: [{ method: "HEAD", response: { type: "text", text: "" } }],
       scheme: {
         algorithm: "sha1",
@@ -31,7 +33,7 @@ export const email = {
       title: "MailerSend",
       source: "https://developers.mailersend.com/api/v1/webhooks",
       setup: "Open the domain's Webhooks > Create webhook. Copy the signing secret.",
-      vector: "none published",
+      vector: "library",
       event: { in: "body", name: "type" },
       scheme: { algorithm: "sha256", header: "Signature" },
     },
@@ -47,7 +49,7 @@ export const email = {
       title: "Customer.io",
       source: "https://docs.customer.io/journeys/webhooks/",
       setup: "Open Integrations > Reporting Webhooks > Add. Copy the webhook signing key.",
-      vector: "none published",
+      vector: { none: "its page; customerio-node 4.4.0, which has nothing for webhooks" },
       event: { in: "body", name: "metric" },
       scheme: {
         algorithm: "sha256",
@@ -61,7 +63,9 @@ export const email = {
       title: "Nylas",
       source: "https://developer.nylas.com/docs/v3/notifications/",
       setup: "Open Notifications > Create webhook. Copy the webhook secret.",
-      vector: "none published",
+      vector: {
+        none: "its page; nylas 8.4.0, which has nothing for webhooks; nylas/webhooks-server",
+      },
       event: { in: "body", name: "type" },
       handshakes: [{ method: "GET", response: { type: "text", text: "{query.challenge}" } }],
       scheme: {
@@ -74,7 +78,7 @@ export const email = {
       title: "Knock",
       source: "https://docs.knock.app/developer-tools/outbound-webhooks/overview",
       setup: "Open Developers > Webhooks > Create. Copy the signing key.",
-      vector: "none published",
+      vector: { none: "its page; @knocklabs/node 1.35.0, which has nothing for webhooks" },
       event: { in: "body", name: "type" },
       scheme: {
         algorithm: "sha256",

@@ -32,7 +32,10 @@ export const identity = {
       title: "ZITADEL",
       source: "https://zitadel.com/docs/guides/integrate/actions/testing-request-signature",
       setup: "Create the target by the API or the console, and copy its signing key.",
-      vector: "none published",
+      vector: {
+        none:
+          "its page; pkg/actions/signing.go, which has no test; zitadel-go, which the Go proxy does not serve",
+      },
       scheme: {
         algorithm: "sha256",
         header: "ZITADEL-Signature",
@@ -47,7 +50,7 @@ export const identity = {
       title: "Logto",
       source: "https://docs.logto.io/developers/webhooks/secure-webhooks",
       setup: "Open Webhooks > Create webhook. Copy the signing key.",
-      vector: "none published",
+      vector: "published",
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha256", header: "logto-signature-sha-256" },
     },

@@ -16,7 +16,7 @@ export const machineLearning = {
       setup:
         "Create a secret in Team Settings. Open Team Settings > Webhooks > New webhook, and choose it as Secret. Then create an automation that uses the webhook.",
       note: "With an access token and no secret, use `static_token` with the prefix Bearer",
-      vector: "none published",
+      vector: { none: "its page, whose example computes it; public code that names its header" },
       scheme: { algorithm: "sha256", header: "X-Wandb-Signature" },
     },
     dbt: {
@@ -25,7 +25,7 @@ export const machineLearning = {
       setup:
         "Open Account settings > Webhooks > Create webhook. Choose the jobs and the events, and copy the secret token.",
       disablesEndpoints: true,
-      vector: "none published",
+      vector: { none: "its page" },
       event: { in: "body", name: "eventType" },
       scheme: {
         algorithm: "sha256",
@@ -37,7 +37,7 @@ export const machineLearning = {
       title: "Fivetran",
       source: "https://fivetran.com/docs/rest-api/api-reference/webhooks",
       setup: "Create the webhook by the REST API, with a `secret` and the events.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha256", header: "X-Fivetran-Signature-256" },
     },
@@ -48,7 +48,7 @@ export const machineLearning = {
         "Open the team's settings > Webhooks > Add Webhook. Choose the events, application/json, and enter a secret.",
       note:
         "The model registry of DVC makes tags of Git: for these use the webhook of the repository's host",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "header", name: "http-x-datachain-event" },
       scheme: { algorithm: "sha256", header: "X-Datachain-Signature-256", prefix: "sha256=" },
     },
@@ -57,7 +57,7 @@ export const machineLearning = {
       source: "https://segment.com/docs/connections/destinations/catalog/webhooks/",
       setup:
         "Add the destination Webhooks (Actions) or Webhooks to the source. Enter a shared secret.",
-      vector: "none published",
+      vector: { none: "its page" },
       event: { in: "body", name: "type" },
       scheme: {
         algorithm: "sha1",

@@ -36,7 +36,7 @@ export const messaging = {
       "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-outgoing-webhook",
     setup:
       "Open the team's Manage team > Apps > Create an outgoing webhook. Copy the security token.",
-    vector: "none published",
+    vector: { none: "its page" },
     event: { in: "body", name: "type" },
     note: 'Expects a response such as `{"type":"message","text":"…"}`',
     scheme: {
@@ -77,7 +77,7 @@ export const messaging = {
     title: "Twitch EventSub",
     source: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
     setup: "Create the subscription by the API, with a `secret` of 10 to 100 ASCII characters.",
-    vector: "none published",
+    vector: { none: "its page; public code that names its header" },
     event: { in: "header", name: "Twitch-Eventsub-Subscription-Type" },
     scheme: {
       algorithm: "sha256",
@@ -135,7 +135,7 @@ export const messaging = {
     title: "Intercom",
     source: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
     setup: "Open the app's Configure > Webhooks. The secret is the client secret.",
-    vector: "none published",
+    vector: { none: "its page; intercom-client 7.0.3, which has nothing for webhooks" },
     event: { in: "body", name: "topic" },
     scheme: {
       algorithm: "sha1",
@@ -150,7 +150,7 @@ export const messaging = {
     source: "https://developer.zendesk.com/documentation/webhooks/verifying/",
     setup:
       "Open Admin Center > Apps and integrations > Webhooks > Create. Reveal the signing secret.",
-    vector: "none published",
+    vector: { none: "its page; public code that names its header" },
     event: { in: "body", name: "type" },
     scheme: {
       algorithm: "sha256",

@@ -17,7 +17,7 @@ export const monitoring = {
       title: "Rootly",
       source: "https://docs.rootly.com/configuration/webhooks",
       setup: "Open Settings > Webhooks > New Webhook. Choose the events, and copy the secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "/event/type" },
       scheme: {
         algorithm: "sha256",
@@ -34,21 +34,21 @@ export const monitoring = {
       title: "FireHydrant",
       source: "https://docs.firehydrant.com/docs/webhooks",
       setup: "Open Settings > Webhooks > Create webhook. Copy the HMAC secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       scheme: { algorithm: "sha256", header: "fh-signature" },
     },
     checkly: {
       title: "Checkly",
       source: "https://www.checklyhq.com/docs/integrations/alerts/webhooks/",
       setup: "Open Alert settings > Add more channels > Webhook. Enter a webhook secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       scheme: { algorithm: "sha256", header: "X-Checkly-Signature" },
     },
     mongodb_atlas: {
       title: "MongoDB Atlas, alerts",
       source: "https://www.mongodb.com/docs/atlas/tutorial/third-party-service-integrations/",
       setup: "Open Project Integrations > Webhook Settings. Enter a secret.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "header", name: "X-MMS-Event" },
       scheme: {
         algorithm: "sha1",
@@ -62,7 +62,7 @@ export const monitoring = {
         "https://www.fastly.com/documentation/guides/next-gen-waf/monitoring/alerts/generic-webhooks/",
       setup:
         "Open Security > Next-Gen WAF > Workspaces, and the settings of a workspace. Choose Alerts > Add alert > Webhook, and copy the signing key.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "type" },
       scheme: { algorithm: "sha256", header: "X-SigSci-Signature" },
     },

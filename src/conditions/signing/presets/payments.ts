@@ -58,7 +58,7 @@ export const payments = {
       setup: "Open Developers > Webhooks > Create webhook. Copy the signing secret.",
       note:
         "The classic webhooks, of a payment's `webhookUrl`, sign nothing: put a token into the URL",
-      vector: "none published",
+      vector: { none: "its page; @mollie/api-client 4.6.0, which has nothing for webhooks" },
       event: { in: "body", name: "type" },
       scheme: {
         algorithm: "sha256",
@@ -84,7 +84,7 @@ export const payments = {
       title: "Paystack",
       source: "https://paystack.com/docs/payments/webhooks/",
       setup: "Open Settings > API Keys & Webhooks. Enter the URL; the secret is the secret key.",
-      vector: "none published",
+      vector: { none: "its page" },
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha512", header: "X-Paystack-Signature" },
     },
@@ -105,7 +105,9 @@ export const payments = {
       title: "Lemon Squeezy",
       source: "https://docs.lemonsqueezy.com/help/webhooks/signing-requests",
       setup: "Open Settings > Webhooks > Add. Enter a signing secret.",
-      vector: "none published",
+      vector: {
+        none: "its page; @lemonsqueezy/lemonsqueezy.js 4.0.0, which has nothing for webhooks",
+      },
       event: { in: "header", name: "X-Event-Name" },
       scheme: { algorithm: "sha256", header: "X-Signature" },
     },
@@ -131,7 +133,7 @@ export const payments = {
       source:
         "https://www.checkout.com/docs/developer-resources/webhooks/manage-webhooks-through-the-dashboard",
       setup: "Open Developers > Webhooks > Create new webhook. Enter a signature key.",
-      vector: "none published",
+      vector: { none: "its page; checkout-sdk-node 5.2.1, which has nothing for webhooks" },
       event: { in: "body", name: "type" },
       scheme: {
         algorithm: "sha256",
@@ -146,14 +148,14 @@ export const payments = {
         "Open the app's Webhooks at developer.xero.com. Choose the events, and copy the webhooks key. Xero sends right and wrong signatures first.",
       needs: { refused: { authentication: 401 } },
       note: "Takes no answer with a body: give the trigger's response an empty text",
-      vector: "none published",
+      vector: { none: "its page; xero-node 20.0.0, which has nothing for webhooks" },
       scheme: { algorithm: "sha256", encoding: "base64", header: "x-xero-signature" },
     },
     quickbooks: {
       title: "Intuit QuickBooks",
       source: "https://developer.intuit.com/app/developer/qbo/docs/develop/webhooks",
       setup: "Open the app's Webhooks at developer.intuit.com. Copy the verifier token.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       scheme: { algorithm: "sha256", encoding: "base64", header: "intuit-signature" },
     },
     dwolla: {
@@ -161,7 +163,7 @@ export const payments = {
       source: "https://developers.dwolla.com/docs/balance/webhooks/process-validate",
       setup: "Create the webhook subscription by the API, with a `secret`.",
       disablesEndpoints: true,
-      vector: "none published",
+      vector: { none: "its page; dwolla-v2 3.4.2, which has nothing for webhooks" },
       event: { in: "header", name: "X-Dwolla-Topic" },
       scheme: {
         algorithm: "sha256",
@@ -182,7 +184,7 @@ export const payments = {
       source: "https://developer.authorize.net/api/reference/features/webhooks.html",
       setup: "Open Account > Settings > Webhooks. The secret is the signature key of the account.",
       disablesEndpoints: true,
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "eventType" },
       scheme: {
         algorithm: "sha512",
@@ -197,7 +199,7 @@ export const payments = {
       source: "https://docs.withpersona.com/webhooks-best-practices",
       setup: "Open Webhooks > Create webhook. Copy the secret.",
       note: "While a secret is changed, two signatures stand with a blank between them: set one",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "/data/attributes/name" },
       scheme: {
         algorithm: "sha256",
@@ -233,7 +235,7 @@ export const payments = {
         "Open the app's Webhooks > Add Webhook at developer.paypal.com. Set `identity` to the webhook id.",
       note:
         "Signs a CRC-32 of the body, which who has seen a request can keep for another body: fetch what counts by the API",
-      vector: "none published",
+      vector: "published",
       event: { in: "body", name: "event_type" },
       scheme: {
         algorithm: "rsa_sha256",
@@ -254,7 +256,7 @@ export const payments = {
       title: "Wise",
       source: "https://docs.wise.com/guides/developer/webhooks/event-handling",
       setup: "Open Settings > Connect and manage > Webhooks. Take the public key of Wise's page.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "event_type" },
       scheme: {
         algorithm: "rsa_sha256",

@@ -42,7 +42,7 @@ export const publicKeys = {
     needs: { ...DISCORD_NEEDS, response: { status: 204 } },
     setup:
       "Open the application's Webhooks. Paste the URL, and choose the events. Copy the public key.",
-    vector: "none published",
+    vector: "library",
     event: { in: "body", name: "/event/type" },
     scheme: discordScheme,
     handshakes: [{

@@ -14,7 +14,7 @@ export const shops = {
       title: "Squarespace",
       source: "https://developers.squarespace.com/commerce-apis/webhook-subscriptions-overview",
       setup: "Create the webhook subscription by the API, and copy `secret` of the answer.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "topic" },
       scheme: {
         algorithm: "sha256",
@@ -27,7 +27,9 @@ export const shops = {
       title: "AfterShip",
       source: "https://www.aftership.com/docs/tracking/webhook/webhook-overview",
       setup: "Open Settings > Notifications > Webhooks. Copy the webhook secret.",
-      vector: "none published",
+      vector: {
+        none: "its page; @aftership/tracking-sdk 17.0.0, which signs requests to it alone",
+      },
       event: { in: "body", name: "event" },
       scheme: {
         algorithm: "sha256",
@@ -40,7 +42,7 @@ export const shops = {
       title: "Shippo",
       source: "https://docs.goshippo.com/docs/tracking/webhooksecurity/",
       setup: "Open Settings > API > Webhooks. Ask Shippo for an HMAC secret.",
-      vector: "none published",
+      vector: { none: "its page; shippo 2.18.0, which reads webhooks and checks no signature" },
       event: { in: "body", name: "event" },
       scheme: {
         algorithm: "sha256",
@@ -70,7 +72,7 @@ export const shops = {
       title: "Lob",
       source: "https://docs.lob.com/#tag/Webhooks",
       setup: "Open Webhooks > Create. Copy the secret of the webhook.",
-      vector: "none published",
+      vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "/event_type/id" },
       scheme: {
         algorithm: "sha256",

@@ -43,5 +43,5 @@ const handshakes = [{
 
 /** Makes the row of a provider that sends by a topic of SNS. */
 export function snsPreset<Own extends Pick<SigningPreset, "title" | "source" | "setup">>(own: Own) {
-  return { vector: "none published", ...own, scheme, handshakes } as const;
+  return { vector: "library", ...own, scheme, handshakes } as const;
 }
