@@ -22,6 +22,7 @@ export const OPTIONAL_COMMANDS = {
   mount: "filling a small disk to its last byte",
   nginx:
     "the printed configuration of nginx in front of the service (Debian's package nginx-light)",
+  nfpm: "the packages .deb and .rpm of a release (.ci/run builds it where go is)",
   openssl: "running the pages of the documentation, and the demo's curl line",
   podman: "running steps in containers of podman",
   rclone: "storing in an S3 bucket (go install github.com/rclone/rclone@latest)",

@@ -41,6 +41,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./getting_started.md", { with: { type: "text" } }),
       },
       {
+        name: "install",
+        title: "Install",
+        about: "npm, an installer, packages of systems, archives: how to get it and upgrade it",
+        read: () => import("./install.md", { with: { type: "text" } }),
+      },
+      {
         name: "from_webhook",
         title: "From adnanh/webhook",
         about: "converts its hooks, and says what is different",

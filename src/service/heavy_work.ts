@@ -10,6 +10,9 @@ import type { heavyJobs } from "./job_kinds.ts";
 /** The heavy work of the kinds that the service has. */
 export type ServiceHeavyWork = HeavyWork<typeof heavyJobs>;
 
+// Has `deno compile` embed the module: it does not find those of Workers.
+void (() => import("./heavy_jobs.ts"));
+
 /** Makes the service's heavy work. Its Worker starts with the first job. */
 export function newHeavyWork(
   { worksHere = false }: {

@@ -18,7 +18,7 @@ Deno.test("small commands: the version, the URL of a trigger, the end of a proje
   const { url } = await service.trigger({ name: "hello" });
   await service.api("PUT", "projects/spare/", { name: "spare", directory: service.folder });
   const cases: [args: string[], code: number, says: RegExp | string][] = [
-    [["version"], 0, `${config.version}\n`],
+    [["--version"], 0, `${config.version}\n`],
     [["trigger", "url", "hello"], 0, `${url}\n`],
     [["trigger", "url", "hallo"], 1, /There is no trigger "hallo"; there are: hello/],
     [["project", "delete", "spare"], 1, /Expected --yes/],

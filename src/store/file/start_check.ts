@@ -23,6 +23,9 @@ const DAMAGE_FILE = "damaged";
 
 const log = getLogger(["hooklaunch", "store"]);
 
+// Has `deno compile` embed the module: it does not find those of Workers.
+void (() => import("./integrity_worker.ts"));
+
 /** The largest databases that are checked before they are opened. */
 export interface CheckSizes {
   unclean_bytes: number;

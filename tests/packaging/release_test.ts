@@ -1,0 +1,174 @@
+/** `deno task release`: what it makes is the same each time, and runs where nothing else is. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { join } from "node:path";
+import config from "../../deno.json" with { type: "json" };
+import { temporaryFolder } from "../data.ts";
+import { has } from "../needs.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const TARGET = Deno.build.target;
+const OTHER = TARGET.includes("darwin") ? "x86_64-unknown-linux-gnu" : "aarch64-apple-darwin";
+const NAME = `hooklaunch-${config.version}`;
+
+/** Puts what `.ci/run` has built on the path. */
+const TOOLS = 'export PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin"';
+
+/** Answers with the files of a release. */
+async function files(folder: string, request: Request): Promise<Response> {
+  const name = new URL(request.url).pathname.split("/").at(-1) ?? "";
+  const bytes = await Deno.readFile(join(folder, name));
+  return new Response(bytes);
+}
+
+interface Ended {
+  code: number;
+  printed: string;
+}
+
+/** Runs a script of the shell in a folder, with an empty home. */
+async function sh(cwd: string, script: string, env: Record<string, string> = {}): Promise<Ended> {
+  const { code, stdout, stderr } = await new Deno.Command("sh", {
+    args: ["-ec", script],
+    cwd,
+    env: { NO_COLOR: "1", ...env },
+    stdin: "null",
+  }).output();
+  return { code, printed: new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr) };
+}
+
+async function release(output: string, ...args: string[]): Promise<Ended> {
+  const words = [config.version, "--snapshot", "--output", output, ...args].join(" ");
+  return await sh(ROOT, `${TOOLS}; ${config.tasks.release.command} ${words}`);
+}
+
+/** A launch as a sender makes it, and a stop: what a command of an installed release must do. */
+const TRY = `
+$HOOKLAUNCH version
+$HOOKLAUNCH demo --once
+$HOOKLAUNCH nonsense && exit 9 || test $? = 1
+$HOOKLAUNCH serve --dev --port 0 --data "$HOME/data" >log 2>&1 &
+until grep -q http://127.0.0.1 log; do kill -0 $!; sleep 0.05; done
+kill -TERM $!
+wait $!
+`;
+
+Deno.test({
+  name: "a release is made twice with the same bytes, and runs from an empty folder",
+  async fn(t) {
+    await using folder = await temporaryFolder();
+    const [one, other] = ["one", "other"].map((name) => join(folder.path, name));
+    assert(one && other);
+    await using server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      (request) => files(one, request),
+    );
+    const url = `http://127.0.0.1:${server.addr.port}/${config.version}`;
+    const home = join(folder.path, "home");
+    await Deno.mkdir(home);
+    // The second one has no archive with a Deno where none can be downloaded: the others are made alike.
+    const [made, again] = await Promise.all([
+      release(one, "--url", url, "--target", TARGET),
+      release(other, "--target", OTHER),
+    ]);
+    assertEquals(made?.code, 0, made?.printed);
+    assertEquals(again?.code, 0, again?.printed);
+
+    await t.step("the same bytes", async () => {
+      const sums = await Deno.readTextFile(join(one, "SHA256SUMS"));
+      const others = (await Deno.readTextFile(join(other, "SHA256SUMS"))).split("\n");
+      for (const name of [`${NAME}.tgz`, `${NAME}.cdx.json`]) {
+        assert(sums.split("\n").some((line) => line.endsWith(name) && others.includes(line)), name);
+      }
+      assertStringIncludes(sums, `${NAME}-${TARGET}.tar.gz`);
+      const checked = await sh(one, "sha256sum -c SHA256SUMS");
+      assertEquals(checked.code, 0, checked.printed);
+      if (has("nfpm") && Deno.build.os === "linux") {
+        assertMatch(sums, /\.deb$/m);
+        assertMatch(sums, /\.rpm$/m);
+      }
+    });
+
+    await t.step(
+      "the list of materials names what is loaded, and nothing of the tests",
+      async () => {
+        const { components } = JSON.parse(await Deno.readTextFile(join(one, `${NAME}.cdx.json`)));
+        const names = components.map(({ name }: { name: string }) => name);
+        for (const name of ["hono", "jose", "zod", "deno"]) assert(names.includes(name), name);
+        for (const name of ["stripe", "fast-check", "playwright-core"]) {
+          assert(!names.includes(name));
+        }
+        for (const { purl, hashes, type } of components) {
+          assertMatch(purl, /^pkg:(npm|jsr|github)\/.+@v?\d/);
+          if (type === "library" && purl.startsWith("pkg:npm")) {
+            assertMatch(hashes[0].content, /^[0-9a-f]{128}$/);
+          }
+        }
+      },
+    );
+
+    const env = { HOME: home, XDG_CACHE_HOME: "", XDG_CONFIG_HOME: "", DENO_DIR: "" };
+    const tried = async (place: string, script: string, command: string) => {
+      const cwd = join(folder.path, place);
+      await Deno.mkdir(cwd);
+      const ended = await sh(cwd, script + TRY, { ...env, HOOKLAUNCH: command, MADE: one });
+      assertEquals(ended.code, 0, ended.printed);
+      assertMatch(
+        ended.printed,
+        new RegExp(`^version +${config.version}\ncommit +[0-9a-f]{40}\n`, "m"),
+      );
+      assertStringIncludes(ended.printed, 'complete, and its step "greet" printed:');
+      assertStringIncludes(ended.printed, "unknown command 'nonsense'");
+    };
+    await t.step("from npm", () =>
+      tried(
+        "npm",
+        `echo '{}' >package.json; npm install --silent --no-audit "$MADE/${NAME}.tgz"\n`,
+        "node_modules/.bin/hooklaunch",
+      ));
+    await t.step(
+      "from an archive",
+      () => tried("archive", `tar xzf "$MADE/${NAME}-${TARGET}.tar.gz"\n`, `${NAME}/hooklaunch`),
+    );
+    await t.step("by the installer, twice, and not where a file is another one", async () => {
+      const bin = `PREFIX="$PWD/prefix" sh "$MADE/install.sh"\n`;
+      await tried("installer", bin + bin, "prefix/bin/hooklaunch");
+      const archive = join(one, `${NAME}-${TARGET}.tar.gz`);
+      await Deno.writeFile(archive, new Uint8Array([0]), { append: true });
+      const ended = await sh(join(folder.path, "installer"), bin, { ...env, MADE: one });
+      assertEquals(ended.code, 1, ended.printed);
+      assertStringIncludes(
+        ended.printed,
+        "is not the file that SHA256SUMS names; nothing is installed",
+      );
+    });
+    await t.step({
+      name: "from a package of Debian",
+      ignore: !has("nfpm") || Deno.build.os !== "linux",
+      fn: () =>
+        tried("deb", 'dpkg-deb -x "$MADE"/hooklaunch_*.deb .\n', "usr/lib/hooklaunch/hooklaunch"),
+    });
+  },
+});
+
+Deno.test("a release that would not be what it says is refused, with what to do", async (t) => {
+  const cases: [name: string, args: string[], says: RegExp][] = [
+    ["no version", ["next"], /Expected a version such as 1\.2\.3/],
+    ["another version", ["9.9.9"], /deno\.json has version .*: set it to 9\.9\.9/],
+    ["no notes", [config.version], /CHANGELOG\.md has no section "## /],
+    [
+      "another system",
+      [config.version, "--snapshot", "--target", "vax"],
+      /Expected one of x86_64.*, found vax/,
+    ],
+  ];
+  for (const [name, args, says] of cases) {
+    await t.step(name, async () => {
+      const ended = await sh(
+        ROOT,
+        `${config.tasks.release.command} --output /nonexistent/x ${args.join(" ")}`,
+      );
+      assertEquals(ended.code, 1, ended.printed);
+      assertMatch(ended.printed, says);
+    });
+  }
+});
