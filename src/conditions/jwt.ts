@@ -18,7 +18,8 @@ import {
   readText,
 } from "./field.ts";
 import { checkBodyClaim, claimsIn, keepClaims } from "./jwt/claims.ts";
-import { hasPublicHost, isJwksUrl } from "./jwt/jwks.ts";
+import { isJwksUrl } from "./jwt/jwks.ts";
+import { hasPublicHost } from "../platform/network/public_addresses.ts";
 import { keyFinder, readTokenHeader } from "./jwt/key_finder.ts";
 import { putJwt } from "./jwt/sign.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";

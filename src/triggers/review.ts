@@ -8,7 +8,7 @@ import { conditionMistake, templateMistakes } from "../conditions/values/compile
 import { conditionWarnings, isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
-import { httpRequestProblems } from "./review_http_request.ts";
+import { httpRequestProblems, httpRequestWarnings } from "./review_http_request.ts";
 import { paceMistakes } from "./pace_settings.ts";
 import { refusalStatus } from "./refusal_status.ts";
 import { scheduleMistakes } from "./schedule_settings.ts";
@@ -126,7 +126,12 @@ export function triggerWarnings(
 
 function needsWarningsOf(trigger: AnswerSettings & Pick<TriggerSettings, "actions">): Problem[] {
   try {
-    return [...needsWarnings(trigger), ...shownValueWarnings(trigger)];
+    const requests = trigger.actions.flatMap((action, index) =>
+      action.type === "http_request"
+        ? prefixed(`/actions/${index}`, httpRequestWarnings(action))
+        : []
+    );
+    return [...needsWarnings(trigger), ...shownValueWarnings(trigger), ...requests];
   } catch {
     // Told of the conditions already: a later version has stored a kind that this one does not know.
     return [];

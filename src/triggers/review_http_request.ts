@@ -14,6 +14,7 @@ import {
 import { signingTypeOf } from "../http_requests/sign.ts";
 import { literalOrigin } from "../http_requests/url_values.ts";
 import type { Problem } from "../platform/errors.ts";
+import { hasPublicHost, hostOf } from "../platform/network/public_addresses.ts";
 import { pointer } from "../platform/schema/pointer.ts";
 
 /** Finds the mistakes in the settings of an HTTP request. */
@@ -62,6 +63,26 @@ function urlProblems({ url, headers, sign, private_networks }: HttpRequestSettin
   return /^https?:\/\/[^/?#]*@/.test(url)
     ? refuse("Must not hold a user name or a password: put them in the header authorization")
     : [];
+}
+
+/** Warns of addresses that the request would not be sent to. */
+export function httpRequestWarnings(
+  { url, wait, private_networks }: HttpRequestSettings,
+): Problem[] {
+  if (private_networks) return [];
+  const polled = typeof wait === "object" && "poll" in wait ? wait.poll.url : undefined;
+  return [
+    ...privateAddress("/url", url),
+    ...polled === undefined ? [] : privateAddress("/wait/poll/url", polled),
+  ];
+}
+
+function privateAddress(at: string, template: string): Problem[] {
+  const origin = literalOrigin(template);
+  if (origin === undefined || hasPublicHost(origin)) return [];
+  const detail = `${hostOf(origin)} is no public address, so nothing is sent to it: ` +
+    "set private_networks: true in the action, with a token without limits";
+  return [{ pointer: at, detail }];
 }
 
 function callbackProblems(parts: object, isCallback: boolean): Problem[] {

@@ -571,6 +571,46 @@ Deno.test("mistakes in an HTTP request are told when its trigger is saved", asyn
   }
 });
 
+const poll = (url: string) => ({ wait: { poll: { url, until: "true" } } });
+const PRIVATE = (host: string) =>
+  `${host} is no public address, so nothing is sent to it: ` +
+  "set private_networks: true in the action, with a token without limits";
+const warnedSettings: [Record<string, unknown>, pointer?: string, host?: string][] = [
+  [{ url: "http://127.0.0.1:8080/x" }, "/url", "127.0.0.1"],
+  [{ url: "http://127.1/{body.x}" }, "/url", "127.0.0.1"],
+  [{ url: "http://localhost/" }, "/url", "localhost"],
+  [{ url: "https://10.1.2.3/{body.x}", private_networks: false }, "/url", "10.1.2.3"],
+  [{ url: "https://[fd00::1]/" }, "/url", "fd00::1"],
+  [{ url: "http://169.254.169.254/latest/meta-data/" }, "/url", "169.254.169.254"],
+  [{ ...poll("http://192.168.1.1/{answer.json.id}") }, "/wait/poll/url", "192.168.1.1"],
+  [{ url: "http://127.0.0.1/", private_networks: true }],
+  [{ url: "https://{body.host}/" }],
+  [{ ...poll("{answer.json.url}") }],
+  [{ url: "https://1.1.1.1/" }],
+];
+
+Deno.test("an address of a request that is not public by its form is told when its trigger is saved", async () => {
+  await using service = await startService();
+  for (const [index, [settings, pointer, host = ""]] of warnedSettings.entries()) {
+    const { status, body } = await service.api("POST", "triggers/", {
+      name: `private-${index}`,
+      project: "files",
+      conditions: [{
+        type: "static_token",
+        in: "header",
+        name: "X-Token",
+        secrets: ["a-secret-of-the-tests-0123456789"],
+      }],
+      actions: [{ type: "http_request", url: "https://example.com/", ...settings }],
+    });
+    const say = `${JSON.stringify(settings)} ${JSON.stringify(body)}`;
+    const expected = pointer === undefined
+      ? []
+      : [{ pointer: `/actions/0${pointer}`, detail: PRIVATE(host) }];
+    assertEquals([status, body.warnings], [201, expected], say);
+  }
+});
+
 function redirect(location: string, status = 307): Response {
   return new Response(null, { status, headers: { location } });
 }

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { isIP } from "node:net";
 import type { JWK } from "@panva/jose";
 import { deadline } from "@std/async/deadline";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
@@ -12,7 +11,7 @@ import { HooklaunchError, messageOf, UnavailableError } from "../../platform/err
 import { type Network, systemNetwork } from "../../platform/network/connection.ts";
 import { fetchPublic, readAnswer } from "../../platform/network/fetch_public.ts";
 import { isLoopback } from "../../platform/network/ip_ranges.ts";
-import { isPublic } from "../../platform/network/public_addresses.ts";
+import { hostOf } from "../../platform/network/public_addresses.ts";
 
 const FRESH_MS = 10 * 60_000;
 /** The time between two fetches, so that tokens with made-up key ids do not flood the issuer. */
@@ -45,16 +44,6 @@ export function isJwksUrl(text: string): boolean {
   const isOwn = host === "localhost" || isLoopback(host);
   return username === "" && password === "" &&
     (protocol === "https:" || (protocol === "http:" && isOwn));
-}
-
-/** Tells whether a URL may lead to a public address, as far as its host says so. */
-export function hasPublicHost(text: string): boolean {
-  const host = hostOf(text);
-  return host !== "localhost" && (isIP(host) === 0 || isPublic(host));
-}
-
-function hostOf(text: string): string {
-  return URL.parse(text)?.hostname.replace(/^\[|\]$/g, "") ?? "";
 }
 
 interface RemoteKeysOptions {

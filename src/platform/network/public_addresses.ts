@@ -38,6 +38,9 @@ const SPECIAL_V6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 /** The prefix for IPv4 addresses behind NAT64, in the last 32 bits (RFC 6052). */
 const NAT64 = "64:ff9b::";
 
+/** The names of this machine (RFC 6761 section 6.3). */
+const LOCALHOST = /(?:^|\.)localhost\.?$/;
+
 const specialV4 = new AddressRanges(REFUSED_V4);
 const globalV6 = new AddressRanges([...GLOBAL_V6, `${NAT64}/96`]);
 const specialV6 = new AddressRanges([...SPECIAL_V6, ...REFUSED_V4.map(throughNat64)]);
@@ -47,6 +50,17 @@ export function isPublic(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !specialV4.has(address);
   return family === 6 && globalV6.has(address) && !specialV6.has(address);
+}
+
+/** Tells whether a URL may lead to a public address, as far as its host says so. */
+export function hasPublicHost(text: string): boolean {
+  const host = hostOf(text);
+  return !LOCALHOST.test(host) && (isIP(host) === 0 || isPublic(host));
+}
+
+/** Returns the host of a URL, an address of IPv6 without its brackets; "" for what is no URL. */
+export function hostOf(text: string): string {
+  return URL.parse(text)?.hostname.replace(/^\[|\]$/g, "") ?? "";
 }
 
 function throughNat64(range: string): string {

@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { hasPublicHost, isJwksUrl, RemoteKeys } from "../../../src/conditions/jwt/jwks.ts";
+import { isJwksUrl, RemoteKeys } from "../../../src/conditions/jwt/jwks.ts";
 import { type Network, systemNetwork } from "../../../src/platform/network/connection.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { TestClock } from "../../surroundings.ts";
@@ -352,21 +352,4 @@ async function sendUntilClosed(connection: Deno.Conn): Promise<void> {
   for (let sent = 0; sent < 10_000_000; sent += chunk.length) {
     if (await connection.write(chunk).catch(() => undefined) === undefined) return;
   }
-}
-
-for (
-  const [url, isPublicHost] of [
-    ["https://issuer.example/jwks", true],
-    ["https://192.0.2.1/", false],
-    ["https://1.1.1.1/", true],
-    ["https://10.0.0.1/", false],
-    ["http://localhost/", false],
-    ["http://127.0.0.1/", false],
-    ["https://[::1]/", false],
-    ["https://[fd00::1]/", false],
-  ] as const
-) {
-  Deno.test(`hasPublicHost: ${url} ${isPublicHost ? "may have" : "has no"} public address`, () => {
-    assertEquals(hasPublicHost(url), isPublicHost);
-  });
 }

@@ -5,7 +5,7 @@
  */
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { isPublic } from "../../../src/platform/network/public_addresses.ts";
+import { hasPublicHost, isPublic } from "../../../src/platform/network/public_addresses.ts";
 
 const notPublic = [
   "127.0.0.1",
@@ -102,3 +102,26 @@ Deno.test("addresses: no IPv4 address is public in another form when it is not i
     assertEquals(isPublic(`64:ff9b::${address}`), isPublic(address));
   }));
 });
+
+for (
+  const [url, isPublicHost] of [
+    ["https://issuer.example/jwks", true],
+    ["https://192.0.2.1/", false],
+    ["https://1.1.1.1/", true],
+    ["https://10.0.0.1/", false],
+    ["http://localhost/", false],
+    ["http://LOCALHOST.:8080/", false],
+    ["http://api.localhost/", false],
+    ["http://notlocalhost/", true],
+    ["http://127.0.0.1/", false],
+    ["http://2130706433/", false],
+    ["http://0x7f.1/", false],
+    ["https://[::1]/", false],
+    ["https://[fd00::1]/", false],
+    ["https://[::ffff:10.0.0.1]/", false],
+  ] as const
+) {
+  Deno.test(`hasPublicHost: ${url} ${isPublicHost ? "may have" : "has no"} public address`, () => {
+    assertEquals(hasPublicHost(url), isPublicHost);
+  });
+}
