@@ -186,11 +186,16 @@ async function configuration(bench: Bench) {
 }
 
 /** Waits for the first launch that a service accepts. */
-async function firstLaunch({ port, ended }: ServeProcess): Promise<string> {
-  let hasEnded = false;
-  void ended.then(() => hasEnded = true);
+function firstLaunch(server: ServeProcess): Promise<string> {
   const [launch] = launches(1);
   if (launch === undefined) throw new Error("There is no launch");
+  return firstAnswer(server, launch);
+}
+
+/** Waits for the first answer of a service that is starting. */
+export async function firstAnswer({ port, ended }: ServeProcess, launch: Sent): Promise<string> {
+  let hasEnded = false;
+  void ended.then(() => hasEnded = true);
   const until_ms = performance.now() + ACCEPTED_WITHIN_MS;
   for (;;) {
     try {
@@ -298,7 +303,7 @@ async function look(port: number, pid: number): Promise<Look> {
 }
 
 /** Returns a process's processor time: its own in two fields, with that of its ended children in all four. */
-async function cpuOf(pid: number, fields = 4): Promise<number> {
+export async function cpuOf(pid: number, fields = 4): Promise<number> {
   // The name of the command, in parentheses, may hold spaces: these are the 12th to 15th behind it.
   const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
   const times = stat.slice(stat.lastIndexOf(")") + 2).split(" ").slice(11, 11 + fields).map(Number);

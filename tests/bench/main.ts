@@ -23,6 +23,7 @@ import { measurePolls } from "./polls.ts";
 import { measureRefused } from "./refused.ts";
 import { measureRuns } from "./runs.ts";
 import { measureStarts } from "./start.ts";
+import { measureValues } from "./values.ts";
 import { HEADING, type Row, rowText } from "./table.ts";
 
 /** A part of the table. */
@@ -40,6 +41,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   refused: { what: "Refused requests", measure: measureRefused },
   polls: { what: "Run info", measure: measurePolls },
   start: { what: "From acceptance to the command's start", measure: measureStarts },
+  values: { what: "Values of requests", measure: measureValues },
   runs: { what: "Runs completed under sustained launches", measure: measureRuns },
   isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
   boot: { what: "From the start of the process to the first launch", measure: measureBoot },

@@ -16,6 +16,8 @@ export interface ProjectStep {
   folder: string;
   image: string;
   command: string;
+  /** The names of its parameters, whose types are those of their defaults. */
+  parameters?: Readonly<Record<string, string | number | boolean>>;
 }
 
 /** The step of most parts. */
@@ -27,8 +29,13 @@ export async function makeProject(folder: string, project = CLOCK): Promise<stri
   const isThere = await Deno.stat(path).then(() => true, () => false);
   if (isThere) return path;
   await Deno.mkdir(path);
-  const { image, command } = project;
-  const step = { name: STEP, image, command, inputs: [{ name: "body" }] };
+  const { image, command, parameters = {} } = project;
+  const declared = Object.entries(parameters).map(([name, value]) => ({
+    name,
+    type: typeof value === "number" ? "float" : typeof value === "boolean" ? "flag" : "string",
+    default: value,
+  }));
+  const step = { name: STEP, image, command, inputs: [{ name: "body" }], parameters: declared };
   await Deno.writeTextFile(`${path}/valohai.yaml`, JSON.stringify([{ step }]));
   const author = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"];
   await run("git", ["init", "--quiet", "--initial-branch=main"], path);
