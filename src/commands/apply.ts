@@ -60,6 +60,9 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
   if (document.storage !== undefined && !json) {
     console.log("storage is read when the service starts: after a change, restart it");
   }
+  if (document.oidc.length > 0 && !json) {
+    console.log("oidc is read by serve --config alone: this command leaves logins as they are");
+  }
   let deletions: PlannedChange[] = [];
   if (plan || prune || check) {
     const changes = await planConfig(document, apiPlanSource(api), { prunes: prune });

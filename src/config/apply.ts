@@ -29,9 +29,9 @@ export type SavedProject = Project & { warnings: Problem[] };
 /** A trigger as it was saved. The warnings come from the service, which alone knows its environment. */
 export type SavedTrigger = Trigger & { url?: string; warnings: Problem[] };
 
-/** The outcome for one project or trigger. */
+/** The outcome for one project, trigger or identity provider. */
 export interface Applied {
-  kind: "project" | "trigger";
+  kind: "project" | "trigger" | "login";
   name: string;
   outcome: "created" | "updated" | "unchanged";
   /** The launch URL of a trigger; absent where the database is the target. */

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import type { Problem } from "../platform/errors.ts";
-import { type Author, writeAudit } from "../store/records/audit.ts";
+import { type AuditedChange, type Author, writeAudit } from "../store/records/audit.ts";
 import { changesBetween } from "../store/records/audit_changes.ts";
 import type { Engines } from "../engines/mod.ts";
 import { getProject, listProjects, putProject } from "../store/records/projects.ts";
@@ -19,6 +19,7 @@ import {
 } from "../triggers/save_warnings.ts";
 import type { Trigger } from "../triggers/trigger.ts";
 import { type Applied, applyConfig, type ApplyTarget, type SavedTrigger } from "./apply.ts";
+import { applyLogins } from "./apply_logins.ts";
 import { parseConfig } from "./document.ts";
 import { namesEngine } from "./project.ts";
 
@@ -37,13 +38,24 @@ interface LocalService extends WarningParts {
  * @param folder the folder that relative paths start at; the folder of `path` when absent
  * @throws {InvalidInputError} with everything that is wrong with it
  */
-export function applyText(
+export async function* applyText(
   written: string | Uint8Array,
   path: string,
   service: LocalService,
   folder?: string,
 ): AsyncGenerator<Applied> {
-  return applyConfig(parseConfig(written, path, folder), targetOf(service, path));
+  const document = parseConfig(written, path, folder);
+  yield* applyConfig(document, targetOf(service, path));
+  const audit = auditOf(service, authorOf(path));
+  const about = { operation: "applyLogins", path: "/oidc/" };
+  yield* applyLogins(document.oidc, {
+    ...service,
+    audit: (changes) => audit({ ...about, changes }),
+  });
+}
+
+function authorOf(file: string): Author {
+  return { name: `serve --config ${file}` };
 }
 
 /** A change of a project or a trigger, for the audit log. */
@@ -52,14 +64,12 @@ interface SavedChange {
   operation: string;
   /** The path of that operation, below `/api/v0`. */
   path: string;
-  before: unknown;
-  after: unknown;
+  changes: AuditedChange[];
 }
 
 /** Makes the writer of the audit log for what a file changes. */
 function auditOf({ store, clock }: LocalService, author: Author) {
-  return async ({ operation, path, before, after }: SavedChange): Promise<void> => {
-    const changes = changesBetween(before, after);
+  return async ({ operation, path, changes }: SavedChange): Promise<void> => {
     await writeAudit(store, { author, remote_ip: "", operation, path, changes }, clock.now());
   };
 }
@@ -67,7 +77,7 @@ function auditOf({ store, clock }: LocalService, author: Author) {
 /** The database as a target of {@linkcode applyConfig}. */
 function targetOf(service: LocalService, file: string): ApplyTarget {
   const { store, triggers, engines, projectSecrets } = service;
-  const author = { name: `serve --config ${file}` };
+  const author = authorOf(file);
   const audit = auditOf(service, author);
   const saved = async (trigger: Trigger, ofSecrets: Problem[]): Promise<SavedTrigger> => ({
     ...trigger,
@@ -83,7 +93,7 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
       if (after.revision !== before?.revision) {
         const path = `/projects/${project.name}/`;
         const shown = before && projectSecrets.shown(before);
-        await audit({ operation: "putProject", path, before: shown, after });
+        await audit({ operation: "putProject", path, changes: changesBetween(shown, after) });
       }
       return { ...after, warnings: await savedProjectWarnings(stored, service) };
     },
@@ -96,7 +106,8 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
         onWarnings: (found) => warnings.push(...found),
         onSharedSecrets: (found) => warnings.push(...found),
       });
-      await audit({ operation: "createTrigger", path: "/triggers/", before: undefined, after });
+      const changes = changesBetween(undefined, after);
+      await audit({ operation: "createTrigger", path: "/triggers/", changes });
       return await saved(after, warnings);
     },
     async updateTrigger(id, settings) {
@@ -109,7 +120,8 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
         onSharedSecrets: (found) => warnings.push(...found),
       });
       if (after.revision !== before?.revision) {
-        await audit({ operation: "replaceTrigger", path: `/triggers/${id}/`, before, after });
+        const changes = changesBetween(before, after);
+        await audit({ operation: "replaceTrigger", path: `/triggers/${id}/`, changes });
         return await saved(after, warnings);
       }
       // A look into its project at each start would take the longer the more triggers there are.

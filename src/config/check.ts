@@ -20,6 +20,7 @@ import type { Project } from "../store/records/projects.ts";
 import { reviewSave, triggerWarnings } from "../triggers/review.ts";
 import type { TriggerSettings } from "../triggers/trigger.ts";
 import { missingVariables } from "../triggers/variables.ts";
+import { loginWarnings } from "./apply_logins.ts";
 import { type ConfigDocument, parseConfig } from "./document.ts";
 
 /** The findings of a check. */
@@ -65,6 +66,10 @@ export async function checkConfig(
   }
   const at = (list: string, index: number, problems: readonly Problem[]) =>
     document.place(pointer(list, index), problems);
+  for (const [index, provider] of document.oidc.entries()) {
+    const warnings = loginWarnings(provider, (name) => env[name]);
+    found.warnings.push(...document.place(document.loginAt(index), warnings));
+  }
   const usable = new Map<string, Project>();
   for (const [index, project] of document.projects.entries()) {
     found.projects.push(project.name);

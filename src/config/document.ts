@@ -7,10 +7,12 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { parseS3Location } from "../artifacts/s3/location.ts";
 import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
+import { parseLoginProviders } from "../logins/settings.ts";
 import { parseProject } from "./project.ts";
 import { isRelativePath } from "../projects/code/remote.ts";
 import { parseInput } from "../platform/schema/nulls.ts";
 import { pointer } from "../platform/schema/pointer.ts";
+import type { LoginProvider } from "../store/records/login_providers.ts";
 import type { Project } from "../store/records/projects.ts";
 import { reviewTrigger } from "../triggers/review.ts";
 import { withoutReadOnly } from "../triggers/read_only.ts";
@@ -22,6 +24,7 @@ const FOUND_LIST =
 
 const documentSchema = z.strictObject({
   storage: z.string().exactOptional(),
+  oidc: z.unknown().optional(),
   projects: z.array(z.unknown()).default([]),
   triggers: z.array(z.unknown()).default([]),
 });
@@ -30,6 +33,10 @@ const documentSchema = z.strictObject({
 export interface ConfigDocument {
   /** The artifact store, which a service opens when it starts. */
   storage?: string;
+  /** The identity providers at which people log in. */
+  oidc: LoginProvider[];
+  /** Returns the JSON Pointer of a provider in the file. */
+  loginAt(index: number): string;
   projects: Project[];
   triggers: TriggerSettings[];
   /** Adds the line and column in the file to an error of the service about a trigger. */
@@ -70,6 +77,10 @@ export function parseConfig(
   if (storage !== undefined && !isAbsolute(storage)) {
     collect("/storage", () => parseS3Location(storage, () => undefined));
   }
+  const writtenLogins = lists?.oidc ?? undefined;
+  const oidc = writtenLogins === undefined
+    ? []
+    : collect("/oidc", () => parseLoginProviders(writtenLogins));
   const projects = (lists?.projects ?? []).map((value, index) =>
     collect(pointer("projects", index), () => readProject(value, folder))
   );
@@ -92,6 +103,8 @@ export function parseConfig(
   if (problems.length > 0) throw new InvalidInputError(path, problems);
   return {
     ...(storage !== undefined && { storage }),
+    oidc: oidc ?? [],
+    loginAt: (index) => Array.isArray(writtenLogins) ? pointer("oidc", index) : "/oidc",
     projects: projects.filter((project) => project !== undefined),
     triggers: triggers.filter((trigger) => trigger !== undefined),
     place: (at, problems) => placed(yaml, at, problems),

@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { loginProvidersSchema } from "../logins/settings.ts";
 import { triggerSchema } from "../triggers/trigger.ts";
 import { projectSchema } from "./project.ts";
 
@@ -12,6 +13,9 @@ type Json = Record<string, unknown>;
 const schema = z.strictObject({
   storage: z.string().describe(
     "An S3 bucket for artifacts, such as s3://bucket/prefix, or a shared folder; the data folder when absent",
+  ).optional(),
+  oidc: loginProvidersSchema.describe(
+    "The identity providers at which people log in to the console: one, or a list",
   ).optional(),
   projects: z.array(projectSchema).describe("The code that can run").optional(),
   triggers: z.array(triggerSchema).describe("What starts it, each with a launch URL").optional(),

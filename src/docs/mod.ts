@@ -224,6 +224,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./access.md", { with: { type: "text" } }),
       },
       {
+        name: "logins",
+        title: "Logins",
+        about: "people log in with Google, GitHub, Keycloak and others; roles by their groups",
+        read: () => import("./logins.md", { with: { type: "text" } }),
+      },
+      {
         name: "monitoring",
         title: "Monitoring",
         about: "metrics, logs and traces",

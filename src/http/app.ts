@@ -13,6 +13,7 @@ import type { JobRoutesParts } from "./jobs/routes.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { requireToken, tokenCheck } from "./api/auth.ts";
 import type { ApiOptions } from "./api/mod.ts";
+import { grantCheck } from "./api/grants.ts";
 import type { Operator } from "./api/operator.ts";
 import type { ConsoleParts } from "./console/parts.ts";
 import { WrongTokens } from "./api/wrong_tokens.ts";
@@ -167,7 +168,8 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     return context.body(body, 200, { "content-type": contentType });
   }).all(token, onlyGet);
   const hasEnvironmentToken = adminToken !== undefined;
-  const options = { closing: door.closing, hasEnvironmentToken, checkToken };
+  const checkGrant = grantCheck(operator, checkToken);
+  const options = { closing: door.closing, hasEnvironmentToken, checkGrant };
   let loaded: Promise<Hono> | undefined;
   const api = () => loaded ??= loadApi(operator, options);
   app.all("/api/v0/*", token, async (context) => {
@@ -180,7 +182,8 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     console ??= loadConsole({
       ...operator,
       api,
-      checkToken,
+      dev: operator.settings.dev,
+      checkGrant,
       wrongTokens,
       ipOf,
       isPlainHttp,

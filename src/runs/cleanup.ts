@@ -24,6 +24,7 @@ import { removedPartWrite, removePayloadOfRunWrites } from "../store/records/rem
 import { removeRunWrites } from "../store/records/runs.ts";
 import { auditMadeBefore } from "../store/records/audit.ts";
 import { removeOldDeliveryCounts } from "../store/records/delivery_counts.ts";
+import { removeFormerPeople } from "../store/records/people.ts";
 import { removeExpiredSessions } from "../store/records/sessions.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
@@ -134,6 +135,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   await attempt("names of triggers", () => removeFormerNames(store, cutoffs.records.oldest_ms));
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
+  await attempt("people", () => removeFormerPeople(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +

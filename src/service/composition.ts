@@ -57,6 +57,8 @@ export interface Parts {
   settings: ServiceSettings;
   clock: Clock;
   store: Store;
+  /** Encrypts stored secrets, and what browsers keep for a login. */
+  box: SecretBox;
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
   deliveryCounts: DeliveryCounts;
@@ -225,6 +227,7 @@ function partsOn(
     settings,
     clock,
     store,
+    box: secrets,
     triggers,
     triggerLog,
     deliveryCounts,

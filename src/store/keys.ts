@@ -49,6 +49,10 @@ export const keys = {
   tokenUsed: (hash: string): Deno.KvKey => ["token_used", hash],
   /** `Session`, by the SHA-256 of its secret. */
   session: (hash: string): Deno.KvKey => ["session", hash],
+  /** `LoginProvider[]`. */
+  loginProviders: (): Deno.KvKey => ["meta", "login_providers"],
+  /** `Person`, by the SHA-256 of issuer and subject. */
+  person: (hash: string): Deno.KvKey => ["person", hash],
   /** True: the braces in the actions of a trigger or a pending run, by its id, were doubled on the way to format 6. */
   textBraces: (id: string): Deno.KvKey => ["meta", "text_braces", id],
   /** `Replay`. */

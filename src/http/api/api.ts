@@ -3,10 +3,10 @@
  *
  * @module
  */
-import type { TokenCheck } from "./auth.ts";
 import type { DeliveryChanges } from "./delivery_changes.ts";
 import type { DiagnosisLimits } from "./diagnosis_limits.ts";
 import type { EventStreams } from "./event_stream.ts";
+import type { GrantCheck } from "./grants.ts";
 import type { Operator } from "./operator.ts";
 import type { SealedCursors } from "./sealed_cursors.ts";
 
@@ -18,6 +18,6 @@ export interface Api extends Operator {
   cursors: SealedCursors;
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
-  /** Returns what the token of a hash allows now. */
-  checkToken: TokenCheck;
+  /** Returns what somebody may do on some grounds now. */
+  checkGrant: GrantCheck;
 }

@@ -12,10 +12,10 @@ import { NotFoundError } from "../../platform/errors.ts";
 import { putDismissal, removeDismissal } from "../../store/records/dismissals.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import type { Trigger } from "../../triggers/trigger.ts";
-import type { Authenticated } from "./auth.ts";
 import { answer, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
+import { authorOf, authorSchema } from "./origins.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { attentionQuery, triggerIdOf } from "./queries.ts";
@@ -24,8 +24,6 @@ import type { Records } from "./records.ts";
 /** The triggers that one request looks at: `next` goes on with those behind them. */
 const TRIGGERS_MAX = 200;
 const REASON_LENGTH_MAX = 1_000;
-
-const author = z.object({ name: text, id: text.exactOptional() });
 
 const cause = answer<Cause>()(
   "Cause",
@@ -52,7 +50,7 @@ const cause = answer<Cause>()(
     pointers: z.array(text).exactOptional().describe(
       "Of a warning: JSON Pointers to the parts of the trigger that are meant",
     ),
-    dismissed: z.object({ reason: text, author, time }).exactOptional(),
+    dismissed: z.object({ reason: text, author: authorSchema, time }).exactOptional(),
   }),
 );
 
@@ -104,11 +102,9 @@ export const attentionOperations = [
       const trigger = await found("trigger", id, api.triggers.get(id));
       const all = await setupCauses(trigger, api);
       const cause = warningIn(all, warning);
-      // The caller has put it there.
-      const { access }: Authenticated = context.env;
       const dismissed = {
         reason,
-        author: { name: access.name, ...(access.id !== undefined && { id: access.id }) },
+        author: authorOf(context),
         time: new Date(api.clock.now()).toISOString(),
       };
       const current = new Set(all.map((each) => each.id));

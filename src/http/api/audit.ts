@@ -8,6 +8,7 @@ import { listNewest } from "../../store/read/lists.ts";
 import type { AuditEntry } from "../../store/records/audit.ts";
 import { answer, page, text, time } from "./answer.ts";
 import { operation } from "./operation.ts";
+import { authorSchema } from "./origins.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { auditQuery } from "./queries.ts";
 import { search } from "./search.ts";
@@ -17,13 +18,7 @@ const entry = answer<AuditEntry>()(
   z.object({
     id: text,
     time,
-    author: z.object({
-      name: text.describe(
-        "The token's name; HOOKLAUNCH_ADMIN_TOKEN for the environment's; `serve --config` and the file for " +
-          "what was applied at start",
-      ),
-      id: text.exactOptional(),
-    }),
+    author: authorSchema,
     remote_ip: text.describe("Empty for what was applied at start"),
     operation: text.describe("The operationId of the request"),
     path: text,

@@ -5,7 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../platform/errors.ts";
-import { writeAudit } from "../../store/records/audit.ts";
+import { authorFrom, writeAudit } from "../../store/records/audit.ts";
 import { changesBetween } from "../../store/records/audit_changes.ts";
 import { dismissalsOf } from "../../store/records/dismissals.ts";
 import { getProject } from "../../store/records/projects.ts";
@@ -72,15 +72,15 @@ export async function audited(
   const changed = name ?? made;
   const after = changed === undefined ? undefined : await snapshot?.(operator, changed);
   const other = name === undefined || made === undefined ? undefined : { id: made, ...told };
-  const { name: author, id } = access;
+  const author = authorFrom(access);
   const entry = {
-    author: { name: author, ...(id !== undefined && { id }) },
+    author,
     remote_ip: remoteIp,
     operation,
     path,
     changes: [...changesBetween(before, after), ...changesBetween(undefined, other)],
   };
-  log.info("{author} performed {operation} on {path}", { author, operation, path });
+  log.info("{author} performed {operation} on {path}", { author: author.name, operation, path });
   await writeAudit(operator.store, entry, operator.clock.now())
     .catch((error) =>
       log.error("Cannot write the audit log: {error}", { error: messageOf(error) })

@@ -10,6 +10,7 @@ import { isAnyOf } from "../../conditions/secret.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
+import type { Grant } from "../../store/records/sessions.ts";
 import type { Store } from "../../store/store.ts";
 import { getToken, noteTokenUse, tokenHash, tokenId } from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";
@@ -77,6 +78,8 @@ export interface Authenticated {
   /** Set for a page that is shown already, and loaded again because something has changed. */
   isRefresh?: boolean;
   access: Access;
+  /** The grounds of the access. */
+  grant: Grant;
   remoteIp: string;
   /** Checks the token again: it may have been revoked since the request came. */
   isAllowed(): Promise<boolean>;
@@ -100,6 +103,7 @@ export function requireToken(
       : await wrong.look(remoteIp, () => check(hash));
     if (hash !== undefined && access !== undefined) {
       context.set("access", access);
+      context.set("grant", { token_hash: hash });
       context.set("remoteIp", remoteIp);
       context.set("isAllowed", async () => await check(hash) !== undefined);
       return await next();

@@ -10,7 +10,6 @@ import { methodNotAllowed } from "../problem.ts";
 import { activityOperations } from "./activity.ts";
 import { attentionOperations } from "./attention.ts";
 import { auditOperations } from "./audit.ts";
-import type { TokenCheck } from "./auth.ts";
 import { DeliveryChanges } from "./delivery_changes.ts";
 import { deliveryOperations } from "./deliveries.ts";
 import { diagnosisOperations } from "./diagnose.ts";
@@ -19,11 +18,13 @@ import { executionLogOperations } from "./execution_log.ts";
 import { executionOperations } from "./executions.ts";
 import { EventStreams, type EventStreamsOptions } from "./event_stream.ts";
 import { failureOperations } from "./failures.ts";
+import type { GrantCheck } from "./grants.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { httpRequestOperations } from "./http_requests.ts";
 import { inferSchemaOperations } from "./infer_schema.ts";
 import { instanceOperations } from "./instances.ts";
+import { loginProviderOperations } from "./login_providers.ts";
 import { outputOperations } from "./outputs.ts";
 import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
@@ -76,6 +77,7 @@ export const operations: readonly Operation[] = [
   ...httpRequestOperations,
   ...tokenOperations,
   ...sessionOperations,
+  ...loginProviderOperations,
   ...auditOperations,
   ...serviceOperations,
   ...attentionOperations,
@@ -88,21 +90,21 @@ export const operations: readonly Operation[] = [
 export interface ApiOptions extends Omit<EventStreamsOptions, "clock"> {
   /** `HOOKLAUNCH_ADMIN_TOKEN` is set. */
   hasEnvironmentToken: boolean;
-  /** Returns what the token of a hash allows now. */
-  checkToken: TokenCheck;
+  /** Returns what somebody may do on some grounds now. */
+  checkGrant: GrantCheck;
 }
 
 /** Makes the routes of the operations. The caller has checked the operator's token. */
 export function operatorRoutes(
   operator: Operator,
-  { hasEnvironmentToken, checkToken, ...options }: ApiOptions,
+  { hasEnvironmentToken, checkGrant, ...options }: ApiOptions,
 ): Hono {
   const { clock } = operator;
   const streams = new EventStreams({ clock, ...options });
   const diagnoses = new DiagnosisLimits(clock);
   const deliveryChanges = new DeliveryChanges(operator);
   const made = { streams, diagnoses, deliveryChanges, cursors: new SealedCursors() };
-  const parts = { ...operator, ...made, hasEnvironmentToken, checkToken };
+  const parts = { ...operator, ...made, hasEnvironmentToken, checkGrant };
   const api = new Hono({ strict: false });
   return api
     .use(refuseOtherMethods({

@@ -26,6 +26,7 @@ import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { KeptRequests } from "../../triggers/kept_requests.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { Replays } from "../../triggers/replays.ts";
+import type { SecretBox } from "../../triggers/secrets.ts";
 import type { BodyReader } from "../body.ts";
 
 /** The parts of the service that an operator's request uses. */
@@ -45,6 +46,8 @@ export interface Operator {
   pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;
   httpRequests: Pick<HttpRequests, "stop">;
   clock: Clock;
+  /** Encrypts what browsers keep for a login. */
+  box: SecretBox;
   /** Evaluates payload filters in the Worker. */
   heavyWork: FilterWork & SchemaWork & ShapeWork & ValuesWork;
   settings: ServiceSettings;

@@ -5,7 +5,7 @@
  */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import type { Author } from "../../store/records/audit.ts";
+import { type Author, authorFrom } from "../../store/records/audit.ts";
 import {
   type Launched,
   type Launcher,
@@ -16,8 +16,19 @@ import { text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
 import type { TriggerLabels } from "./trigger_labels.ts";
 
-/** The name of an operator's token; of the environment's, `HOOKLAUNCH_ADMIN_TOKEN`. */
-type ShownLauncher = Omit<Launcher, "id">;
+/** The name of an operator's token, or of a person; of the environment's, `HOOKLAUNCH_ADMIN_TOKEN`. */
+type ShownLauncher = Omit<Launcher, "id" | "issuer" | "subject">;
+
+/** The schema of an operator who has changed something. */
+export const authorSchema = z.object({
+  name: text.describe(
+    "The name of the token or the person; HOOKLAUNCH_ADMIN_TOKEN for the environment's token; `serve --config` and " +
+      "the file for what was applied at start",
+  ),
+  id: text.exactOptional().describe("The id of the token or the person"),
+  issuer: text.exactOptional().describe("The identity provider at which the person has logged in"),
+  subject: text.exactOptional().describe("The identifier of the person there"),
+});
 
 /** The origin of a record, as the API shows it. */
 export interface Origin {
@@ -30,7 +41,7 @@ export interface Origin {
 export const launcher = z.object({
   kind: z.enum(LAUNCHER_KINDS),
   name: text.exactOptional().describe(
-    "The name of the operator's token, or HOOKLAUNCH_ADMIN_TOKEN for the environment's",
+    "The name of the operator's token or of the person; HOOKLAUNCH_ADMIN_TOKEN for the environment's token",
   ),
 }).describe(
   "`sender` for a request at the launch URL; `replay` for a delivery that an operator launched again; " +
@@ -67,13 +78,13 @@ export async function withOrigin<
 
 /** Returns who has launched something, as the API shows it. */
 export function shownLauncher(record: Launched & { replay_of?: string }): ShownLauncher {
-  const { id: _id, ...shown } = launcherOf(record);
+  const { id: _id, issuer: _issuer, subject: _subject, ...shown } = launcherOf(record);
   return shown;
 }
 
 /** Returns the operator who sends a request. */
 export function authorOf(context: Context): Author {
   // The caller has put it there.
-  const { access: { name, id } }: Authenticated = context.env;
-  return { name, ...(id !== undefined && { id }) };
+  const { access }: Authenticated = context.env;
+  return authorFrom(access);
 }

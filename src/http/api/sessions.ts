@@ -14,16 +14,21 @@ import { wholeListAnswer } from "./page_answer.ts";
 import { sessionQuery } from "./queries.ts";
 
 /** A session, as operators see it. */
-export interface ShownSession extends Omit<Session, "token_hash"> {
-  /** The name of the token that it was opened with. */
+export interface ShownSession extends Omit<Session, "token_hash" | "person" | "id_token"> {
+  /** The name of the token that it was opened with, or of the person. */
   token: string;
+  /** The identity provider at which the person has logged in. */
+  issuer?: string;
 }
 
 const session = answer<ShownSession>()(
   "Session",
   z.object({
     id: text,
-    token: text.describe("The name of the token that it was opened with"),
+    token: text.describe("The name of the token that it was opened with, or of the person"),
+    issuer: text.exactOptional().describe(
+      "The identity provider at which the person has logged in",
+    ),
     created_at: time,
     expires_at: time,
     remote_ip: text,
@@ -61,13 +66,16 @@ export const sessionOperations = [
   }),
 ];
 
-/** Returns the sessions that have not expired and whose tokens still work. */
-async function openSessions({ store, clock, checkToken }: Api): Promise<ShownSession[]> {
+/** Returns the sessions that have not expired and whose grounds still hold. */
+async function openSessions({ store, clock, checkGrant }: Api): Promise<ShownSession[]> {
   const shown = await Promise.all(
-    (await listSessions(store)).map(async ({ token_hash, ...session }) => {
+    (await listSessions(store)).map(async ({ token_hash, person, id_token: _, ...session }) => {
       if (Date.parse(session.expires_at) <= clock.now()) return [];
-      const access = await checkToken(token_hash, { isUse: false });
-      return access === undefined ? [] : [{ ...session, token: access.name }];
+      const grant = token_hash === undefined ? { person: person ?? "" } : { token_hash };
+      const access = await checkGrant(grant, { isUse: false });
+      if (access === undefined) return [];
+      const { name, issuer } = access;
+      return [{ ...session, token: name, ...(issuer !== undefined && { issuer }) }];
     }),
   );
   return shown.flat();

@@ -11,7 +11,8 @@ import { problemOfError } from "../problem.ts";
 import { ApiCallError, ApiClient, search } from "./client.ts";
 import { readForm } from "./form.ts";
 import { ErrorPage } from "./pages/error.tsx";
-import { LoginPage, SendAgainPage } from "./pages/login.tsx";
+import { type FailedLogin, IssuerLogins } from "./issuer_logins.ts";
+import { FailedLoginPage, LoggedOutPage, LoginPage, SendAgainPage } from "./pages/login.tsx";
 import type { ConsoleParts } from "./parts.ts";
 import type {
   Html,
@@ -37,11 +38,13 @@ const SEE_OTHER = 303;
 export class Console {
   readonly #parts: ConsoleParts;
   readonly #sessions: Sessions;
+  readonly #issuers: IssuerLogins;
   readonly #targets: Targets;
 
   constructor(parts: ConsoleParts, routes: readonly Route[]) {
     this.#parts = parts;
     this.#sessions = new Sessions(parts);
+    this.#issuers = new IssuerLogins(parts, this.#sessions);
     this.#targets = new Targets(routes);
   }
 
@@ -83,6 +86,7 @@ export class Console {
     if (session === undefined) {
       const view = this.#openView(context);
       const kept = { address: view.address, form: JSON.stringify([...form].filter(isTyped)) };
+      // The way to an identity provider and back would lose what was typed.
       const page = LoginPage({ view, to: "", kept, problem: EXPIRED });
       return await this.#page(context, view, page, STATUS_CODE.Unauthorized);
     }
@@ -107,7 +111,33 @@ export class Console {
     const to = this.#targets.page(context.req.query("to") ?? "");
     if (await this.#sessions.of(context)) return this.#redirect(context, to);
     const view = this.#openView(context);
-    return await this.#page(context, view, LoginPage({ view, to }));
+    const buttons = await this.#issuers.buttons(to);
+    return await this.#page(context, view, LoginPage({ view, to, buttons }));
+  }
+
+  /** Begins a login at an identity provider. */
+  async beginLogin(context: Context, provider: string): Promise<Response> {
+    const to = this.#targets.page(context.req.query("to") ?? "");
+    const begun = await this.#issuers.begin(context, provider, to);
+    if (typeof begun !== "string") return await this.#failedLogin(context, begun);
+    context.header("cache-control", "no-store");
+    context.header("referrer-policy", "no-referrer");
+    return context.redirect(begun, SEE_OTHER);
+  }
+
+  /** Completes a login: an identity provider has sent the person back. */
+  async completeLogin(context: Context): Promise<Response> {
+    const done = await this.#issuers.complete(context);
+    if (typeof done === "string") return this.#redirect(context, this.#targets.page(done));
+    if ("error" in done) return await this.#failedLogin(context, done);
+    context.header("retry-after", String(done.wait_s));
+    const detail = `Too many logins from your network failed. Try again in ${done.wait_s} s`;
+    return await this.fail(context, STATUS_CODE.TooManyRequests, detail);
+  }
+
+  async #failedLogin(context: Context, { status, error }: FailedLogin): Promise<Response> {
+    const view = this.#openView(context);
+    return await this.#page(context, view, FailedLoginPage({ view, error }), status);
   }
 
   /** Opens a session. */
@@ -118,8 +148,11 @@ export class Console {
     const address = this.#targets.form(form.get("kept_address") ?? "");
     const kept = address === "" ? undefined : { address, form: form.get("kept_form") ?? "" };
     const view = this.#openView(context);
-    const refused = async (status: number, problem: string) =>
-      await this.#page(context, view, LoginPage({ view, to, kept, problem }), status);
+    const refused = async (status: number, problem: string) => {
+      const buttons = await this.#issuers.buttons(to);
+      const page = LoginPage({ view, to, kept, problem, buttons });
+      return await this.#page(context, view, page, status);
+    };
     const { wrongTokens, ipOf } = this.#parts;
     const remoteIp = ipOf(context);
     const token = form.get("token")?.trim() ?? "";
@@ -141,8 +174,12 @@ export class Console {
   /** Ends the session. */
   async logOut(context: Context): Promise<Response> {
     requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
-    await this.#sessions.close(context);
-    return this.#redirect(context, "login");
+    const ended = await this.#sessions.close(context);
+    const there = ended && await this.#issuers.logout(ended);
+    if (there === undefined) return this.#redirect(context, "login");
+    // No redirect: the policy of the page lets its forms lead to this service alone.
+    const view = this.#openView(context);
+    return await this.#page(context, view, LoggedOutPage({ view, there }));
   }
 
   /** Answers with the page of an error. */
@@ -167,9 +204,9 @@ export class Console {
   }
 
   async #view(context: Context, session: OpenSession): Promise<View> {
-    const { access, remoteIp, isAllowed, csrf } = session;
+    const { access, grant, remoteIp, isAllowed, csrf } = session;
     const isRefresh = isRefreshOf(context);
-    const caller = { access, remoteIp, isAllowed, isRefresh };
+    const caller = { access, grant, remoteIp, isAllowed, isRefresh };
     const api = new ApiClient(await this.#parts.api(), caller);
     const launch: View["launch"] = (id, request) => this.#launch(context, id, request);
     return { ...this.#openView(context), api, launch, access, sessionId: session.id, csrf };

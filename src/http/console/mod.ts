@@ -69,6 +69,11 @@ export function consoleRoutes(parts: ConsoleParts): Hono {
   }
   app.get("/login", (context) => console.showLogin(context));
   app.post("/login", (context) => console.logIn(context));
+  app.get("/login/callback", (context) => console.completeLogin(context));
+  app.get(
+    "/login/with/:provider",
+    (context) => console.beginLogin(context, context.req.param("provider")),
+  );
   app.post("/logout", (context) => console.logOut(context));
   for (const route of ROUTES) {
     const { path, show, answer, submit } = route;

@@ -1,6 +1,6 @@
 /**
- * The session of a browser: a cookie with a random secret, whose hash is stored with the hash of the token
- * that opened it. It allows what this token allows, as long as the token does.
+ * The session of a browser: a cookie with a random secret, whose hash is stored with the grounds of the session: a
+ * token, or a login at an identity provider. It allows what these allow, as long as they do.
  *
  * @module
  */
@@ -8,10 +8,17 @@ import { hash } from "node:crypto";
 import type { Context } from "@hono/hono";
 import { deleteCookie, getCookie, setCookie } from "@hono/hono/cookie";
 import type { Clock } from "../../platform/clock.ts";
-import { createSession, getSession, removeSession } from "../../store/records/sessions.ts";
+import { getPerson, type Person, personKey } from "../../store/records/people.ts";
+import {
+  createSession,
+  getSession,
+  type Grant,
+  removeSession,
+} from "../../store/records/sessions.ts";
 import { tokenHash } from "../../store/records/tokens.ts";
 import type { Store } from "../../store/store.ts";
-import type { TokenCheck } from "../api/auth.ts";
+import { type SecretBox, tryOpen } from "../../triggers/secrets.ts";
+import type { GrantCheck } from "../api/grants.ts";
 import type { Message, OpenSession } from "./route.ts";
 
 /** The time after which an operator logs in again. */
@@ -19,15 +26,26 @@ const SESSION_MS = 7 * 24 * 60 * 60_000;
 const USER_AGENT_LENGTH_MAX = 200;
 const NOTICE_S = 60;
 const NOTICE_LENGTH_MAX = 500;
+/** The longest ID token that is kept for the logout. */
+const ID_TOKEN_LENGTH_MAX = 16_384;
 
 /** The parts that sessions use. */
 export interface SessionParts {
   store: Store;
   clock: Pick<Clock, "now">;
-  checkToken: TokenCheck;
+  box: SecretBox;
+  checkGrant: GrantCheck;
   ipOf(context: Context): string;
   /** Tells whether a request came over plain HTTP, which `--dev` allows on loopback alone. */
   isPlainHttp(context: Context): boolean;
+  /** The address of the service as seen from outside, without a slash at the end. */
+  baseUrl(): string;
+}
+
+/** The end of a person's session: what the issuer needs to end its own. */
+export interface EndedLogin {
+  person: Person;
+  id_token: string | undefined;
 }
 
 /** The sessions of the console. */
@@ -53,29 +71,65 @@ export class Sessions {
 
   /** Opens a session with a token, and returns its `csrf`; undefined when the token opens nothing. */
   async open(context: Context, token: string): Promise<string | undefined> {
-    const { store, clock, checkToken, ipOf } = this.#parts;
-    const token_hash = tokenHash(token);
-    if (await checkToken(token_hash) === undefined) return undefined;
+    return await this.#open(context, { token_hash: tokenHash(token) }, SESSION_MS);
+  }
+
+  /** Opens a session for a person who has logged in at an issuer. It ends when the roles are to be looked at again. */
+  async openFor(context: Context, person: Person, id_token: string | undefined): Promise<void> {
+    const { box, clock } = this.#parts;
+    const key = personKey(person);
+    const isKept = id_token !== undefined && id_token.length <= ID_TOKEN_LENGTH_MAX;
+    const kept = isKept ? { id_token: box.seal(id_token, key) } : {};
+    const left_ms = Date.parse(person.expires_at) - clock.now();
+    await this.#open(context, { person: key, ...kept }, left_ms);
+  }
+
+  async #open(
+    context: Context,
+    grant: Grant & { id_token?: string },
+    lifetime_ms: number,
+  ): Promise<string | undefined> {
+    const { store, clock, checkGrant, ipOf } = this.#parts;
+    if (await checkGrant(grant) === undefined) return undefined;
     const now_ms = clock.now();
     const secret = await createSession(store, {
-      token_hash,
+      ...grant,
       created_at: new Date(now_ms).toISOString(),
-      expires_at: new Date(now_ms + SESSION_MS).toISOString(),
+      expires_at: new Date(now_ms + lifetime_ms).toISOString(),
       remote_ip: ipOf(context),
       user_agent: (context.req.header("user-agent") ?? "").slice(0, USER_AGENT_LENGTH_MAX),
     });
     const { name, options } = this.#cookie(context, "session");
-    setCookie(context, name, secret, { ...options, maxAge: SESSION_MS / 1_000 });
+    setCookie(context, name, secret, { ...options, maxAge: Math.floor(lifetime_ms / 1_000) });
     return csrfOf(secret);
   }
 
-  /** Ends the session of a request. */
-  async close(context: Context): Promise<void> {
+  /** Ends the session of a request. Returns the login at an issuer that it rests on. */
+  async close(context: Context): Promise<EndedLogin | undefined> {
+    const { store, box } = this.#parts;
     const { name, options } = this.#cookie(context, "session");
     const secret = getCookie(context, name);
-    const session = secret && await getSession(this.#parts.store, secret);
-    if (session) await removeSession(this.#parts.store, session.id);
+    const session = secret && await getSession(store, secret);
+    if (session) await removeSession(store, session.id);
     deleteCookie(context, name, options);
+    if (!session || session.person === undefined) return undefined;
+    const person = await getPerson(store, session.person);
+    const { id_token } = session;
+    return person && { person, id_token: id_token && tryOpen(id_token, box, session.person) };
+  }
+
+  /** Keeps what a login needs until it is complete. */
+  keepLogin(context: Context, value: string, age_s: number): void {
+    const { name, options } = this.#cookie(context, "login");
+    setCookie(context, name, value, { ...options, maxAge: age_s });
+  }
+
+  /** Takes what was kept for the login: it serves once. */
+  takeLogin(context: Context): string | undefined {
+    const { name, options } = this.#cookie(context, "login");
+    const value = getCookie(context, name);
+    if (value !== undefined) deleteCookie(context, name, options);
+    return value;
   }
 
   /** Keeps a message for the next page. */
@@ -94,16 +148,20 @@ export class Sessions {
     return messageFrom(notice);
   }
 
-  async #access(secret: string): Promise<Pick<OpenSession, "id" | "access"> | undefined> {
-    const { store, clock, checkToken } = this.#parts;
+  async #access(
+    secret: string,
+  ): Promise<Pick<OpenSession, "id" | "access" | "grant"> | undefined> {
+    const { store, clock, checkGrant } = this.#parts;
     const session = await getSession(store, secret);
-    if (session === undefined || Date.parse(session.expires_at) <= clock.now()) return undefined;
-    const access = await checkToken(session.token_hash);
-    return access && { id: session.id, access };
+    if (session === undefined || !(Date.parse(session.expires_at) > clock.now())) return undefined;
+    const { id, token_hash, person = "" } = session;
+    const grant = token_hash === undefined ? { person } : { token_hash };
+    const access = await checkGrant(grant);
+    return access && { id, access, grant };
   }
 
   /** Over plain HTTP a cookie has no prefix, and the port in its name: it is sent to all ports of a host. */
-  #cookie(context: Context, kind: "session" | "notice") {
+  #cookie(context: Context, kind: "session" | "notice" | "login") {
     const isPlain = this.#parts.isPlainHttp(context);
     const { port } = new URL(context.req.url);
     return {

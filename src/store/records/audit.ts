@@ -11,12 +11,26 @@ import type { Store } from "../store.ts";
 /** The operator who made a change, or the service itself. */
 export interface Author {
   /**
-   * The name of the token; `HOOKLAUNCH_ADMIN_TOKEN` for the one of the environment, and `serve --config` and
-   * the file for what was applied at start.
+   * The name of the token, or of the person; `HOOKLAUNCH_ADMIN_TOKEN` for the token of the environment, and
+   * `serve --config` and the file for what was applied at start.
    */
   name: string;
-  /** The id of the token; absent for the one of the environment. */
+  /** The id of the token or the person; absent for the token of the environment. */
   id?: string;
+  /** The issuer at which the person has logged in. */
+  issuer?: string;
+  /** The identifier of the person at the issuer. */
+  subject?: string;
+}
+
+/** Returns the author of what somebody with some access does. */
+export function authorFrom({ name, id, issuer, subject }: Author): Author {
+  return {
+    name,
+    ...(id !== undefined && { id }),
+    ...(issuer !== undefined && { issuer }),
+    ...(subject !== undefined && { subject }),
+  };
 }
 
 /** A value that a change set, removed or replaced. Secrets are masked. */

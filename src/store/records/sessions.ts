@@ -8,12 +8,20 @@ import { keys } from "../keys.ts";
 import { readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
-/** A session. All times are RFC 3339. */
-export interface Session {
+/** The grounds on which somebody has access: a token, or a login at an identity provider. */
+export interface Grant {
+  /** The SHA-256 of a token, in hex. */
+  token_hash?: string;
+  /** The key of a person. */
+  person?: string;
+}
+
+/** A session. It allows what its grounds allow, as long as they do. All times are RFC 3339. */
+export interface Session extends Grant {
   /** The beginning of the hash of its secret. */
   id: string;
-  /** The SHA-256 of the token that it was opened with, in hex. It allows what this token allows. */
-  token_hash: string;
+  /** The encrypted ID token, by which the issuer knows which of its sessions to end. */
+  id_token?: string;
   created_at: string;
   expires_at: string;
   remote_ip: string;
@@ -86,6 +94,7 @@ function idOf(hashed: string): string {
 }
 
 function isSession(value: unknown): value is Session {
-  const { id, token_hash, created_at, expires_at } = Object(value);
-  return [id, token_hash, created_at, expires_at].every((each) => typeof each === "string");
+  const { id, token_hash, person, created_at, expires_at } = Object(value);
+  return [id, token_hash ?? person, created_at, expires_at]
+    .every((each) => typeof each === "string");
 }

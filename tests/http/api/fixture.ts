@@ -117,7 +117,7 @@ export async function serveRoutes(
     operatorRoutes(operator, {
       closing: closing.signal,
       hasEnvironmentToken: false,
-      checkToken: () => Promise.resolve(access),
+      checkGrant: () => Promise.resolve(access),
       ...follow,
     }),
   );

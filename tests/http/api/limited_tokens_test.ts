@@ -146,6 +146,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   revokeToken: "",
   listSessions: "",
   endSession: "",
+  listLoginProviders: "",
   listAudit: "",
   getService: "",
   reloadService: "",

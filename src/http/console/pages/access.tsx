@@ -1,6 +1,7 @@
 /** `/access`: tokens, sessions, and the log of changes. */
 import type { AuditEntry } from "../../../store/records/audit.ts";
 import { type ListedToken, SCOPES } from "../../../store/records/tokens.ts";
+import type { ShownLoginProvider } from "../../api/login_providers.ts";
 import type { ServiceState } from "../../api/service.ts";
 import type { ShownSession } from "../../api/sessions.ts";
 import type { MadeToken } from "../../api/tokens.ts";
@@ -27,10 +28,11 @@ interface AccessProps {
 }
 
 async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
-  const [{ settings }, tokens, sessions, audit] = await Promise.all([
+  const [{ settings }, tokens, sessions, providers, audit] = await Promise.all([
     view.api.get<ServiceState>("service/"),
     view.api.list<ListedToken>("tokens/", { limit: 200 }),
     view.api.list<ShownSession>("sessions/", { limit: 200 }),
+    view.api.list<ShownLoginProvider>("login-providers/"),
     view.api.list<AuditEntry>("audit/", {
       limit: AUDIT_ENTRIES,
       cursor: view.query.get("audit") ?? undefined,
@@ -50,6 +52,8 @@ async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
       <TokenForm view={view} {...props} />
       <h2 id="sessions">Sessions</h2>
       <Sessions view={view} sessions={sessions.results} />
+      <h2 id="logins">Identity providers</h2>
+      <Providers providers={providers.results} />
       <h2 id="audit">Changes</h2>
       <Audit view={view} audit={audit} />
     </Page>
@@ -195,12 +199,14 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
   return (
     <Table
       label="Sessions"
-      columns={["Token", "Opened", "Expires", "Address", "Browser", ""]}
+      columns={["Opened by", "At", "Expires", "Address", "Browser", ""]}
       stacked
     >
-      {newestFirst(sessions).map(({ id, token, created_at, expires_at, remote_ip, user_agent }) => (
+      {newestFirst(sessions).map((
+        { id, token, issuer, created_at, expires_at, remote_ip, user_agent },
+      ) => (
         <Row id={id}>
-          <td>
+          <td title={issuer}>
             {token}
             {id === view.sessionId ? <span class="dim">{" (this one)"}</span> : null}
           </td>
@@ -227,6 +233,37 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
   );
 }
 
+function Providers({ providers }: { providers: readonly ShownLoginProvider[] }): Html {
+  if (providers.length === 0) {
+    return (
+      <p>
+        People can log in with their accounts at Google, GitHub, Keycloak and others: see{" "}
+        <a href="docs/logins">Logins</a>.
+      </p>
+    );
+  }
+  return (
+    <Table label="Identity providers" columns={["Name", "Issuer", "Redirect URI", "Roles"]} stacked>
+      {providers.map(({ id, name, issuer, redirect_uri, roles }) => (
+        <Row id={id}>
+          <td>{name}</td>
+          <td class="wide">{issuer}</td>
+          <td class="wide">
+            <Copied value={redirect_uri} label="the redirect URI" />
+          </td>
+          <td class="wide">
+            {roles.map(({ when, scope, triggers = [], projects = [] }) => (
+              <p>
+                <code>{when}</code>: {[scope, ...triggers, ...projects].join(", ")}
+              </p>
+            ))}
+          </td>
+        </Row>
+      ))}
+    </Table>
+  );
+}
+
 function newestFirst(sessions: readonly ShownSession[]): ShownSession[] {
   return sessions.toSorted((a, b) => a.created_at < b.created_at ? 1 : -1);
 }
@@ -244,13 +281,13 @@ function browserOf(userAgent: string): string {
 function Audit({ view, audit }: { view: View; audit: ListPage<AuditEntry> }): Html {
   return (
     <>
-      <Table label="Changes" columns={["Time", "Token", "From", "Operation", "Changed"]} stacked>
+      <Table label="Changes" columns={["Time", "Who", "From", "Operation", "Changed"]} stacked>
         {audit.results.map(({ id, time, author, remote_ip, operation, path, changes }) => (
           <Row id={id}>
             <td>
               <Time at={time} now_ms={view.now_ms} />
             </td>
-            <td>{author.name}</td>
+            <td title={author.issuer && `${author.subject} at ${author.issuer}`}>{author.name}</td>
             <td>{remote_ip}</td>
             <td>
               {operation}

@@ -2,6 +2,7 @@
 import { CsrfField, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { Notice } from "../components/table.tsx";
+import type { LoginError } from "../../../logins/failure.ts";
 import type { Html, OpenView } from "../route.ts";
 
 /** A form that was sent without a session. */
@@ -11,20 +12,35 @@ interface KeptForm {
   form: string;
 }
 
+/** A link to an identity provider. */
+export interface LoginButton {
+  name: string;
+  address: string;
+}
+
 interface LoginProps {
   view: OpenView;
   /** The address to go to. */
   to: string;
   kept?: KeptForm | undefined;
   problem?: string;
+  /** The identity providers at which one can log in. */
+  buttons?: readonly LoginButton[];
 }
 
-export function LoginPage({ view, to, kept, problem }: LoginProps): Html {
+export function LoginPage({ view, to, kept, problem, buttons = [] }: LoginProps): Html {
+  const hasButtons = buttons.length > 0;
   return (
     <Page view={view} title="Log in">
       <div class="narrow" id="login">
         <h1>Log in</h1>
         {problem === undefined ? null : <Notice tone="bad">{problem}</Notice>}
+        {buttons.map(({ name, address }) => (
+          <p>
+            <a class="button primary wide-button" href={address}>Log in with {name}</a>
+          </p>
+        ))}
+        {hasButtons ? <h2>With a token</h2> : null}
         <form method="post" action="login">
           <input type="hidden" name="to" value={to} />
           {kept === undefined ? null : (
@@ -40,10 +56,46 @@ export function LoginPage({ view, to, kept, problem }: LoginProps): Html {
             type="password"
             autocomplete="current-password"
             required
-            autofocus
+            autofocus={!hasButtons}
           />
-          <button class="primary">Log in</button>
+          <button class={hasButtons ? undefined : "primary"}>Log in</button>
         </form>
+      </div>
+    </Page>
+  );
+}
+
+/** The page of a login at an identity provider that failed. */
+export function FailedLoginPage({ view, error }: { view: OpenView; error: LoginError }): Html {
+  return (
+    <Page view={view} title="Not logged in">
+      <div class="narrow" id="login">
+        <h1>Not logged in</h1>
+        <Notice tone="bad">{error.message}.</Notice>
+        <p>{error.todo}</p>
+        <p class="dim">Cause: {error.cause}. The log of the service says more.</p>
+        <p>
+          <a class="button primary" href="login">Back to the login</a>
+        </p>
+      </div>
+    </Page>
+  );
+}
+
+/** The page behind the logout of a person whose issuer has a session of its own. */
+export function LoggedOutPage({ view, there }: { view: OpenView; there: LoginButton }): Html {
+  return (
+    <Page view={view} title="Logged out">
+      <div class="narrow" id="login">
+        <h1>You are logged out</h1>
+        <p>
+          You are still logged in at{" "}
+          {there.name}: whoever uses this browser can log in again with it.
+        </p>
+        <p>
+          <a class="button primary" href={there.address}>Log out at {there.name}, too</a>{" "}
+          <a class="button" href="login">Log in again</a>
+        </p>
       </div>
     </Page>
   );

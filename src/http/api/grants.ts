@@ -1,0 +1,60 @@
+/**
+ * The access on the grounds that somebody has: a token, or a login at an identity provider. Both are looked at with
+ * each request, so that access ends with its grounds.
+ *
+ * @module
+ */
+import type { Clock } from "../../platform/clock.ts";
+import {
+  loginProviders,
+  providerKey,
+  providerRevision,
+} from "../../store/records/login_providers.ts";
+import { getPerson } from "../../store/records/people.ts";
+import type { Grant } from "../../store/records/sessions.ts";
+import type { Store } from "../../store/store.ts";
+import type { Access } from "./access.ts";
+import type { TokenCheck } from "./auth.ts";
+
+/** The length of a person's id in lists and in the audit log: the beginning of the key. */
+const ID_LENGTH = 16;
+
+/** Returns what somebody may do on some grounds now; undefined when these have ended. */
+export type GrantCheck = (
+  grant: Grant,
+  options?: { isUse?: boolean },
+) => Promise<Access | undefined>;
+
+/** Makes the check of grounds. */
+export function grantCheck(
+  { store, clock }: { store: Store; clock: Pick<Clock, "now"> },
+  checkToken: TokenCheck,
+): GrantCheck {
+  return async ({ token_hash, person }, options) => {
+    if (token_hash !== undefined) return await checkToken(token_hash, options);
+    return person === undefined ? undefined : await personAccess(store, person, clock.now());
+  };
+}
+
+/** Returns the access of a person; undefined when the last login at the issuer is too old, or its settings have changed. */
+async function personAccess(
+  store: Store,
+  key: string,
+  now_ms: number,
+): Promise<Access | undefined> {
+  const person = await getPerson(store, key);
+  if (person === undefined || !(Date.parse(person.expires_at) > now_ms)) return undefined;
+  const providers = await loginProviders(store);
+  const provider = providers.find((each) => providerKey(each) === person.provider);
+  if (provider === undefined || providerRevision(provider) !== person.revision) return undefined;
+  const { name, issuer, subject, scope, triggers, projects } = person;
+  return {
+    id: key.slice(0, ID_LENGTH),
+    name,
+    issuer,
+    subject,
+    scope,
+    ...(triggers && { triggers }),
+    ...(projects && { projects }),
+  };
+}
