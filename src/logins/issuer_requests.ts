@@ -65,18 +65,20 @@ export function issuerRequests(
   };
 }
 
+function unreachable(name: string, { host }: URL, why: string): LoginError {
+  return new LoginError(
+    "issuer_unreachable",
+    `${name} cannot be reached at ${host}`,
+    "Try again in a minute. If it stays so, log in with a token, and look at the service's log.",
+    why,
+  );
+}
+
 async function exchange(
   name: string,
   url: URL,
   { body: sent, ...init }: IssuerRequest,
 ): Promise<Response> {
-  const unreachable = (why: string) =>
-    new LoginError(
-      "issuer_unreachable",
-      `${name} cannot be reached at ${url.host}`,
-      "Try again in a minute. If it stays so, log in with a token, and look at the service's log.",
-      why,
-    );
   try {
     const answer = await fetch(url, {
       ...init,
@@ -85,8 +87,11 @@ async function exchange(
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     const body = await readBody(answer);
+    if (body === undefined) {
+      throw unreachable(name, url, `it sends more than ${ANSWER_BYTES_MAX} bytes`);
+    }
     const { status, headers } = answer;
-    if (status >= 500) throw unreachable(`status ${status}`);
+    if (status >= 500) throw unreachable(name, url, `status ${status}`);
     if (status >= 300 && status < 400) {
       throw new LoginError(
         "discovery_wrong",
@@ -97,17 +102,17 @@ async function exchange(
     }
     return new Response(status === 204 ? null : body, { status, headers });
   } catch (error) {
-    throw error instanceof LoginError ? error : unreachable(messageOf(error));
+    throw error instanceof LoginError ? error : unreachable(name, url, messageOf(error));
   }
 }
 
-/** Reads an answer up to a limit. */
-async function readBody({ body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+/** Reads an answer; undefined where it is too long. */
+async function readBody({ body }: Response): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > ANSWER_BYTES_MAX) throw new Error(`it sends more than ${ANSWER_BYTES_MAX} bytes`);
+    if (length > ANSWER_BYTES_MAX) return undefined;
     chunks.push(chunk);
   }
   const whole = new Uint8Array(length);

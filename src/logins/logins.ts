@@ -44,7 +44,7 @@ const COOKIE = "a login at an identity provider";
 const log = getLogger(["hooklaunch", "logins"]);
 
 /** The parts of the service that logins use. */
-export interface LoginParts {
+interface LoginParts {
   store: Store;
   clock: Pick<Clock, "now">;
   box: SecretBox;
@@ -64,7 +64,7 @@ interface Begun extends LoginSecrets {
 }
 
 /** A login that is complete. */
-export interface LoggedIn {
+interface LoggedIn {
   person: Person;
   to: string;
   id_token?: string;

@@ -18,7 +18,7 @@ const ISSUERS_MAX = 20;
 const TOLERANCE_S = 30;
 const SKEW_SHOWN_MS = 15_000;
 
-/** What belongs to one login, until the issuer sends the person back. */
+/** The secrets of one login, until the issuer sends the person back. */
 export interface LoginSecrets {
   state: string;
   nonce: string;
@@ -130,7 +130,7 @@ export async function oidcClaims(
       requireIdToken: true,
     });
     const id = oauth.getValidatedIdTokenClaims(tokens);
-    if (id === undefined) throw new Error("there is no ID token");
+    if (id === undefined) throw untrusted(provider.name, "there is no ID token");
     await oauth.validateApplicationLevelSignature(server, granted, {
       ...options,
       [oauth.jwksCache]: jwks,
@@ -267,17 +267,21 @@ export function loginError(error: unknown, { provider, requests, redirect_uri }:
       messageOf(error),
     );
   }
+  return untrusted(name, messageOf(error));
+}
+
+function untrusted(name: string, detail: string): LoginError {
   return new LoginError(
     "token_invalid",
     `The answer of ${name} cannot be trusted: its ID token does not belong to this login, or is not signed as it must be`,
     "Log in again. If it stays so, compare issuer and client_id in hooklaunch.yaml with the provider's: the " +
       "service's log says more.",
-    messageOf(error),
+    detail,
   );
 }
 
 /** Makes the error of an answer to the authorization request that is one. */
-export function refusedByIssuer(
+function refusedByIssuer(
   { name }: LoginProvider,
   redirect_uri: string,
   code: string,

@@ -15,7 +15,7 @@ import type { Trigger } from "../../triggers/trigger.ts";
 import { answer, input, page, text, time } from "./answer.ts";
 import { found } from "./finder.ts";
 import { operation } from "./operation.ts";
-import { authorOf, authorSchema } from "./origins.ts";
+import { authorOf } from "./origins.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { attentionQuery, triggerIdOf } from "./queries.ts";
@@ -24,6 +24,8 @@ import type { Records } from "./records.ts";
 /** The triggers that one request looks at: `next` goes on with those behind them. */
 const TRIGGERS_MAX = 200;
 const REASON_LENGTH_MAX = 1_000;
+
+const author = z.object({ name: text, id: text.exactOptional() });
 
 const cause = answer<Cause>()(
   "Cause",
@@ -50,7 +52,7 @@ const cause = answer<Cause>()(
     pointers: z.array(text).exactOptional().describe(
       "Of a warning: JSON Pointers to the parts of the trigger that are meant",
     ),
-    dismissed: z.object({ reason: text, author: authorSchema, time }).exactOptional(),
+    dismissed: z.object({ reason: text, author, time }).exactOptional(),
   }),
 );
 
@@ -102,9 +104,10 @@ export const attentionOperations = [
       const trigger = await found("trigger", id, api.triggers.get(id));
       const all = await setupCauses(trigger, api);
       const cause = warningIn(all, warning);
+      const { name, id: author } = authorOf(context);
       const dismissed = {
         reason,
-        author: authorOf(context),
+        author: { name, ...(author !== undefined && { id: author }) },
         time: new Date(api.clock.now()).toISOString(),
       };
       const current = new Set(all.map((each) => each.id));

@@ -17,7 +17,7 @@ export interface Dismissal {
   /** The warning. */
   text: string;
   reason: string;
-  author: Author;
+  author: Pick<Author, "name" | "id">;
   /** RFC 3339. */
   time: string;
 }

@@ -14,6 +14,7 @@ import {
 } from "../../data.ts";
 import { GitFixture } from "../../projects/code/git_fixture.ts";
 import { startReceiver } from "../receiver.ts";
+import { browserOf, PROVIDER, storePerson } from "../../logins/person.ts";
 import { loggedIn } from "../console/fixture.ts";
 import { Described, type Json } from "./described.ts";
 import { AUTHORIZED, storeExecution } from "./fixture.ts";
@@ -443,6 +444,18 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/tokens/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/audit/");
     await ask("/instances/");
+  });
+
+  await t.step("people who have logged in at an identity provider", async () => {
+    const browser = await browserOf(service, await storePerson(service));
+    const made = { csrf: await browser.csrf(), name: "made-by-ada", scope: "read" };
+    assertEquals((await browser.post("access/tokens", made)).status, 200);
+    const { results: [entry] } = await ask("/audit/");
+    assertEquals(entry.author.name, "ada@example.com");
+    const { results: [session] } = await ask("/sessions/");
+    assertEquals([session.token, session.issuer], ["ada@example.com", PROVIDER.issuer]);
+    await ask("/sessions/{id}/", { method: "DELETE", at: { id: session.id }, status: 204 });
+    await ask("/login-providers/");
   });
 
   await t.step("the console's sessions, the service, and a trigger's last 24 hours", async () => {
