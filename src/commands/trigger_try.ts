@@ -91,7 +91,7 @@ function linesOf(execution: PreviewedExecution): string[] {
   return [
     `    ${name}step ${step} at ${commit.slice(0, 12)}`,
     ...parameters.map(({ name, type, value }) =>
-      `      parameter ${name} (${type}): ${JSON.stringify(value)}`
+      `      parameter ${name} (${type}): ${parameterText(type, value)}`
     ),
     ...Object.entries(inputs).map(([name, files]) =>
       `      input ${name}: ${files.map(fileText).join(", ")}`
@@ -103,6 +103,11 @@ function linesOf(execution: PreviewedExecution): string[] {
       `      metadata ${name}: ${JSON.stringify(value)}`
     ),
   ];
+}
+
+/** Writes a number as its digits: one beyond 2^53 is a text in JSON. */
+function parameterText(type: string, value: unknown): string {
+  return type === "integer" && typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function requestLines({ method, url, headers, body, sign }: PreviewedHttpRequest): string[] {

@@ -245,6 +245,16 @@ Deno.test("trigger try prints what actions would launch, and launches nothing", 
   assertStringIncludes((await tried(file)).printed, 'parameter word (string): "1.5"');
   assertEquals((await tried(file, "--delivery", id)).code, 1);
 
+  // JSON has a number beyond 2^53 as a text; it is shown as what the step gets.
+  const large = { type: "run_execution", step: "add", parameters: { size: "{body.size}" } };
+  const config = "- step: { name: add, image: none, command: 'true', " +
+    "parameters: [{ name: size, type: integer }] }";
+  await service.api("POST", "projects/", { name: "sums", config });
+  await service.trigger({ name: "sum", project: "sums", actions: [large] });
+  await Deno.writeTextFile(file, '{"size": 9007199254740993, "word": 1.5}');
+  const exact = await run(["trigger", "try", "sum", file, "--url", service.url], TOKEN);
+  assertStringIncludes(exact.printed, "parameter size (integer): 9007199254740993\n");
+
   const request = {
     type: "http_request",
     url: "https://ci.example/{body.word}",

@@ -152,6 +152,13 @@ const cases: Case[] = [
     outcomes: [/parameter "whole" cannot take this value: "many" is not an integer/],
   },
   {
+    name: "arithmetic of an int and a double says what to write",
+    action: given({ number: "{body.n * 0.5}" }),
+    body: '{"n": 2}',
+    status: "error",
+    outcomes: [/of \{body\.n \* 0\.5\}, .*: write double\(…\) around the int/],
+  },
+  {
     name: "a list within a text is refused",
     action: given({ text: "x {body.n}" }),
     body: '{"n": [1]}',

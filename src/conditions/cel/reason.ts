@@ -5,6 +5,7 @@
  * @module
  */
 import {
+  type CelError,
   type CelResult,
   celType,
   type CelValue,
@@ -52,8 +53,7 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
   const censor = isHidden(clause.reads) ? () => NOT_SHOWN : censorText;
   const expected = truncate(clause.text, SHOWN_CHARACTERS_MAX);
   if (isCelError(value) && !clause.explain) {
-    const hint = MIXED_ARITHMETIC.test(value.message) ? ": write double(…) around the int" : "";
-    return { reason: `Payload filter failed: ${censor(value.message)}${hint}`, expected };
+    return { reason: `Payload filter failed: ${censor(value.message)}${hintOf(value)}`, expected };
   }
   if (value !== false && !isCelError(value)) {
     const found = censor(show(value));
@@ -72,6 +72,11 @@ export function explain(clause: Clause, value: CelResult, evaluation: Evaluation
     expected,
     ...(found !== "" && { found }),
   };
+}
+
+/** Returns what to write in the place of an expression that has failed, to be put behind its message. */
+export function hintOf({ message }: CelError): string {
+  return MIXED_ARITHMETIC.test(message) ? ": write double(…) around the int" : "";
 }
 
 function explanation(clause: Clause, { bindings }: Evaluation): string | undefined {

@@ -13,6 +13,7 @@ import {
   isCelUint,
 } from "@bufbuild/cel";
 import { conversion } from "../cel/expression.ts";
+import { hintOf } from "../cel/reason.ts";
 
 /** Values that JSON writes as a text of CEL's own. */
 const TEXTS = ["google.protobuf.Timestamp", "google.protobuf.Duration"];
@@ -28,7 +29,7 @@ class NoJsonError extends Error {}
 
 /** Converts a value. A whole number beyond 2^53 becomes a text of its digits, since JSON's readers round it. */
 export function toJson(value: CelResult): JsonOrProblem {
-  if (isCelError(value)) return { problem: value.message };
+  if (isCelError(value)) return { problem: value.message + hintOf(value) };
   try {
     return { json: jsonOf(value, 0) };
   } catch (error) {
