@@ -226,7 +226,8 @@ export const SECTIONS: readonly Section[] = [
       {
         name: "logins",
         title: "Logins",
-        about: "people log in with Google, GitHub, Keycloak and others; roles by their groups",
+        about:
+          "people log in with Google, GitHub, Keycloak and others, or with passkeys; roles by their groups",
         read: () => import("./logins.md", { with: { type: "text" } }),
       },
       {

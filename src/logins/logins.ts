@@ -17,7 +17,7 @@ import {
 } from "../store/records/login_providers.ts";
 import { type Person, personKey, putPerson, removePerson } from "../store/records/people.ts";
 import type { Store } from "../store/store.ts";
-import { LockedSecretError, type SecretBox } from "../triggers/secrets.ts";
+import type { SecretBox } from "../triggers/secrets.ts";
 import { LoginError } from "./failure.ts";
 import { githubAddress, githubClaims } from "./github.ts";
 import { redirectUri } from "./issuer_url.ts";
@@ -31,15 +31,14 @@ import {
   type ProviderParts,
 } from "./oidc.ts";
 import { type Claims, roleOf } from "./roles.ts";
+import { openTimed, sealTimed } from "./sealed.ts";
 
-/** The time that a person has for a login at the issuer. */
-export const LOGIN_MS = 10 * 60_000;
 /** The time after which roles are looked at again: a login at the issuer counts no longer. */
 const ACCESS_MS = 24 * 60 * 60_000;
 const NAME_LENGTH_MAX = 200;
 const SUBJECT_LENGTH_MAX = 255;
-/** The owner of the cookie, for its encryption. */
-const COOKIE = "a login at an identity provider";
+/** The purpose of the cookie. */
+const PURPOSE = "a login at an identity provider";
 
 const log = getLogger(["hooklaunch", "logins"]);
 
@@ -60,7 +59,6 @@ interface Begun extends LoginSecrets {
   provider: string;
   /** The address in the console to go to afterwards. */
   to: string;
-  begun_ms: number;
 }
 
 /** A login that is complete. */
@@ -85,10 +83,12 @@ export async function beginLogin(
 ): Promise<{ address: string; cookie: string }> {
   const provider = await providerOf(parts, key);
   const secrets = newLoginSecrets();
-  const begun: Begun = { ...secrets, provider: key, to, begun_ms: parts.clock.now() };
+  const begun: Begun = { ...secrets, provider: key, to };
   const way = partsOf(provider, parts);
   const begin = provider.type === "github" ? githubAddress : oidcAddress;
-  return { address: await begin(way, secrets), cookie: sealed(begun, parts) };
+  const { box, clock } = parts;
+  const cookie = sealTimed(begun, { box, purpose: PURPOSE, now_ms: clock.now() });
+  return { address: await begin(way, secrets), cookie };
 }
 
 /**
@@ -234,31 +234,17 @@ function partsOf(provider: LoginProvider, parts: LoginParts): ProviderParts {
   };
 }
 
-function sealed(begun: Begun, { box }: LoginParts): string {
-  return new TextEncoder().encode(box.seal(JSON.stringify(begun), COOKIE))
-    .toBase64({ alphabet: "base64url", omitPadding: true });
-}
-
 /** @throws {LoginError} when the cookie is missing, not of this service, or too old */
 function openCookie(cookie: string | undefined, { box, clock }: LoginParts): Begun {
-  const begun = cookie === undefined ? undefined : unsealed(cookie, box);
-  const age_ms = begun === undefined ? Infinity : clock.now() - begun.begun_ms;
-  if (begun !== undefined && age_ms >= 0 && age_ms < LOGIN_MS) return begun;
+  const now_ms = clock.now();
+  const begun = cookie && openTimed(cookie, { box, purpose: PURPOSE, now_ms });
+  // This service has sealed it.
+  if (begun) return begun as Begun;
   throw new LoginError(
     "state_expired",
     "This browser has begun no login in the last 10 minutes",
     "Log in again. The browser must keep cookies of this service, and open the same address of it.",
   );
-}
-
-function unsealed(cookie: string, box: SecretBox): Begun | undefined {
-  try {
-    const bytes = Uint8Array.fromBase64(cookie, { alphabet: "base64url" });
-    return JSON.parse(box.open(new TextDecoder().decode(bytes), COOKIE));
-  } catch (error) {
-    if (error instanceof LockedSecretError || error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 /** Compares two secrets in a time that tells nothing of them. */

@@ -53,6 +53,7 @@ Deno.test("a service that has nothing to do has loaded no library to read settin
     "modern-tar",
     "marked",
     "oauth4webapi",
+    "@simplewebauthn/server",
   ];
   for (const name of later) {
     assert(!libraries.has(name), name);

@@ -14,7 +14,8 @@ const DAY_MS = 24 * 60 * 60_000;
 /** The identity provider of these people. */
 export const PROVIDER = {
   type: "oidc" as const,
-  issuer: "https://login.example.com",
+  // Nobody listens there.
+  issuer: "https://localhost:1",
   client_id: "hooklaunch",
   client_secret: "{env:OIDC_SECRET}",
   scopes: ["openid"],

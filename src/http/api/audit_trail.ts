@@ -8,6 +8,7 @@ import { messageOf } from "../../platform/errors.ts";
 import { authorFrom, writeAudit } from "../../store/records/audit.ts";
 import { changesBetween } from "../../store/records/audit_changes.ts";
 import { dismissalsOf } from "../../store/records/dismissals.ts";
+import { listPasskeys } from "../../store/records/passkeys.ts";
 import { getProject } from "../../store/records/projects.ts";
 import { getReplay } from "../../store/records/replays.ts";
 import { listTokens } from "../../store/records/tokens.ts";
@@ -34,6 +35,10 @@ const SNAPSHOTS: Readonly<Record<string, (operator: Operator, name: string) => P
       const { id, state, filter, rate, only_without_success, commit, body } = replay;
       const has_body = body !== undefined;
       return { id, state, filter, rate, only_without_success, commit, has_body };
+    },
+    async passkeys({ store }, id) {
+      const passkey = (await listPasskeys(store)).find((each) => each.id === id);
+      return passkey && { name: passkey.name, owner: passkey.owner };
     },
     async tokens({ store }, id) {
       const token = (await listTokens(store)).find((each) => each.id === id);

@@ -10,7 +10,7 @@ import { isAnyOf } from "../../conditions/secret.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
-import type { Grant } from "../../store/records/sessions.ts";
+import type { Grant } from "../../store/records/passkeys.ts";
 import type { Store } from "../../store/store.ts";
 import { getToken, noteTokenUse, tokenHash, tokenId } from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { hasSameGrounds } from "../../logins/passkey.ts";
 import type { Clock } from "../../platform/clock.ts";
 import {
   loginProviders,
@@ -11,7 +12,7 @@ import {
   providerRevision,
 } from "../../store/records/login_providers.ts";
 import { getPerson } from "../../store/records/people.ts";
-import type { Grant } from "../../store/records/sessions.ts";
+import { getPasskey, type Grant } from "../../store/records/passkeys.ts";
 import type { Store } from "../../store/store.ts";
 import type { Access } from "./access.ts";
 import type { TokenCheck } from "./auth.ts";
@@ -30,9 +31,18 @@ export function grantCheck(
   { store, clock }: { store: Store; clock: Pick<Clock, "now"> },
   checkToken: TokenCheck,
 ): GrantCheck {
-  return async ({ token_hash, person }, options) => {
+  const accessOf = async ({ token_hash, person }: Grant, options?: { isUse?: boolean }) => {
     if (token_hash !== undefined) return await checkToken(token_hash, options);
     return person === undefined ? undefined : await personAccess(store, person, clock.now());
+  };
+  return async (grant, options) => {
+    const access = await accessOf(grant, options);
+    if (access === undefined || grant.passkey === undefined) return access;
+    const passkey = await getPasskey(store, grant.passkey);
+    if (passkey === undefined || !hasSameGrounds(passkey, grant)) return undefined;
+    // A token is that of several people: each has a name of its own, beside that of the token.
+    const isOfToken = passkey.token_hash !== undefined;
+    return { ...access, ...(isOfToken && { name: `${passkey.owner} (${access.name})` }) };
   };
 }
 

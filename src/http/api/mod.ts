@@ -26,6 +26,7 @@ import { inferSchemaOperations } from "./infer_schema.ts";
 import { instanceOperations } from "./instances.ts";
 import { loginProviderOperations } from "./login_providers.ts";
 import { outputOperations } from "./outputs.ts";
+import { passkeyOperations } from "./passkeys.ts";
 import { pipelineOperations } from "./pipelines.ts";
 import { projectOperations } from "./projects.ts";
 import { projectSecretOperations } from "./project_secrets.ts";
@@ -77,6 +78,7 @@ export const operations: readonly Operation[] = [
   ...httpRequestOperations,
   ...tokenOperations,
   ...sessionOperations,
+  ...passkeyOperations,
   ...loginProviderOperations,
   ...auditOperations,
   ...serviceOperations,

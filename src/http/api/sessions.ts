@@ -6,7 +6,13 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { NotFoundError } from "../../platform/errors.ts";
-import { listSessions, removeSession, type Session } from "../../store/records/sessions.ts";
+import type { Grant } from "../../store/records/passkeys.ts";
+import {
+  grantOf,
+  listSessions,
+  removeSession,
+  type Session,
+} from "../../store/records/sessions.ts";
 import { answer, page, text, time } from "./answer.ts";
 import { operation } from "./operation.ts";
 import type { Api } from "./api.ts";
@@ -14,7 +20,7 @@ import { wholeListAnswer } from "./page_answer.ts";
 import { sessionQuery } from "./queries.ts";
 
 /** A session, as operators see it. */
-export interface ShownSession extends Omit<Session, "token_hash" | "person" | "id_token"> {
+export interface ShownSession extends Omit<Session, keyof Grant | "id_token"> {
   /** The name of the token that it was opened with, or of the person. */
   token: string;
   /** The identity provider at which the person has logged in. */
@@ -69,10 +75,11 @@ export const sessionOperations = [
 /** Returns the sessions that have not expired and whose grounds still hold. */
 async function openSessions({ store, clock, checkGrant }: Api): Promise<ShownSession[]> {
   const shown = await Promise.all(
-    (await listSessions(store)).map(async ({ token_hash, person, id_token: _, ...session }) => {
+    (await listSessions(store)).map(async (stored) => {
+      const { token_hash: _hash, person: _person, id_token: _token, passkey: _key, ...session } =
+        stored;
       if (Date.parse(session.expires_at) <= clock.now()) return [];
-      const grant = token_hash === undefined ? { person: person ?? "" } : { token_hash };
-      const access = await checkGrant(grant, { isUse: false });
+      const access = await checkGrant(grantOf(stored), { isUse: false });
       if (access === undefined) return [];
       const { name, issuer } = access;
       return [{ ...session, token: name, ...(issuer !== undefined && { issuer }) }];

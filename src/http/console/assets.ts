@@ -15,6 +15,7 @@ import keys from "./script/keys.js" with { type: "text" };
 import live from "./script/live.js" with { type: "text" };
 import log from "./script/log.js" with { type: "text" };
 import nav from "./script/nav.js" with { type: "text" };
+import passkey from "./script/passkey.js" with { type: "text" };
 import secret from "./script/secret.js" with { type: "text" };
 import time from "./script/time.js" with { type: "text" };
 import style from "./style.css" with { type: "text" };
@@ -29,7 +30,7 @@ interface Asset {
 }
 
 /** The parts of the script that every page loads. */
-const SCRIPT = [time, copy, secret, keys, live + filter + complete, nav];
+const SCRIPT = [time, copy, secret, passkey, keys, live + filter + complete, nav];
 
 /** The files that pages load. */
 export const ASSETS = {

@@ -4,7 +4,11 @@
  * @module
  */
 import type { Context } from "@hono/hono";
+import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
+import { PasskeyError, relyingParty } from "../../logins/passkey.ts";
+import { SEALED_MS } from "../../logins/sealed.ts";
+import { listPasskeys } from "../../store/records/passkeys.ts";
 import { ForbiddenError } from "../../platform/errors.ts";
 import { TOKEN_LENGTH_MAX } from "../api/auth.ts";
 import { problemOfError } from "../problem.ts";
@@ -12,7 +16,14 @@ import { ApiCallError, ApiClient, search } from "./client.ts";
 import { readForm } from "./form.ts";
 import { ErrorPage } from "./pages/error.tsx";
 import { type FailedLogin, IssuerLogins } from "./issuer_logins.ts";
-import { FailedLoginPage, LoggedOutPage, LoginPage, SendAgainPage } from "./pages/login.tsx";
+import { OwnPasskeys } from "./own_passkeys.ts";
+import {
+  FailedLoginPage,
+  LoggedOutPage,
+  LoginPage,
+  type LoginProps,
+  SendAgainPage,
+} from "./pages/login.tsx";
 import type { ConsoleParts } from "./parts.ts";
 import type {
   Html,
@@ -33,6 +44,8 @@ import { Targets } from "./targets.ts";
 const REFRESH_HEADER = "x-console-refresh";
 
 const SEE_OTHER = 303;
+
+const log = getLogger(["hooklaunch", "logins"]);
 
 /** Handles the requests of the console. */
 export class Console {
@@ -111,8 +124,75 @@ export class Console {
     const to = this.#targets.page(context.req.query("to") ?? "");
     if (await this.#sessions.of(context)) return this.#redirect(context, to);
     const view = this.#openView(context);
-    const buttons = await this.#issuers.buttons(to);
-    return await this.#page(context, view, LoginPage({ view, to, buttons }));
+    return await this.#page(context, view, await this.#loginPage({ view, to }));
+  }
+
+  /** Returns the challenge of a login with a passkey, which belongs to this browser. */
+  async beginPasskeyLogin(context: Context): Promise<Response> {
+    const { beginPasskeyLogin } = await import("../../logins/passkeys.ts");
+    const { options, challenge } = beginPasskeyLogin(this.#parts);
+    this.#sessions.keepLogin(context, challenge, SEALED_MS / 1_000);
+    return context.json({ options, challenge: "" }, 200, { "cache-control": "no-store" });
+  }
+
+  /** Logs in with a passkey. */
+  async logInWithPasskey(context: Context): Promise<Response> {
+    requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
+    const form = await readForm(context, this.#parts.bodies);
+    const to = this.#targets.page(form.get("to") ?? "");
+    const { wrongTokens, ipOf } = this.#parts;
+    const challenge = this.#sessions.takeLogin(context) ?? "";
+    let problem = "";
+    const { found, wait_s } = await wrongTokens.look(ipOf(context), async () => {
+      const opened = await this.#passkeyOpens(context, form.get("credential") ?? "", challenge);
+      if (opened === true) return opened;
+      problem = opened;
+      return undefined;
+    });
+    if (found) return this.#redirect(context, to);
+    if (wait_s > 0) {
+      context.header("retry-after", String(wait_s));
+      problem = `Too many logins from your network failed. Try again in ${wait_s} s.`;
+    }
+    const view = this.#openView(context);
+    const page = await this.#loginPage({ view, to, problem });
+    const status = wait_s > 0 ? STATUS_CODE.TooManyRequests : STATUS_CODE.Unauthorized;
+    return await this.#page(context, view, page, status);
+  }
+
+  /** Opens a session with a passkey; else returns why not. */
+  async #passkeyOpens(
+    context: Context,
+    credential: string,
+    challenge: string,
+  ): Promise<true | string> {
+    const { completePasskeyLogin } = await import("../../logins/passkeys.ts");
+    try {
+      const { grant, passkey } = await completePasskeyLogin(this.#parts, { credential, challenge });
+      if (!await this.#sessions.openWith(context, grant)) {
+        return grant.person === undefined ? TOKEN_OVER : LOGIN_OVER;
+      }
+      log.info("{owner} logged in with the passkey {name}", { ...passkey });
+      return true;
+    } catch (error) {
+      if (!(error instanceof PasskeyError)) throw error;
+      const { message, detail } = error;
+      const remote_ip = this.#parts.ipOf(context);
+      log.warn("A login with a passkey from {remote_ip} failed: {message} ({detail})", {
+        remote_ip,
+        message,
+        detail,
+      });
+      return `${message}.`;
+    }
+  }
+
+  /** Makes the page of the login, with all ways to log in. */
+  async #loginPage(props: Omit<LoginProps, "buttons" | "hasPasskeys">): Promise<Html> {
+    const buttons = await this.#issuers.buttons(props.to);
+    const hasPasskeys = relyingParty(this.#parts.baseUrl()) !== undefined &&
+      (await listPasskeys(this.#parts.store)).length > 0;
+    return LoginPage({ ...props, buttons, hasPasskeys });
   }
 
   /** Begins a login at an identity provider. */
@@ -149,8 +229,7 @@ export class Console {
     const kept = address === "" ? undefined : { address, form: form.get("kept_form") ?? "" };
     const view = this.#openView(context);
     const refused = async (status: number, problem: string) => {
-      const buttons = await this.#issuers.buttons(to);
-      const page = LoginPage({ view, to, kept, problem, buttons });
+      const page = await this.#loginPage({ view, to, kept, problem });
       return await this.#page(context, view, page, status);
     };
     const { wrongTokens, ipOf } = this.#parts;
@@ -209,7 +288,9 @@ export class Console {
     const caller = { access, grant, remoteIp, isAllowed, isRefresh };
     const api = new ApiClient(await this.#parts.api(), caller);
     const launch: View["launch"] = (id, request) => this.#launch(context, id, request);
-    return { ...this.#openView(context), api, launch, access, sessionId: session.id, csrf };
+    const passkeys = new OwnPasskeys(this.#parts, session);
+    const own = { api, launch, access, passkeys, sessionId: session.id, csrf };
+    return { ...this.#openView(context), ...own };
   }
 
   /** Sends a test with what a proxy tells of the browser: it came the same way. */
@@ -283,6 +364,11 @@ export class Console {
 }
 
 const EXPIRED = "Your session is over. Log in again: what you typed is kept.";
+const TOKEN_OVER =
+  "The token that this passkey rests on opens nothing any more: it was revoked, or has expired.";
+const LOGIN_OVER =
+  "Your last login at the identity provider is more than a day ago, or its settings have changed: log in there " +
+  "once, then the passkey works again.";
 const WRONG_TOKEN = "This token opens nothing: it is mistyped, was revoked, or has expired.";
 
 function isRefreshOf(context: Context): boolean {

@@ -7,6 +7,7 @@ import type { Context } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import { LoginError, type LoginFailureCause } from "../../logins/failure.ts";
+import { SEALED_MS } from "../../logins/sealed.ts";
 import { loginProviders, providerKey } from "../../store/records/login_providers.ts";
 import type { WrongTokens } from "../api/wrong_tokens.ts";
 import { search } from "./client.ts";
@@ -73,11 +74,11 @@ export class IssuerLogins {
 
   /** Begins a login. Returns the address at the issuer, or why it cannot begin. */
   async begin(context: Context, key: string, to: string): Promise<string | FailedLogin> {
-    const { beginLogin, LOGIN_MS } = await import("../../logins/logins.ts");
+    const { beginLogin } = await import("../../logins/logins.ts");
     try {
       const short = to.length > TO_LENGTH_MAX ? "" : to;
       const { address, cookie } = await beginLogin(this.#parts, key, short);
-      this.#sessions.keepLogin(context, cookie, LOGIN_MS / 1_000);
+      this.#sessions.keepLogin(context, cookie, SEALED_MS / 1_000);
       return address;
     } catch (error) {
       return this.#failed(error, context);

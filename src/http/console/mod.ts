@@ -17,6 +17,7 @@ import { executionRoutes } from "./pages/execution.tsx";
 import { executionsRoutes } from "./pages/executions.tsx";
 import { instancesRoutes } from "./pages/instances.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
+import { passkeyRoutes } from "./pages/passkeys.tsx";
 import { payloadsRoutes } from "./pages/payloads.tsx";
 import { pipelineRoutes } from "./pages/pipeline.tsx";
 import { pipelinesRoutes } from "./pages/pipelines.tsx";
@@ -53,6 +54,7 @@ export const ROUTES: readonly Route[] = [
   ...enginesRoutes,
   ...instancesRoutes,
   ...accessRoutes,
+  ...passkeyRoutes,
   ...settingsRoutes,
   ...retentionRoutes,
 ];
@@ -69,6 +71,8 @@ export function consoleRoutes(parts: ConsoleParts): Hono {
   }
   app.get("/login", (context) => console.showLogin(context));
   app.post("/login", (context) => console.logIn(context));
+  app.get("/login/passkey", (context) => console.beginPasskeyLogin(context));
+  app.post("/login/passkey", (context) => console.logInWithPasskey(context));
   app.get("/login/callback", (context) => console.completeLogin(context));
   app.get(
     "/login/with/:provider",

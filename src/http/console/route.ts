@@ -7,6 +7,7 @@ import type { JSX } from "@hono/hono/jsx/jsx-runtime";
 import type { Access } from "../api/access.ts";
 import type { Authenticated } from "../api/auth.ts";
 import type { ApiClient } from "./client.ts";
+import type { OwnPasskeys } from "./own_passkeys.ts";
 
 /** HTML that a component has made. */
 export type Html = JSX.Element;
@@ -17,6 +18,8 @@ export interface View {
   /** Sends a request to a trigger, from the operator's address. */
   launch(triggerId: string, request: TestRequest): Promise<Response>;
   access: Access;
+  /** The passkeys of who looks at it. */
+  passkeys: OwnPasskeys;
   /** The address of the page, relative to the console, with its query. */
   address: string;
   /** The path of the console, with a slash at its end. Addresses in pages are relative to it. */
@@ -45,7 +48,7 @@ export interface TestRequest {
 }
 
 /** A view of a page without an operator, such as the login. */
-export type OpenView = Omit<View, "api" | "launch" | "access" | "sessionId"> & {
+export type OpenView = Omit<View, "api" | "launch" | "access" | "passkeys" | "sessionId"> & {
   access?: undefined;
 };
 

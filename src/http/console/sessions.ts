@@ -8,13 +8,9 @@ import { hash } from "node:crypto";
 import type { Context } from "@hono/hono";
 import { deleteCookie, getCookie, setCookie } from "@hono/hono/cookie";
 import type { Clock } from "../../platform/clock.ts";
+import type { Grant } from "../../store/records/passkeys.ts";
 import { getPerson, type Person, personKey } from "../../store/records/people.ts";
-import {
-  createSession,
-  getSession,
-  type Grant,
-  removeSession,
-} from "../../store/records/sessions.ts";
+import { createSession, getSession, grantOf, removeSession } from "../../store/records/sessions.ts";
 import { tokenHash } from "../../store/records/tokens.ts";
 import type { Store } from "../../store/store.ts";
 import { type SecretBox, tryOpen } from "../../triggers/secrets.ts";
@@ -118,6 +114,14 @@ export class Sessions {
     return person && { person, id_token: id_token && tryOpen(id_token, box, session.person) };
   }
 
+  /** Opens a session with a passkey; false when what the passkey rests on opens nothing any more. */
+  async openWith(context: Context, grant: Grant): Promise<boolean> {
+    const { store, clock } = this.#parts;
+    const person = grant.person === undefined ? undefined : await getPerson(store, grant.person);
+    const left_ms = person && Date.parse(person.expires_at) - clock.now();
+    return await this.#open(context, grant, left_ms ?? SESSION_MS) !== undefined;
+  }
+
   /** Keeps what a login needs until it is complete. */
   keepLogin(context: Context, value: string, age_s: number): void {
     const { name, options } = this.#cookie(context, "login");
@@ -154,8 +158,8 @@ export class Sessions {
     const { store, clock, checkGrant } = this.#parts;
     const session = await getSession(store, secret);
     if (session === undefined || !(Date.parse(session.expires_at) > clock.now())) return undefined;
-    const { id, token_hash, person = "" } = session;
-    const grant = token_hash === undefined ? { person } : { token_hash };
+    const { id } = session;
+    const grant = grantOf(session);
     const access = await checkGrant(grant);
     return access && { id, access, grant };
   }

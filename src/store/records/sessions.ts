@@ -6,15 +6,8 @@
 import { hash } from "node:crypto";
 import { keys } from "../keys.ts";
 import { readValue, scan } from "../read/scan.ts";
+import type { Grant } from "./passkeys.ts";
 import type { Store } from "../store.ts";
-
-/** The grounds on which somebody has access: a token, or a login at an identity provider. */
-export interface Grant {
-  /** The SHA-256 of a token, in hex. */
-  token_hash?: string;
-  /** The key of a person. */
-  person?: string;
-}
 
 /** A session. It allows what its grounds allow, as long as they do. All times are RFC 3339. */
 export interface Session extends Grant {
@@ -33,6 +26,14 @@ const ID_LENGTH = 16;
 const SECRET_BYTES = 32;
 /** The most sessions at once. The oldest one ends for the next. */
 const SESSIONS_MAX = 1_000;
+
+/** Returns the grounds of a session. */
+export function grantOf({ token_hash, person = "", passkey }: Session): Grant {
+  return {
+    ...(token_hash === undefined ? { person } : { token_hash }),
+    ...(passkey !== undefined && { passkey }),
+  };
+}
 
 /** Opens a session, and returns its secret. It resolves when the session is on disk. */
 export async function createSession(store: Store, made: Omit<Session, "id">): Promise<string> {

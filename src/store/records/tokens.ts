@@ -7,6 +7,7 @@ import { hash } from "node:crypto";
 import { keys } from "../keys.ts";
 import { readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
+import { removePasskeysOf } from "./passkeys.ts";
 
 /** The scopes of tokens, from the least to the most. Each includes the ones before it. */
 export const SCOPES = ["read", "operate", "admin"] as const;
@@ -98,6 +99,7 @@ export async function removeToken(store: Store, id: string): Promise<boolean> {
   for await (const { key } of scan(store.kv, ["token"])) {
     if (tokenId(String(key[1])) !== id) continue;
     await store.committer.write([{ key }, { key: keys.tokenUsed(String(key[1])) }]);
+    await removePasskeysOf(store, String(key[1]));
     return true;
   }
   return false;

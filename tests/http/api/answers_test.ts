@@ -1,6 +1,7 @@
 /** What is answered, by a real service, held against what the description says of it. */
 import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../../src/platform/ids.ts";
+import { putPasskey } from "../../../src/store/records/passkeys.ts";
 import { endWrites, type Run } from "../../../src/store/records/runs.ts";
 import { launchScheduled } from "../../../src/triggers/schedule_launch.ts";
 import {
@@ -447,7 +448,8 @@ Deno.test("every answer is what the description says, and nothing beside it", as
   });
 
   await t.step("people who have logged in at an identity provider", async () => {
-    const browser = await browserOf(service, await storePerson(service));
+    const person = await storePerson(service);
+    const browser = await browserOf(service, person);
     const made = { csrf: await browser.csrf(), name: "made-by-ada", scope: "read" };
     assertEquals((await browser.post("access/tokens", made)).status, 200);
     const { results: [entry] } = await ask("/audit/");
@@ -456,6 +458,20 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     assertEquals([session.token, session.issuer], ["ada@example.com", PROVIDER.issuer]);
     await ask("/sessions/{id}/", { method: "DELETE", at: { id: session.id }, status: 204 });
     await ask("/login-providers/");
+    await putPasskey(service.service.parts.store, {
+      credential: "a-credential",
+      name: "laptop",
+      owner: "ada@example.com",
+      public_key: "",
+      counter: 0,
+      transports: [],
+      created_at: new Date().toISOString(),
+      last_used_at: new Date().toISOString(),
+      used: [],
+      person,
+    });
+    const { results: [passkey] } = await ask("/passkeys/");
+    await ask("/passkeys/{id}/", { method: "DELETE", at: { id: passkey.id }, status: 204 });
   });
 
   await t.step("the console's sessions, the service, and a trigger's last 24 hours", async () => {

@@ -146,6 +146,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   revokeToken: "",
   listSessions: "",
   endSession: "",
+  listPasskeys: "",
+  removePasskey: "",
   listLoginProviders: "",
   listAudit: "",
   getService: "",

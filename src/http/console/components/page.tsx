@@ -75,9 +75,9 @@ function Navigation({ view, nav }: { view: View; nav: NavigationEntry | undefine
       </nav>
       <form method="post" action="logout" class="who">
         <CsrfField view={view} />
-        <span title={`${name}, scope: ${scope}`}>
+        <a href="access/passkeys" title={`${name}, scope: ${scope}. Your passkeys`}>
           {name === "HOOKLAUNCH_ADMIN_TOKEN" ? "admin token" : name}
-        </span>
+        </a>
         <button class="quiet">Log out</button>
       </form>
     </>

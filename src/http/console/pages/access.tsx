@@ -2,12 +2,14 @@
 import type { AuditEntry } from "../../../store/records/audit.ts";
 import { type ListedToken, SCOPES } from "../../../store/records/tokens.ts";
 import type { ShownLoginProvider } from "../../api/login_providers.ts";
+import type { ShownPasskey } from "../../api/passkeys.ts";
 import type { ServiceState } from "../../api/service.ts";
 import type { ShownSession } from "../../api/sessions.ts";
 import type { MadeToken } from "../../api/tokens.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
 import { Confirm, CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
+import { Passkeys, Providers } from "../components/ways_in.tsx";
 import { More, Notice, Row, Table } from "../components/table.tsx";
 import { Copied, Time } from "../components/values.tsx";
 import { type Html, route, type Submission, type Submitted, type View } from "../route.ts";
@@ -28,10 +30,11 @@ interface AccessProps {
 }
 
 async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
-  const [{ settings }, tokens, sessions, providers, audit] = await Promise.all([
+  const [{ settings }, tokens, sessions, passkeys, providers, audit] = await Promise.all([
     view.api.get<ServiceState>("service/"),
     view.api.list<ListedToken>("tokens/", { limit: 200 }),
     view.api.list<ShownSession>("sessions/", { limit: 200 }),
+    view.api.list<ShownPasskey>("passkeys/", { limit: 200 }),
     view.api.list<ShownLoginProvider>("login-providers/"),
     view.api.list<AuditEntry>("audit/", {
       limit: AUDIT_ENTRIES,
@@ -52,6 +55,8 @@ async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
       <TokenForm view={view} {...props} />
       <h2 id="sessions">Sessions</h2>
       <Sessions view={view} sessions={sessions.results} />
+      <h2 id="passkeys">Passkeys</h2>
+      <Passkeys view={view} passkeys={passkeys.results} />
       <h2 id="logins">Identity providers</h2>
       <Providers providers={providers.results} />
       <h2 id="audit">Changes</h2>
@@ -233,37 +238,6 @@ function Sessions({ view, sessions }: { view: View; sessions: readonly ShownSess
   );
 }
 
-function Providers({ providers }: { providers: readonly ShownLoginProvider[] }): Html {
-  if (providers.length === 0) {
-    return (
-      <p>
-        People can log in with their accounts at Google, GitHub, Keycloak and others: see{" "}
-        <a href="docs/logins">Logins</a>.
-      </p>
-    );
-  }
-  return (
-    <Table label="Identity providers" columns={["Name", "Issuer", "Redirect URI", "Roles"]} stacked>
-      {providers.map(({ id, name, issuer, redirect_uri, roles }) => (
-        <Row id={id}>
-          <td>{name}</td>
-          <td class="wide">{issuer}</td>
-          <td class="wide">
-            <Copied value={redirect_uri} label="the redirect URI" />
-          </td>
-          <td class="wide">
-            {roles.map(({ when, scope, triggers = [], projects = [] }) => (
-              <p>
-                <code>{when}</code>: {[scope, ...triggers, ...projects].join(", ")}
-              </p>
-            ))}
-          </td>
-        </Row>
-      ))}
-    </Table>
-  );
-}
-
 function newestFirst(sessions: readonly ShownSession[]): ShownSession[] {
   return sessions.toSorted((a, b) => a.created_at < b.created_at ? 1 : -1);
 }
@@ -354,6 +328,13 @@ export const accessRoutes = [
     async submit({ view, params: { id } }) {
       await view.api.send("DELETE", `tokens/${id}/`);
       return { to: "access#tokens", notice: "The token opens nothing any more" };
+    },
+  }),
+  route({
+    path: "/access/passkeys/:id/revoke",
+    async submit({ view, params: { id } }) {
+      await view.api.send("DELETE", `passkeys/${id}/`);
+      return { to: "access#passkeys", notice: "The passkey opens nothing any more" };
     },
   }),
   route({

@@ -18,7 +18,8 @@ export interface LoginButton {
   address: string;
 }
 
-interface LoginProps {
+/** The content of the login page. */
+export interface LoginProps {
   view: OpenView;
   /** The address to go to. */
   to: string;
@@ -26,10 +27,14 @@ interface LoginProps {
   problem?: string;
   /** The identity providers at which one can log in. */
   buttons?: readonly LoginButton[];
+  /** Somebody has a passkey. */
+  hasPasskeys?: boolean;
 }
 
-export function LoginPage({ view, to, kept, problem, buttons = [] }: LoginProps): Html {
-  const hasButtons = buttons.length > 0;
+export function LoginPage(
+  { view, to, kept, problem, buttons = [], hasPasskeys = false }: LoginProps,
+): Html {
+  const hasButtons = buttons.length > 0 || hasPasskeys;
   return (
     <Page view={view} title="Log in">
       <div class="narrow" id="login">
@@ -40,6 +45,7 @@ export function LoginPage({ view, to, kept, problem, buttons = [] }: LoginProps)
             <a class="button primary wide-button" href={address}>Log in with {name}</a>
           </p>
         ))}
+        {hasPasskeys ? <PasskeyLogin to={to} /> : null}
         {hasButtons ? <h2>With a token</h2> : null}
         <form method="post" action="login">
           <input type="hidden" name="to" value={to} />
@@ -62,6 +68,27 @@ export function LoginPage({ view, to, kept, problem, buttons = [] }: LoginProps)
         </form>
       </div>
     </Page>
+  );
+}
+
+/** The login with a passkey. The script shows it where the browser has them. */
+function PasskeyLogin({ to }: { to: string }): Html {
+  return (
+    <form
+      method="post"
+      action="login/passkey"
+      data-passkey="get"
+      data-options="login/passkey"
+      hidden
+    >
+      <input type="hidden" name="to" value={to} />
+      <input type="hidden" name="credential" />
+      <input type="hidden" name="challenge" />
+      <p>
+        <button class="wide-button">Log in with a passkey</button>
+      </p>
+      <p class="problem" role="alert" hidden></p>
+    </form>
   );
 }
 
