@@ -44,6 +44,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "List the requests at launch URLs, and follow new ones",
     load: async () => (await import("./deliveries.ts")).defineDeliveries,
   },
+  listen: {
+    summary: "Send a copy of each request of a trigger to an address of your own",
+    load: async () => (await import("./listen.ts")).defineListen,
+  },
   delivery: {
     summary: "Show a request at a launch URL, from its headers to what it launched",
     load: async () => (await import("./delivery.ts")).defineDelivery,

@@ -40,6 +40,7 @@ import { ProjectFailures } from "../store/records/project_failures.ts";
 import { DeliveryCounts } from "../store/records/delivery_counts.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
 import { KeptRequests } from "../triggers/kept_requests.ts";
+import { Listeners } from "../triggers/listeners.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
@@ -63,6 +64,7 @@ export interface Parts {
   triggerLog: TriggerLog;
   deliveryCounts: DeliveryCounts;
   keptRequests: KeptRequests;
+  listeners: Listeners;
   projects: ProjectCode;
   projectSecrets: ProjectSecrets;
   projectFailures: ProjectFailures;
@@ -232,6 +234,7 @@ function partsOn(
     triggerLog,
     deliveryCounts,
     keptRequests,
+    listeners: new Listeners(clock),
     projects,
     projectSecrets: new ProjectSecrets({ box: secrets, env }),
     projectFailures,
@@ -376,6 +379,7 @@ export async function closeParts(
   await projects.close();
   await parts.projectFailures.settled();
   heavyWork[Symbol.dispose]();
+  parts.listeners[Symbol.dispose]();
   await parts.keptRequests.close();
   await triggerLog.close()
     .catch((error) => log.error("Cannot write the last of the trigger log: {error}", { error }));

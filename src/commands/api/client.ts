@@ -137,19 +137,29 @@ export class ApiClient {
   }
 
   /**
-   * Sends a GET request whose answer may take any time. The caller reads it or cancels it.
+   * Sends a request whose answer may take any time. The caller reads it or cancels it.
    *
    * @param headers with `accept`, an answer of another media type is an error
+   * @param sent is sent as JSON, by POST
    * @throws {ApiError} when the request fails
    */
-  async open(path: string, headers: Record<string, string> = {}): Promise<Response> {
+  async open(
+    path: string,
+    headers: Record<string, string> = {},
+    sent?: object,
+  ): Promise<Response> {
     const late = new AbortController();
     const timer = setTimeout(
       () => late.abort(new DOMException("It does not answer", "TimeoutError")),
       TIMEOUT_MS,
     );
     try {
-      const answer = await this.#send(path, { method: "GET", headers, signal: late.signal });
+      const answer = await this.#send(path, {
+        method: sent === undefined ? "GET" : "POST",
+        headers,
+        signal: late.signal,
+        ...(sent && { body: JSON.stringify(sent) }),
+      });
       const type = answer.headers.get("content-type") ?? "";
       if (type.startsWith(headers.accept ?? "")) return answer;
       await answer.body?.cancel();

@@ -15,6 +15,16 @@ const STALL_TIMEOUT_MS = 60_000;
 const RETRY_TIMEOUT_MS = 60_000;
 const RETRY_MS = 1_000;
 
+/** Options of {@linkcode followEvents}. */
+interface FollowOptions {
+  /** The description of what to follow: it is sent as JSON, by POST. A GET request when absent. */
+  sent?: object;
+  /** The longest event, in characters. */
+  eventLengthMax?: number;
+  /** Called with each connection. */
+  onConnected?(): void;
+}
+
 /** The end of an execution, as the last event says it. */
 type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration">;
 
@@ -46,6 +56,7 @@ export async function* followLog(
 export async function* followEvents(
   api: ApiClient,
   path: string,
+  { sent, eventLengthMax, onConnected }: FollowOptions = {},
 ): AsyncGenerator<ServerSentEvent[]> {
   let lastId = "";
   let wasConnected = false;
@@ -56,10 +67,11 @@ export async function* followEvents(
       const answer = await api.open(path, {
         accept: "text/event-stream",
         ...(lastId === "" ? {} : { "last-event-id": lastId }),
-      });
+      }, sent);
       wasConnected = true;
+      onConnected?.();
       lost_ms = undefined;
-      for await (const events of eventsOf(answer)) {
+      for await (const events of eventsOf(answer, eventLengthMax)) {
         lastId = events.at(-1)?.id || lastId;
         yield events;
       }
@@ -76,10 +88,10 @@ export async function* followEvents(
 }
 
 /** Reads the events of an answer; a lost connection is an {@linkcode ApiError}. */
-async function* eventsOf({ body }: Response) {
+async function* eventsOf({ body }: Response, eventLengthMax: number | undefined) {
   if (body === null) return;
   try {
-    yield* readEvents(body, { stall_timeout_ms: STALL_TIMEOUT_MS });
+    yield* readEvents(body, { stall_timeout_ms: STALL_TIMEOUT_MS, eventLengthMax });
   } catch (error) {
     throw new ApiError(`The connection was lost: ${messageOf(error)}`);
   }

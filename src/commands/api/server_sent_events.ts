@@ -24,23 +24,27 @@ export interface ServerSentEvent {
  * is left out: it comes again.
  *
  * @param stall_timeout_ms the longest time without anything, not even a comment
+ * @param eventLengthMax the longest event, in characters; 4 Mi when absent
  * @throws {ApiError} when nothing comes, or an event is too long; other errors when the connection is lost
  */
 export async function* readEvents(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { stall_timeout_ms }: { stall_timeout_ms: number },
+  { stall_timeout_ms, eventLengthMax = EVENT_LENGTH_MAX }: {
+    stall_timeout_ms: number;
+    eventLengthMax?: number | undefined;
+  },
 ): AsyncGenerator<ServerSentEvent[]> {
   let events: ServerSentEvent[] = [];
   let id = "";
   const parser = createParser({
-    maxBufferSize: EVENT_LENGTH_MAX,
+    maxBufferSize: eventLengthMax,
     onEvent: ({ event = "message", data, id: own = id }) => {
       id = own;
       events.push({ event, data, id });
     },
     onError: (error) => {
       if (error.type !== "max-buffer-size-exceeded") return;
-      throw new ApiError(`An event is longer than ${EVENT_LENGTH_MAX} characters`);
+      throw new ApiError(`An event is longer than ${eventLengthMax} characters`);
     },
   });
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();

@@ -44,7 +44,7 @@ export function filterOf(options: DeliveryFilterOptions): Record<string, string>
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Reads a time, or how long it is over, such as `90m`, `2h` or `7d`. */
-function since(text: string): string {
+export function since(text: string): string {
   const [, count, unit = ""] = /^(\d{1,5})([mhd])$/.exec(text) ?? [];
   const time_ms = count === undefined
     ? Date.parse(text)

@@ -55,7 +55,7 @@ interface Change {
   path: string;
   /** The id or name in the path; absent for a new record. */
   name: string | undefined;
-  /** Values of the request, which are told where it makes another record than the one in the path. */
+  /** Values of the request, which are told beside the record that it makes, or where it changes none. */
   told: object | undefined;
   perform(): Promise<Response>;
 }
@@ -76,7 +76,7 @@ export async function audited(
   const made = nameOfMade(response);
   const changed = name ?? made;
   const after = changed === undefined ? undefined : await snapshot?.(operator, changed);
-  const other = name === undefined || made === undefined ? undefined : { id: made, ...told };
+  const other = name === undefined ? undefined : made === undefined ? told : { id: made, ...told };
   const author = authorFrom(access);
   const entry = {
     author,

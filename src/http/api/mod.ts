@@ -19,6 +19,7 @@ import { executionOperations } from "./executions.ts";
 import { EventStreams, type EventStreamsOptions } from "./event_stream.ts";
 import { failureOperations } from "./failures.ts";
 import type { GrantCheck } from "./grants.ts";
+import { listenOperations } from "./listen.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { httpRequestOperations } from "./http_requests.ts";
@@ -65,6 +66,7 @@ export const operations: readonly Operation[] = [
   ...diagnosisOperations,
   ...triggerLogOperations,
   ...deliveryOperations,
+  ...listenOperations,
   ...runOperations,
   ...turnOperations,
   ...replayOperations,

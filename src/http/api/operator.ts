@@ -24,6 +24,7 @@ import type { ProjectFailures } from "../../store/records/project_failures.ts";
 import type { DeliveryCounts } from "../../store/records/delivery_counts.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { KeptRequests } from "../../triggers/kept_requests.ts";
+import type { Listeners } from "../../triggers/listeners.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { Replays } from "../../triggers/replays.ts";
 import type { SecretBox } from "../../triggers/secrets.ts";
@@ -36,6 +37,7 @@ export interface Operator {
   triggerLog: TriggerLog;
   deliveryCounts: Pick<DeliveryCounts, "read">;
   keptRequests: Pick<KeptRequests, "read" | "forget">;
+  listeners: Pick<Listeners, "listen" | "settled" | "held">;
   acceptor: Acceptor;
   replays: Replays;
   worker: Pick<Worker, "pendingOf" | "backlog" | "pacer">;

@@ -95,8 +95,8 @@ export const auditQuery = z.strictObject({
 });
 
 const filterText = z.string().min(1).max(200);
-/** A time, in milliseconds since the epoch. */
-const timeSchema = z.iso.datetime({
+/** A time (RFC 3339), read as milliseconds since the epoch. */
+export const timeSchema = z.iso.datetime({
   offset: true,
   error: "Expected a time such as 2026-01-31T12:00:00Z",
 }).transform((text) => Date.parse(text));

@@ -15,6 +15,7 @@ import type { DeliveryOutcome } from "../../store/records/deliveries.ts";
 import type { DeliveryCounts } from "../../store/records/delivery_counts.ts";
 import type { TriggerLog } from "../../store/records/trigger_log.ts";
 import type { KeptRequests } from "../../triggers/kept_requests.ts";
+import type { Listeners } from "../../triggers/listeners.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { BodyReader } from "../body.ts";
 import type { DatabaseDeadline } from "./database_deadline.ts";
@@ -29,6 +30,7 @@ export interface Door {
   triggerLog: TriggerLog;
   deliveryCounts: Pick<DeliveryCounts, "note">;
   keptRequests: Pick<KeptRequests, "hasRoom" | "until_ms" | "keep">;
+  listeners: Pick<Listeners, "has" | "during" | "copy">;
   acceptor: Acceptor;
   databaseDeadline: DatabaseDeadline;
   worker: Worker;

@@ -48,7 +48,11 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
     isDelivery: true,
     answersWhileClosing: false,
     order: ({ launch }) => launch,
-    answer: (prepared, request) => answerLaunch(door, prepared, request),
+    answer: (prepared, request) => {
+      const answer = () => answerLaunch(door, prepared, request);
+      const { id } = prepared.trigger;
+      return door.listeners.has(id) ? door.listeners.during(id, answer) : answer();
+    },
   });
   const other = handshakeHandler(door, ROUTE, launch);
   return counted(
@@ -243,6 +247,7 @@ function answerTo(
     outcome: "run" in acceptance ? "accepted" : "sent again",
   });
   countDelivery(door, prepared.trigger.id, "run" in acceptance ? "accepted" : "repeat");
+  if ("run" in acceptance) door.listeners.copy(prepared.trigger.id, request)?.(runId);
   const answer = prepared.respond(runId, decoded);
   const send = (answered: Answer): Response => {
     const response = responseOf(answered);

@@ -164,11 +164,23 @@ function addRefusal(
       : { is_question: true as const }),
   } as const;
   const keep = keeper(door, prepared, request, turned);
+  const hold = holder(door, prepared, request);
   withHash(requestFacts(request, prepared), request, (facts) => {
     const kept = keep && { kept_until: new Date(keep.until_ms).toISOString() };
     const entryId = triggerLog.add(trigger, { ...entry, request: facts, ...kept });
     keep?.store(entryId, facts.sha256);
+    if (entryId !== undefined) hold?.(entryId);
   });
+}
+
+/** Returns what holds a request for those who listen to its trigger; undefined where nobody does. */
+function holder(
+  { listeners }: Door,
+  { trigger }: PreparedTrigger,
+  request: SeenRequest,
+): ((entryId: string) => void) | undefined {
+  const isWhole = request instanceof IncomingRequest && request.isDelivery;
+  return isWhole ? listeners.copy(trigger.id, request) : undefined;
 }
 
 /** Keeps a request for its owner, by its entry in the trigger log. */
@@ -220,13 +232,15 @@ export function noteHandshake(
 
 /** Writes into the trigger log that a delivery is answered like an earlier one. */
 export function noteRepeat(
-  { triggerLog }: Door,
+  door: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
   { run_id, deliveryId, status }: { run_id: string; deliveryId: string; status: number },
 ): void {
   const { trigger } = prepared;
+  const { triggerLog } = door;
   if (!triggerLog.hasRoom(trigger, "repeat")) return;
+  const hold = holder(door, prepared, request);
   const entry = {
     kind: "repeat",
     run_id,
@@ -235,7 +249,8 @@ export function noteRepeat(
     verdicts: knownVerdicts(prepared.launch, "repeat"),
   } as const;
   withHash(requestFacts(request, prepared), request, (facts) => {
-    triggerLog.add(trigger, { ...entry, request: facts });
+    const entryId = triggerLog.add(trigger, { ...entry, request: facts });
+    if (entryId !== undefined) hold?.(entryId);
   });
 }
 

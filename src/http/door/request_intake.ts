@@ -185,14 +185,17 @@ class Intake {
     }
   }
 
-  /** Returns true when the body of a request that is refused by its head is read: it is to be kept. */
+  /** Returns true when the body of a request that is refused by its head is read: it is to be kept, or listened to. */
   #keepsBody(
     { trigger }: PreparedTrigger,
     { headers }: IncomingRequest,
     { condition }: Refused,
   ): boolean {
-    return this.#endpoint.isDelivery && condition !== "body_size" &&
-      this.#door.keptRequests.hasRoom(trigger, declaredLength(headers) ?? 0);
+    if (!this.#endpoint.isDelivery || condition === "body_size") return false;
+    const { keptRequests, listeners } = this.#door;
+    const length = declaredLength(headers) ?? 0;
+    return keptRequests.hasRoom(trigger, length) ||
+      length <= KEPT_BODY_BYTES_MAX && listeners.has(trigger.id);
   }
 
   /**

@@ -552,6 +552,14 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       signal: head.signal,
     });
     described.seen.add(`GET /deliveries/ ${stream.status} ${stream.headers.get("content-type")}`);
+    const listened = await fetch(`${service.url}/api/v0/triggers/${ids.trigger}/listen/`, {
+      method: "POST",
+      headers: AUTHORIZED,
+      signal: head.signal,
+    });
+    described.seen.add(
+      `POST /triggers/{id}/listen/ ${listened.status} ${listened.headers.get("content-type")}`,
+    );
     head.abort();
     for (const id of [refused.id, replay.id, ids.run ?? ""]) {
       await ask("/deliveries/{id}/", { at: { id } });

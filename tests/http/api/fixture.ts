@@ -257,12 +257,20 @@ export function follow(
   return followPath(`${url}/api/v0/executions/${executionId}/log/?follow${query}`, headers);
 }
 
-/** Follows what a URL answers as server-sent events. */
+/**
+ * Follows what a URL answers as server-sent events.
+ *
+ * @param sent is sent by POST, as JSON
+ */
 export async function followPath(
   url: string,
   headers: Record<string, string> = {},
+  sent?: object,
 ): Promise<Followed> {
-  const response = await fetch(url, { headers: { ...AUTHORIZED, ...headers } });
+  const response = await fetch(url, {
+    headers: { ...AUTHORIZED, ...headers },
+    ...(sent && { method: "POST", body: JSON.stringify(sent) }),
+  });
   const events = readEvents(response.body ?? new ReadableStream(), { stall_timeout_ms: 20_000 });
   const waiting: ServerSentEvent[] = [];
   return {

@@ -1,0 +1,103 @@
+/**
+ * `POST /api/v0/triggers/<id>/listen/`: the requests of a trigger as they come, for a copy of each to be sent
+ * elsewhere.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { REFUSERS } from "../../conditions/kinds.ts";
+import { idTime } from "../../platform/ids.ts";
+import { parseInput } from "../../platform/schema/nulls.ts";
+import { childOf } from "../../platform/schema/pointer.ts";
+import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
+import { answer, input, text } from "./answer.ts";
+import type { Authenticated } from "./auth.ts";
+import { delivery } from "./deliveries.ts";
+import { STREAM_HEADERS } from "./event_stream.ts";
+import { found } from "./finder.ts";
+import { type ListenedDelivery, ListenSource } from "./listen_stream.ts";
+import { operation } from "./operation.ts";
+import { idSchema, lastIdSchema, timeSchema } from "./queries.ts";
+
+/** One that reconnects gets the deliveries of this time before its last one again: some may have come late. */
+const OVERLAP_MS = 15_000;
+
+/** The JSON of an event. */
+const listened = answer<ListenedDelivery>()(
+  "ListenedDelivery",
+  z.object({
+    delivery,
+    exact: z.boolean().describe(
+      "True when headers and body are those that came; else they are as they are stored: without credentials, the body decoded",
+    ),
+    method: text,
+    query: text.describe("Without its ?; empty where there was none"),
+    headers: z.array(z.tuple([text, text])).describe("Names in lower case, and values"),
+    body: text.exactOptional().describe("In base64; at most 16 MiB"),
+    missing: z.enum(["not read", "not kept", "too long"]).exactOptional().describe(
+      "Why there is no body",
+    ),
+  }),
+);
+
+const listenInput = input(
+  "ListenInput",
+  z.strictObject({
+    from: timeSchema.exactOptional().describe(
+      "Those of this time (RFC 3339) or later, too; those from now on when absent",
+    ),
+    after: idSchema.exactOptional().describe("Those behind the delivery of this id, too"),
+    outcome: z.enum(DELIVERY_OUTCOMES).exactOptional().describe("Only those with this outcome"),
+    condition: z.enum(REFUSERS).exactOptional().describe("Only those that this has refused"),
+  }),
+);
+
+/** The operation that listens to a trigger. */
+export const listenOperations = [
+  operation({
+    id: "listenToTrigger",
+    method: "post",
+    path: "/triggers/{id}/listen/",
+    scope: "operate",
+    summary: "Get each delivery of a trigger as it comes, with its request",
+    description:
+      "Answers with server-sent events, each a delivery with its request: the exact bytes and all " +
+      "headers, **credentials included**, so that a copy of it has a valid signature. A delivery comes " +
+      "once. Exact requests are in memory while someone listens and a minute longer, 64 MiB at most; " +
+      "others come as they are stored. A client that was cut off sends `Last-Event-ID`, and leaves out " +
+      "what it knows of the 15 s before that. An event `gap` says that more than 10,000 deliveries " +
+      "waited, of which the newest come. The audit log tells who has listened.",
+    headers: { "Last-Event-ID": lastIdSchema },
+    body: {
+      schema: listenInput,
+      isOptional: true,
+      examples: {
+        "Refused requests of the last day, and those to come": {
+          from: "2026-11-24T08:00:00Z",
+          outcome: "refused",
+        },
+      },
+    },
+    answers: { 200: { schema: listened, media: { "text/event-stream": text } } },
+    told: (sent) => ({
+      from: childOf(sent, "from") ?? undefined,
+      after: childOf(sent, "after") ?? undefined,
+      outcome: childOf(sent, "outcome") ?? undefined,
+    }),
+    async perform({ api, records, context, params: { id: trigger_id }, body }) {
+      await found("trigger", trigger_id, api.triggers.get(trigger_id));
+      const sent = parseInput(listenInput, body ?? {}, "what to listen to");
+      const { from, after = "", outcome, condition } = sent;
+      const last = context.req.header("last-event-id") || undefined;
+      const now_ms = api.clock.now();
+      const from_ms = last !== undefined
+        ? idTime(last) - OVERLAP_MS
+        : from ?? (after === "" ? now_ms : idTime(after));
+      // The caller has put it there.
+      const { isAllowed }: Authenticated = context.env;
+      const filter = { trigger_id, outcome, condition };
+      const source = new ListenSource(api, { filter, from_ms, after, records, isAllowed });
+      return context.body(api.streams.follow(source), 200, STREAM_HEADERS);
+    },
+  }),
+];
