@@ -10,6 +10,9 @@ import { idTime } from "../../platform/ids.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
 import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
+import type { PreparedTrigger } from "../../triggers/prepare.ts";
+import { referenceHolders } from "../../triggers/secrets.ts";
+import { type Access, isLimited } from "./access.ts";
 import { answer, input, text } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
 import { delivery } from "./deliveries.ts";
@@ -21,6 +24,14 @@ import { idSchema, lastIdSchema, timeSchema } from "./queries.ts";
 
 /** One that reconnects gets the deliveries of this time before its last one again: some may have come late. */
 const OVERLAP_MS = 15_000;
+
+/** Tells whether an operator may see requests that a trigger accepts, which may have a secret of the trigger in them. */
+function seesSecrets(access: Access, { trigger }: PreparedTrigger): boolean {
+  const { conditions, handshakes } = trigger;
+  if (!conditions.some(({ type }) => type === "static_token")) return true;
+  if (access.scope !== "admin") return false;
+  return !isLimited(access) || referenceHolders({ conditions, handshakes }).length === 0;
+}
 
 /** The JSON of an event. */
 const listened = answer<ListenedDelivery>()(
@@ -66,7 +77,8 @@ export const listenOperations = [
       "once. Exact requests are in memory while someone listens and a minute longer, 64 MiB at most; " +
       "others come as they are stored. A client that was cut off sends `Last-Event-ID`, and leaves out " +
       "what it knows of the 15 s before that. An event `gap` says that more than 10,000 deliveries " +
-      "waited, of which the newest come. The audit log tells who has listened.",
+      "waited, of which the newest come. Where the trigger's own secret is in its requests, as with " +
+      "`static_token`, only the scope `admin` gets them exact. The audit log tells who has listened.",
     headers: { "Last-Event-ID": lastIdSchema },
     body: {
       schema: listenInput,
@@ -85,7 +97,7 @@ export const listenOperations = [
       outcome: childOf(sent, "outcome") ?? undefined,
     }),
     async perform({ api, records, context, params: { id: trigger_id }, body }) {
-      await found("trigger", trigger_id, api.triggers.get(trigger_id));
+      const prepared = await found("trigger", trigger_id, api.triggers.prepared(trigger_id));
       const sent = parseInput(listenInput, body ?? {}, "what to listen to");
       const { from, after = "", outcome, condition } = sent;
       const last = context.req.header("last-event-id") || undefined;
@@ -94,9 +106,15 @@ export const listenOperations = [
         ? idTime(last) - OVERLAP_MS
         : from ?? (after === "" ? now_ms : idTime(after));
       // The caller has put it there.
-      const { isAllowed }: Authenticated = context.env;
-      const filter = { trigger_id, outcome, condition };
-      const source = new ListenSource(api, { filter, from_ms, after, records, isAllowed });
+      const { access, isAllowed }: Authenticated = context.env;
+      const source = new ListenSource(api, {
+        filter: { trigger_id, outcome, condition },
+        from_ms,
+        after,
+        records,
+        isAllowed,
+        seesSecrets: seesSecrets(access, prepared),
+      });
       return context.body(api.streams.follow(source), 200, STREAM_HEADERS);
     },
   }),

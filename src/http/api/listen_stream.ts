@@ -13,6 +13,7 @@ import { readPayload } from "../../store/records/payloads.ts";
 import type { Run } from "../../store/records/runs.ts";
 import type { DeliveryEntry } from "../../store/records/trigger_log_entries.ts";
 import type { HeldRequest } from "../../triggers/listeners.ts";
+import { shownKeptBody, shownPayload } from "../../triggers/shown_body.ts";
 import type { Api } from "./api.ts";
 import { type ShownDelivery, shownDelivery } from "./delivery_views.ts";
 import { type Events, eventText, type Followed } from "./event_stream.ts";
@@ -60,6 +61,8 @@ interface Wanted extends Pick<Followed, "isAllowed"> {
   from_ms: number;
   /** Only those behind this id; "" for all. */
   after: string;
+  /** The client may see the secrets that are in requests. */
+  seesSecrets: boolean;
   records: Records;
 }
 
@@ -153,17 +156,21 @@ export class ListenSource implements Followed {
     const id = idOf(found);
     const shown = await shownDelivery(store, found, new TriggerLabels(this.#parts));
     const delivery = await records.withoutForeignName(shown);
-    const held = listeners.held(id);
+    const held = this.#wanted.seesSecrets ? listeners.held(id) : undefined;
     const request = held ? asItCame(held) : await this.#stored(found);
     const data: ListenedDelivery = { delivery, ...request };
     return eventText({ id, data });
   }
 
   async #stored(found: FoundDelivery): Promise<Omit<ListenedDelivery, "delivery">> {
-    if ("run" in found) return await storedRun(this.#parts, found.run);
+    const { seesSecrets } = this.#wanted;
+    if ("run" in found) return await storedRun(this.#parts, found.run, seesSecrets);
     const { trigger_id: triggerId, entry } = found;
     const kept = await this.#parts.keptRequests.read({ triggerId, entryId: entry.id });
-    return kept ? asItCame(kept) : storedEntry(entry);
+    if (kept === undefined) return storedEntry(entry);
+    if (seesSecrets) return asItCame(kept);
+    const { missing: _, ...head } = storedEntry(entry);
+    return { ...head, body: (await shownKeptBody(this.#parts, triggerId, kept)).toBase64() };
   }
 }
 
@@ -181,9 +188,11 @@ function asItCame(
 }
 
 async function storedRun(
-  { store }: Parts,
-  { id, request, payload: { size, sha256, content_type } }: Run,
+  parts: Parts,
+  run: Run,
+  seesSecrets: boolean,
 ): Promise<Omit<ListenedDelivery, "delivery">> {
+  const { id, request, payload: { size, sha256, content_type } } = run;
   const { headers = {}, query = "" } = request ?? {};
   const type = content_type === undefined ? {} : { "content-type": content_type };
   const head = {
@@ -196,7 +205,7 @@ async function storedRun(
   const body = new Uint8Array(size);
   let offset = 0;
   try {
-    for await (const chunk of readPayload(store, id, size, sha256)) {
+    for await (const chunk of readPayload(parts.store, id, size, sha256)) {
       body.set(chunk, offset);
       offset += chunk.length;
     }
@@ -204,7 +213,8 @@ async function storedRun(
     // It is past its retention, or damaged, which is told where it is asked for by itself.
     return { ...head, missing: "not kept" };
   }
-  return { ...head, body: body.toBase64() };
+  const shown = seesSecrets ? body : await shownPayload(parts, run, body);
+  return { ...head, body: shown.toBase64() };
 }
 
 function storedEntry(

@@ -116,6 +116,29 @@ Deno.test("who listens to a trigger gets each request as it came, whatever came 
       await using followed = await followPath(at, { authorization: `Bearer ${token}` }, {});
       assertEquals(followed.response.status, status, JSON.stringify(settings));
     }
+    const { body: { token } } = await service.api("POST", "tokens/", {
+      name: "listener",
+      scope: "operate",
+    });
+    // A request with the trigger's own token would tell it.
+    const secret = "a-token-that-is-long-enough";
+    const told = await service.trigger({
+      conditions: [{ type: "static_token", in: "header", name: "X-Token", secrets: [secret] }],
+      actions: ACTIONS,
+    });
+    for (
+      const [by, exact] of [[{}, true], [{ authorization: `Bearer ${token}` }, false]] as const
+    ) {
+      const of = at.replace(id, told.id);
+      await using followed = await followPath(of, by, { from: "2026-01-31T12:00:00Z" });
+      if (exact) {
+        const sent = { method: "POST", body: "told", headers: { "x-token": secret } };
+        await (await fetch(told.url, sent)).body?.cancel();
+      }
+      const listened = await nextOf(followed);
+      assertEquals([listened.exact, JSON.stringify(listened).includes(secret)], [exact, exact]);
+      assertEquals(Uint8Array.fromBase64(listened.body ?? ""), new TextEncoder().encode("told"));
+    }
     await using none = await followPath(at.replace(id, newId(0)), {}, {});
     assertEquals(none.response.status, 404);
     await using wrong = await followPath(at, {}, { since: "2h" });
