@@ -104,6 +104,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   listTriggerRuns: "tp",
   listDeliveries: "tp",
   getDelivery: "tp",
+  listenToTrigger: "tp",
   replayDelivery: "tp",
   listRuns: "tp",
   getRun: "tp",

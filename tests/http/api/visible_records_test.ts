@@ -278,7 +278,9 @@ Deno.test("no operation and no page tells a limited token anything of another pr
     });
   }
 
-  for (const { id, method, path, query } of ordered) {
+  // What it tells is looked at below.
+  const others = ordered.filter(({ id }) => id !== "listenToTrigger");
+  for (const { id, method, path, query } of others) {
     await t.step(id, async () => {
       for (const story of foreign) {
         for (const address of pathsOf(path, story)) {
@@ -376,6 +378,30 @@ Deno.test("records of other projects stay hidden wherever else they show", async
         }
       });
     }
+  });
+
+  await t.step("who listens gets nothing of another project's requests", async () => {
+    const { foreign, own } = stories;
+    let count = 0;
+    for (const { trigger } of [...foreign, own]) {
+      const at = `${service.url}/api/v0/triggers/${trigger}/listen/`;
+      const from = new Date(Date.now() - 50_000).toISOString();
+      await using followed = await followPath(at, { authorization: `Bearer ${token}` }, { from });
+      if (followed.response.status !== 200) continue;
+      count++;
+      const headers = { "x-token": TOKEN, "x-id": crypto.randomUUID() };
+      const sent = { method: "POST", body: JSON.stringify({ wanted: true }), headers };
+      const run = await (await fetch(`${service.url}/api/v0/launch/${trigger}/`, sent)).text();
+      let text = "";
+      while (!text.includes(run)) {
+        const event = await followed.next();
+        assert(event !== undefined, text);
+        const { body = "", ...rest } = JSON.parse(event.data);
+        text += JSON.stringify(rest) + new TextDecoder().decode(Uint8Array.fromBase64(body));
+      }
+      for (const story of foreign) assertTellsNothing(text, story, "listenToTrigger");
+    }
+    assert(count > 1, "a trigger that has come from another project is among them");
   });
 
   await t.step("run info knows no run from before its trigger was created", async () => {
