@@ -390,10 +390,12 @@ Deno.test("records of other projects stay hidden wherever else they show", async
       if (followed.response.status !== 200) continue;
       count++;
       const headers = { "x-token": TOKEN, "x-id": crypto.randomUUID() };
-      const sent = { method: "POST", body: JSON.stringify({ wanted: true }), headers };
-      const run = await (await fetch(`${service.url}/api/v0/launch/${trigger}/`, sent)).text();
+      const fresh = crypto.randomUUID();
+      const sent = { method: "POST", body: JSON.stringify({ wanted: true, fresh }), headers };
+      const answer = await fetch(`${service.url}/api/v0/launch/${trigger}/`, sent);
+      assertEquals(answer.status, 200, await answer.text());
       let text = "";
-      while (!text.includes(run)) {
+      while (!text.includes(fresh)) {
         const event = await followed.next();
         assert(event !== undefined, text);
         const { body = "", ...rest } = JSON.parse(event.data);
