@@ -13,12 +13,11 @@ import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { referenceHolders } from "../../triggers/secrets.ts";
 import { type Access, isLimited } from "./access.ts";
-import { answer, input, text } from "./answer.ts";
+import { input, text } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
-import { delivery } from "./deliveries.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import { found } from "./finder.ts";
-import { type ListenedDelivery, ListenSource } from "./listen_stream.ts";
+import { ListenSource } from "./listen_stream.ts";
 import { operation } from "./operation.ts";
 import { idSchema, lastIdSchema, timeSchema } from "./queries.ts";
 
@@ -32,24 +31,6 @@ function seesSecrets(access: Access, { trigger }: PreparedTrigger): boolean {
   if (access.scope !== "admin") return false;
   return !isLimited(access) || referenceHolders({ conditions, handshakes }).length === 0;
 }
-
-/** The JSON of an event. */
-const listened = answer<ListenedDelivery>()(
-  "ListenedDelivery",
-  z.object({
-    delivery,
-    exact: z.boolean().describe(
-      "True when headers and body are those that came; else they are as they are stored: without credentials, the body decoded",
-    ),
-    method: text,
-    query: text.describe("Without its ?; empty where there was none"),
-    headers: z.array(z.tuple([text, text])).describe("Names in lower case, and values"),
-    body: text.exactOptional().describe("In base64; at most 16 MiB"),
-    missing: z.enum(["not read", "not kept", "too long"]).exactOptional().describe(
-      "Why there is no body",
-    ),
-  }),
-);
 
 const listenInput = input(
   "ListenInput",
@@ -71,11 +52,11 @@ export const listenOperations = [
     path: "/triggers/{id}/listen/",
     scope: "operate",
     summary: "Get each delivery of a trigger as it comes, with its request",
-    description:
-      "Answers with server-sent events, each a delivery with its request: the exact bytes and all " +
+    description: "Answers with server-sent events, each a delivery with its request, " +
+      "`{ delivery, exact, method, query, headers, body, missing }`: the exact bytes in base64 and all " +
       "headers, **credentials included**, so that a copy of it has a valid signature. A delivery comes " +
       "once. Exact requests are in memory while someone listens and a minute longer, 64 MiB at most; " +
-      "others come as they are stored. A client that was cut off sends `Last-Event-ID`, and leaves out " +
+      "others come as they are stored, without credentials, or say in `missing` why there is no body: `not read`, `not kept` or `too long`. A client that was cut off sends `Last-Event-ID`, and leaves out " +
       "what it knows of the 15 s before that. An event `gap` says that more than 10,000 deliveries " +
       "waited, of which the newest come. Where the trigger's own secret is in its requests, as with " +
       "`static_token`, only the scope `admin` gets them exact. The audit log tells who has listened.",
@@ -90,7 +71,7 @@ export const listenOperations = [
         },
       },
     },
-    answers: { 200: { schema: listened, media: { "text/event-stream": text } } },
+    answers: { 200: { media: { "text/event-stream": text } } },
     told: (sent) => ({
       from: childOf(sent, "from") ?? undefined,
       after: childOf(sent, "after") ?? undefined,

@@ -142,6 +142,8 @@ Deno.test("the patterns in the description are such as every language's regular 
 Deno.test("the examples in the description are accepted", async (t) => {
   await using service = await startService();
   const { body: { paths } } = await service.api("GET", "openapi.json");
+  // It answers without an end: its own tests send what the example does.
+  delete paths["/triggers/{id}/listen/"];
   const { id } = await service.trigger();
   await service.api("PUT", "projects/digits/", { name: "digits", directory: service.folder });
   const examples = operatorsPaths({ paths }).flatMap(([path, item]) =>
