@@ -30,7 +30,7 @@ const EVENTS_LENGTH = 512 * 1024;
 /** Deliveries that come within this time are read together. */
 const TOGETHER_MS = 50;
 /** The longest body that an event has. */
-export const LISTENED_BODY_BYTES_MAX = 16 * 1024 * 1024;
+const LISTENED_BODY_BYTES_MAX = 16 * 1024 * 1024;
 
 /** A delivery and its request, for a copy of it to be sent elsewhere. */
 export interface ListenedDelivery {
