@@ -13,8 +13,9 @@ import { eventually } from "../surroundings.ts";
 import { mostWithin } from "./check_ledger.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import type { KeptLaunch } from "./ledger.ts";
+import { checkPaces, PACED_SENDERS, PACED_TRIGGERS } from "./paces.ts";
 import { serve, type Served } from "./served.ts";
-import { workshop } from "./workshop.ts";
+import { type Workshop, workshop } from "./workshop.ts";
 
 const SENDERS = 12;
 /** After so long a sender asks another instance. */
@@ -28,7 +29,7 @@ const DATABASE_FROZEN_MS = 3_000;
 const ENDS_WITHIN_MS = 180_000;
 
 const FREE = "01900000-0000-7000-8000-000000000001";
-const PACED = "01900000-0000-7000-8000-000000000002";
+const LIMITED = "01900000-0000-7000-8000-000000000002";
 const ONCE = "01900000-0000-7000-8000-000000000003";
 const QUOTA = [3, 30] as const;
 
@@ -75,12 +76,13 @@ export async function instances(
 ): Promise<void> {
   await using shop = await workshop([
     { id: FREE, name: "free" },
-    { id: PACED, name: "paced", conditions: [limit(QUOTA)] },
+    { id: LIMITED, name: "limited", conditions: [limit(QUOTA)] },
     {
       id: ONCE,
       name: "once",
       conditions: [{ type: "deduplication", in: "header", name: "x-id", window: 86_400 }],
     },
+    ...PACED_TRIGGERS,
   ]);
   await using server = await denokv(shop.folder);
   await using stack = new AsyncDisposableStack();
@@ -100,11 +102,18 @@ export async function instances(
   const ended: Served[] = [];
   const told: Told = { kept: [], unavailable: 0, unanswered: 0, gap_ms: 0 };
   let goesOn = true;
+  const since_ms = Date.now();
   const sending = Array.from(
     { length: SENDERS },
     (_, sender) =>
       send({ serving, told, random: random.fork(), sender, pause_ms, goesOn: () => goesOn }),
   );
+  for (const [index, paced] of PACED_SENDERS.entries()) {
+    const sender = SENDERS + index;
+    sending.push(
+      send({ serving, told, random: random.fork(), sender, ...paced, goesOn: () => goesOn }),
+    );
+  }
   for (const fault of faults) {
     await pause(settle_ms);
     told.gap_ms = 0;
@@ -119,7 +128,12 @@ export async function instances(
   await Promise.all(sending);
   const { kept, unavailable, unanswered } = told;
   findings.say(`${kept.length} taken, ${unavailable} answered 503, ${unanswered} not answered`);
-  await check(findings, { served: serving.find(({ hasEnded }) => !hasEnded), kept });
+  await check(findings, {
+    served: serving.find(({ hasEnded }) => !hasEnded),
+    kept,
+    shop,
+    since_ms,
+  });
   const marks = await shop.marks();
   for (const [id, count] of marks) {
     // One that is just beginning has not written its mark yet.
@@ -175,20 +189,27 @@ async function suffer(
 
 /** Launches until it is told to end. */
 async function send(
-  { serving, told, random, sender, pause_ms, goesOn }: {
+  { serving, told, random, sender, trigger: paced, pause_ms, goesOn }: {
     serving: readonly Served[];
     told: Told;
     random: Random;
     sender: number;
+    /** One with a pace; absent where each of the others is launched. */
+    trigger?: string;
     pause_ms: number;
     goesOn: () => boolean;
   },
 ): Promise<void> {
   let last_ms = performance.now();
   for (let count = 0; goesOn(); count++) {
-    const trigger = [FREE, PACED, ONCE][random.int(3)] ?? FREE;
+    const trigger = paced ?? [FREE, LIMITED, ONCE][random.int(3)] ?? FREE;
     const delivery = trigger === ONCE ? { delivery: random.int(DELIVERIES) } : {};
-    const body = trigger === ONCE ? `delivery ${delivery.delivery}` : `${sender}.${count}`;
+    const number = `${sender}.${count}`;
+    const body = trigger === ONCE
+      ? `delivery ${delivery.delivery}`
+      : paced === undefined
+      ? number
+      : JSON.stringify({ key: "k", number });
     const sha256 = createHash("sha256").update(body).digest("hex");
     const launch = { trigger, sha256, ...delivery };
     // What was not answered may be stored: it is sent again only where repeats are recognised.
@@ -239,7 +260,12 @@ async function ask(
 
 async function check(
   findings: Findings,
-  { served, kept }: { served: Served | undefined; kept: readonly Answered[] },
+  { served, kept, shop, since_ms }: {
+    served: Served | undefined;
+    kept: readonly Answered[];
+    shop: Workshop;
+    since_ms: number;
+  },
 ): Promise<void> {
   if (served === undefined) return findings.check(false, "No instance runs any more");
   // Operators are answered again once another instance has taken over from a leader that was killed.
@@ -264,16 +290,18 @@ async function check(
     );
     findings.check(run?.payload?.sha256 === sha256, `Run ${runId} has another payload`);
   }
-  const bodies = Map.groupBy(runs.values(), ({ payload }) => payload.sha256);
+  const sent = [...runs.values()].filter(({ source }) => source !== "schedule");
+  const bodies = Map.groupBy(sent, ({ payload }) => payload.sha256);
   for (const [sha256, of] of bodies) {
     findings.check(of.length === 1, `The body ${sha256} made ${of.length} runs`);
   }
   const [period, quota] = QUOTA;
-  const most = mostWithin(period * 1_000, kept.filter(({ trigger }) => trigger === PACED));
+  const most = mostWithin(period * 1_000, kept.filter(({ trigger }) => trigger === LIMITED));
   findings.say(
     `${runs.size} runs; at most ${most} launches in ${period} s, of a quota of ${quota}`,
   );
   findings.check(most <= quota, `${most} launches in ${period} s, the quota is ${quota}`);
+  await checkPaces(findings, { served, kept, runs, works: shop.works, since_ms });
   findings.check(kept.length > 100, `Only ${kept.length} launches were taken`);
 }
 

@@ -94,6 +94,18 @@ const parts: Readonly<Record<string, Part>> = {
         settle_ms: 3_000,
       }),
   },
+  paces: {
+    what: "Runs with a pace on three instances for ten minutes, killed at random moments",
+    needs: "denokv",
+    run: (findings, random) =>
+      instances(findings, random, {
+        faults: Array.from({ length: 40 }, () =>
+          random.pick(["kill", "kill", "kill", "stop", "freeze", "connections", "database kill"])),
+        gap_ms: 10_000,
+        pause_ms: 1_000,
+        settle_ms: 5_000,
+      }),
+  },
   hosted: {
     what:
       "Processes on a platform like Deno Deploy, stopped and killed at random moments under load",

@@ -12,6 +12,10 @@ export interface TriggerSettings {
   name: string;
   conditions?: readonly Record<string, unknown>[];
   actions?: readonly Record<string, unknown>[];
+  coalesce?: Record<string, unknown>;
+  concurrency?: Record<string, unknown>;
+  delay?: number;
+  schedule?: readonly Record<string, unknown>[];
 }
 
 /** A configured folder. It is removed at the end of its scope. */
@@ -19,6 +23,8 @@ export interface Workshop extends AsyncDisposable {
   readonly folder: string;
   /** How often each execution's command has begun, by the execution's id. */
   marks(): Promise<Map<string, number>>;
+  /** When the command of each execution of the step `work` began and ended, by the execution's id. */
+  works(): Promise<Map<string, { began_ms: number; ended_ms: number }>>;
 }
 
 /** The action of a trigger where none is given. */
@@ -32,9 +38,16 @@ export async function workshop(triggers: readonly TriggerSettings[]): Promise<Wo
   await Deno.mkdir(marks);
   await Deno.mkdir(`${folder}/p`);
   const command = `echo started >> '${marks}'/$VH_EXECUTION_ID`;
+  const works = `${folder}/works`;
+  await Deno.mkdir(works);
+  const note = `date +%s%3N >> '${works}'/$VH_EXECUTION_ID`;
+  const steps = [
+    { name: "mark", image: "i", command, inputs: [{ name: "body" }] },
+    { name: "work", image: "i", command: `${note}; sleep 0.1; ${note}` },
+  ];
   await Deno.writeTextFile(
     `${folder}/p/valohai.yaml`,
-    JSON.stringify([{ step: { name: "mark", image: "i", command, inputs: [{ name: "body" }] } }]),
+    JSON.stringify(steps.map((step) => ({ step }))),
   );
   await Deno.writeTextFile(
     `${folder}/hooklaunch.yaml`,
@@ -51,6 +64,7 @@ export async function workshop(triggers: readonly TriggerSettings[]): Promise<Wo
   return {
     folder,
     marks: () => marksIn(marks),
+    works: () => worksIn(works),
     [Symbol.asyncDispose]: () => removed(temporary),
   };
 }
@@ -66,6 +80,20 @@ async function removed(folder: AsyncDisposable): Promise<void> {
       throw error;
     }
   }, { what: "the end of all commands" });
+}
+
+/** Returns when commands began and ended. One that was killed has ended as it began. */
+async function worksIn(
+  folder: string,
+): Promise<Map<string, { began_ms: number; ended_ms: number }>> {
+  const found = new Map<string, { began_ms: number; ended_ms: number }>();
+  for await (const { name } of Deno.readDir(folder)) {
+    const [began_ms = NaN, ended_ms = began_ms, ...more] =
+      (await Deno.readTextFile(`${folder}/${name}`)).trim().split("\n").map(Number);
+    if (more.length > 0) throw new Error(`The command of ${name} ran twice`);
+    found.set(name, { began_ms, ended_ms });
+  }
+  return found;
 }
 
 /** Returns how often each execution's command has begun, from the folder that the commands mark it in. */
