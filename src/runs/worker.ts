@@ -11,7 +11,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { newId } from "../platform/ids.ts";
-import { within } from "../platform/waiting/timers.ts";
+import { NextCall, within } from "../platform/waiting/timers.ts";
 import { getPending, pendingEntries, type PendingRun, type Run } from "../store/records/runs.ts";
 import type { LeaderLoad } from "../store/commit/instances.ts";
 import { inTrace } from "../telemetry/spans.ts";
@@ -31,6 +31,8 @@ import type { WorkerParts } from "./worker_parts.ts";
 const CONCURRENCY = 128;
 /** The interval at which runs that hold back look for a place. */
 const LOOK_MS = 25;
+/** The pause after a search for pending runs that failed. */
+const CLAIM_RETRY_MS = 1_000;
 /**
  * Limit of the runs that wait in memory; the others wait in the database alone. Objects that live long are
  * visited by every garbage collection: with 50,000, launches were slower by a tenth.
@@ -64,8 +66,9 @@ export class Worker {
   /** The launches that this instance may accept while another one leads; undefined where it has the database alone. */
   readonly #allowance: Allowance | undefined;
   readonly #unclaimed = new Unclaimed();
-  /** Cancels the timer of the next look for a place. */
-  #cancelLook: (() => void) | undefined;
+  /** The next look for a place, and for pending runs after one that failed. */
+  readonly #nextLook: NextCall;
+  readonly #nextClaim: NextCall;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   /** The runs that have ended, or were withdrawn, since the listing began, which may show them still. */
@@ -88,6 +91,8 @@ export class Worker {
     this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
     this.#handsOver = parts.handsOver ?? true;
     this.#performs = parts.store.shared === undefined;
+    this.#nextLook = new NextCall(parts.clock);
+    this.#nextClaim = new NextCall(parts.clock);
     this.#share = new WorkShare(parts.clock, this.#concurrency);
     const { shared } = parts.store;
     this.#allowance = shared && new Allowance(shared.instances);
@@ -202,7 +207,10 @@ export class Worker {
     if (this.#closing || !this.#performs) return;
     if (this.#claiming) return void (this.#claimAgain = true);
     this.#claiming = this.#claimPending()
-      .catch((error) => log.error("Cannot claim pending runs: {error}", { error }))
+      .catch((error) => {
+        log.error("Cannot claim pending runs, trying again: {error}", { error });
+        this.#nextClaim.after(CLAIM_RETRY_MS, () => this.claim());
+      })
       .finally(() => {
         this.#claiming = undefined;
         this.#goneMeanwhile.clear();
@@ -233,7 +241,8 @@ export class Worker {
    */
   async close(deadline_ms: number): Promise<void> {
     this.#closing = true;
-    this.#cancelLook?.();
+    this.#nextLook.close();
+    this.#nextClaim.close();
     await this.#claiming;
     await this.pacer.close();
     await within(this.#parts.clock, deadline_ms, Promise.all(this.#performing));
@@ -264,10 +273,7 @@ export class Worker {
     }
     if (this.#waiting.length > 0 && this.#performing.size < this.#concurrency && !this.#closing) {
       // Launches go first, and the runs under way may take long: look again soon.
-      this.#cancelLook ??= this.#parts.clock.after(LOOK_MS, () => {
-        this.#cancelLook = undefined;
-        this.#next();
-      });
+      this.#nextLook.after(LOOK_MS, () => this.#next());
     }
   }
 

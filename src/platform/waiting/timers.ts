@@ -54,3 +54,29 @@ export function every(clock: Clock, pause_ms: number, call: () => void): () => v
   wait();
   return () => cancel();
 }
+
+/** At most one call that is to come. */
+export class NextCall {
+  readonly #clock: Clock;
+  #cancel: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls a function after a time, unless a call is to come already. */
+  after(delay_ms: number, call: () => void): void {
+    if (this.#isClosed) return;
+    this.#cancel ??= this.#clock.after(delay_ms, () => {
+      this.#cancel = undefined;
+      call();
+    });
+  }
+
+  /** Makes no call any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel?.();
+  }
+}
