@@ -354,8 +354,11 @@ export class Worker {
     const ours = new Set(found);
     const isOurs = (pending: PendingRun) =>
       ours.has(pending) || (pending.worker === this.id && !this.#held.has(pending.run.id));
+    const admit = (pending: PendingRun) => {
+      // The listing shows a launch of this instance that was withdrawn meanwhile.
+      if (!this.#goneMeanwhile.has(pending.run.id)) this.#admit(pending, true);
+    };
     // A listing that was broken off may lack earlier ones.
-    const admit = (pending: PendingRun) => this.#admit(pending, true);
     isMissed ||= isComplete && paced?.admit(admit, isOurs) === false;
     if (isComplete && !claimed?.isIncomplete && (paced || !isMissed)) this.pacer.armBursts();
     this.#isPaced ||= isMissed;

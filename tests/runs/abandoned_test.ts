@@ -6,6 +6,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
 import { keys } from "../../src/store/keys.ts";
+import type { Pace } from "../../src/store/records/runs.ts";
 import type { RateWindow } from "../../src/store/records/rate_windows.ts";
 import type { Store } from "../../src/store/store.ts";
 import { contents, type SeenCommit, storeInMemory } from "../store/fixture.ts";
@@ -157,4 +158,46 @@ Deno.test("a withdrawal that cannot be stored is tried again, and its run is not
   assertEquals(await countOf(store), 1);
   assert("run" in await desk.acceptor.accept(launchOf({ quotas: [QUOTA] })));
   assert("exhausted" in await desk.acceptor.accept(launchOf({ quotas: [QUOTA] })));
+});
+
+Deno.test("a launch with a pace that a listing shows and that is withdrawn meanwhile is not performed", async () => {
+  const { store, commits, letGo } = await heldStore();
+  await using _store = store;
+  const performed: string[] = [];
+  await using desk = await startDesk(store, {
+    perform: ({ run: { id } }) => {
+      performed.push(id);
+      return Promise.resolve([]);
+    },
+  });
+  const pace: Pace = { concurrency: { key: "k", limit: 1, when_full: "queue" } };
+  let hasGone = false;
+  const late = desk.acceptor.accept(launchOf({ pace, isAbandoned: () => hasGone }));
+  await eventually(() => commits.length === 1 || undefined);
+  hasGone = true;
+  // The listing ends once the launch is withdrawn: it has shown it before.
+  const { list } = store.kv;
+  const isListed = Promise.withResolvers<void>();
+  const isWithdrawn = Promise.withResolvers<void>();
+  const held = async function* (found: AsyncIterable<unknown>) {
+    yield* await Array.fromAsync(found);
+    isListed.resolve();
+    await isWithdrawn.promise;
+  };
+  store.kv.list = <T>(...selected: Parameters<typeof list>) => {
+    const found = list.apply(store.kv, selected);
+    // The store asks for no cursor.
+    return held(found) as unknown as Deno.KvListIterator<T>;
+  };
+  desk.worker.claim();
+  await isListed.promise;
+  store.kv.list = list;
+  letGo();
+  await assertRejects(() => late, UnavailableError, "does not wait any more");
+  isWithdrawn.resolve();
+  // The next one of its key finds the place free, once all before it is decided.
+  const next = await desk.acceptor.accept(launchOf({ pace }));
+  assert("run" in next);
+  await desk.worker.ended(next.run.id, AbortSignal.timeout(5_000));
+  assertEquals(performed, [next.run.id]);
 });
