@@ -66,7 +66,7 @@ export class Worker {
   /** The launches that this instance may accept while another one leads; undefined where it has the database alone. */
   readonly #allowance: Allowance | undefined;
   readonly #unclaimed = new Unclaimed();
-  /** The next look for a place, and for pending runs after one that failed. */
+  /** The next look for a place. */
   readonly #nextLook: NextCall;
   readonly #nextClaim: NextCall;
   #claiming: Promise<void> | undefined;
@@ -241,8 +241,7 @@ export class Worker {
    */
   async close(deadline_ms: number): Promise<void> {
     this.#closing = true;
-    this.#nextLook.close();
-    this.#nextClaim.close();
+    for (const next of [this.#nextLook, this.#nextClaim]) next.close();
     await this.#claiming;
     await this.pacer.close();
     await within(this.#parts.clock, deadline_ms, Promise.all(this.#performing));
@@ -252,8 +251,8 @@ export class Worker {
   /** Starts as many runs as there are places, and looks for more when there is room. */
   #next(): void {
     this.#begin();
-    const hasRoom = this.#waiting.length < this.#concurrency;
-    if (hasRoom && (this.#leavesSome || this.#unclaimed.isSome)) this.claim();
+    if (this.#waiting.length >= this.#concurrency) return;
+    if (this.#leavesSome || this.#unclaimed.isSome) this.claim();
   }
 
   /** Starts as many runs as there are places. */
@@ -322,8 +321,7 @@ export class Worker {
     const claimed = marks && new Claims(marks, store.intake);
     const isPaced = this.#isPaced || store.shared === undefined;
     const paced = isPaced ? await PacedEntries.begin(store) : undefined;
-    let isMissed = false;
-    let isComplete = true;
+    let [isMissed, isComplete] = [false, true];
     for await (const entry of pendingEntries(store)) {
       const room = this.#heldMax - Math.max(this.#waiting.length, claimed?.size ?? 0);
       isComplete = !this.#closing && room > 0;
@@ -354,11 +352,8 @@ export class Worker {
     const ours = new Set(found);
     const isOurs = (pending: PendingRun) =>
       ours.has(pending) || (pending.worker === this.id && !this.#held.has(pending.run.id));
-    const admit = (pending: PendingRun) => {
-      // The listing shows a launch of this instance that was withdrawn meanwhile.
-      if (!this.#goneMeanwhile.has(pending.run.id)) this.#admit(pending, true);
-    };
     // A listing that was broken off may lack earlier ones.
+    const admit = (pending: PendingRun) => this.#admit(pending, true);
     isMissed ||= isComplete && paced?.admit(admit, isOurs) === false;
     if (isComplete && !claimed?.isIncomplete && (paced || !isMissed)) this.pacer.armBursts();
     this.#isPaced ||= isMissed;
@@ -384,6 +379,8 @@ export class Worker {
   }
 
   #admit(pending: PendingRun, repeated: boolean): void {
+    // A listing shows a launch of this instance that was withdrawn meanwhile.
+    if (this.#goneMeanwhile.has(pending.run.id)) return;
     this.#held.delete(pending.run.id);
     this.#pending.delete(pending.run.id);
     this.pacer.admit(pending, repeated);

@@ -49,6 +49,8 @@ export interface InstancesSize {
   gap_ms: number;
   /** The pause of a sender between two launches. */
   pause_ms: number;
+  /** How much longer the pauses of senders are whose runs have a pace. */
+  paced: number;
   /** The time with load before and after a fault. */
   settle_ms: number;
 }
@@ -72,7 +74,7 @@ interface Told {
 export async function instances(
   findings: Findings,
   random: Random,
-  { faults, gap_ms, pause_ms, settle_ms }: InstancesSize,
+  { faults, gap_ms, pause_ms, paced, settle_ms }: InstancesSize,
 ): Promise<void> {
   await using shop = await workshop([
     { id: FREE, name: "free" },
@@ -108,10 +110,10 @@ export async function instances(
     (_, sender) =>
       send({ serving, told, random: random.fork(), sender, pause_ms, goesOn: () => goesOn }),
   );
-  for (const [index, paced] of PACED_SENDERS.entries()) {
-    const sender = SENDERS + index;
+  for (const [index, { trigger, pause_ms }] of PACED_SENDERS.entries()) {
+    const [sender, pace] = [SENDERS + index, { trigger, pause_ms: pause_ms * paced }];
     sending.push(
-      send({ serving, told, random: random.fork(), sender, ...paced, goesOn: () => goesOn }),
+      send({ serving, told, random: random.fork(), sender, ...pace, goesOn: () => goesOn }),
     );
   }
   for (const fault of faults) {

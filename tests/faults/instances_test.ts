@@ -15,7 +15,8 @@ Deno.test({
     await instances(findings, new Random(seed), {
       faults: ["kill", "connections"],
       gap_ms: 10_000,
-      pause_ms: 200,
+      pause_ms: 400,
+      paced: 3,
       settle_ms: 1_000,
     });
     if (findings.violations.length > 0) console.log(said.join("\n"));

@@ -331,3 +331,28 @@ Deno.test("an instance sees the end of what a run has launched that another one 
   await waiting;
   assertEquals(looks.at(-1), "complete");
 });
+
+Deno.test("a search for pending runs that fails is made again, and not by the next sweep", async () => {
+  using kv = await Deno.openKv(":memory:");
+  let failures = 0;
+  const failing = watchedKv(kv, async (commit, store) => {
+    const kinds = commit.keys.map(([kind]) => kind);
+    const isClaim = kinds.includes("claimed") && !kinds.includes("instance");
+    if (failures > 0 || !isClaim) return await store();
+    failures++;
+    throw new TypeError("the connection broke");
+  });
+  await using store = await sharedStore(failing, new TestClock());
+  await using other = await sharedStore(kv, new TestClock(), { leads: false });
+  const performed: string[] = [];
+  await using desk = openDesk(store, {
+    perform: ({ run: { id } }) => {
+      performed.push(id);
+      return Promise.resolve([{ action: "none" }]);
+    },
+  });
+  const [id = ""] = await storePending(store, [pendingOf({ worker: other.shared?.id ?? "" })]);
+  await desk.worker.start();
+  await desk.worker.ended(id, AbortSignal.timeout(10_000));
+  assertEquals([failures, performed], [1, [id]]);
+});
