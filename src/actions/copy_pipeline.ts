@@ -25,6 +25,7 @@ import { type CheckContext, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
+import { retryField } from "./retry.ts";
 import { commonFields, withPendingValues } from "./values.ts";
 
 const schema = z.strictObject({
@@ -36,6 +37,7 @@ const schema = z.strictObject({
   /** Values in place of those of the source: of its parameters, and of its nodes' own as `<node>.<parameter>`. */
   parameters: z.record(z.string().max(512), z.json()).optional(),
   ...metadataField,
+  ...retryField,
   /** The new pipeline's title; by default, the title of the source. */
   title: z.string().min(1).max(256).optional(),
 });
@@ -114,7 +116,7 @@ async function copiedPlan(
 }
 
 /** The settings of a copy that replace those of its source. */
-type Changes = Pick<Settings, "payload_input_name" | "metadata"> & {
+type Changes = Pick<Settings, "payload_input_name" | "metadata" | "retry"> & {
   parameters?: Readonly<Record<string, unknown>> | undefined;
 };
 
@@ -126,6 +128,7 @@ function change(plan: PipelinePlan, settings: Changes, payload: InputFile): Prob
   if (detail) problems.push({ pointer: "/payload_input_name", detail });
   const metadata = givenMetadata(settings);
   if (metadata) plan.metadata = { ...plan.metadata, ...metadata };
+  if (settings.retry) plan.retry = settings.retry;
   if (parameters === undefined || problems.length > 0) return problems;
   return dryRun(plan).map((detail) => ({ pointer: "/parameters", detail }));
 }

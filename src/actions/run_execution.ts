@@ -21,10 +21,12 @@ import type { Project } from "../store/records/projects.ts";
 import {
   type Execution,
   executionWrites,
+  getAttempt,
   getExecution,
   initialMetadata,
   type InputFile,
 } from "../store/records/executions.ts";
+import { firstAttempt } from "../store/records/attempts.ts";
 import { launcherFields } from "../store/records/launchers.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import type { ActionContext, ActionKind, Made, PreviewContext, PreviewedWork } from "./action.ts";
@@ -32,6 +34,7 @@ import { keptCommit, previewOf } from "./preview_parts.ts";
 import { checkAtCommit, type CheckContext, missingSecretsOf, problemOf } from "./check.ts";
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
+import { retryField } from "./retry.ts";
 import { commonFields, withPendingValues } from "./values.ts";
 
 /**
@@ -68,6 +71,7 @@ const schema = z.strictObject({
     z.string().max(65_536),
   ).optional(),
   ...metadataField,
+  ...retryField,
   /** The URLs of files that replace the default files of inputs, by the input's name. */
   inputs: z.record(z.string().max(64), z.array(z.string().min(1).max(4_096)).max(1_000)).optional(),
   /** The execution's title; by default, the step's name. */
@@ -104,7 +108,9 @@ export const runExecution = {
     const { run, place, repeated, store, engines } = context;
     const id = derivedId(run.id, place, "execution");
     const existing = repeated ? await getExecution(store, id) : undefined;
-    const execution = existing ?? await newExecution(id, settings, context);
+    const execution = existing === undefined
+      ? firstAttempt(await newExecution(id, settings, context))
+      : await getAttempt(store, existing) ?? existing;
     const engine = engines.of(execution.engine.type);
     return {
       created: { execution_step: settings.step, execution_id: id },
@@ -201,6 +207,7 @@ async function newExecution(
     title: settings.title ?? settings.step,
     ...launch,
     ...activeTrace(),
+    ...(settings.retry && { retry: settings.retry }),
     status: "queued",
     created_at: new Date(clock.now()).toISOString(),
     ...initialMetadata(givenMetadata(settings)),

@@ -23,6 +23,7 @@ import { checkAtCommit, type CheckContext, missingSecretsOf, problemOf } from ".
 import { ANY_PAYLOAD, payloadFile } from "./payload_file.ts";
 import { payloadTargetSchema } from "./payload_target.ts";
 import { givenMetadata, metadataField } from "./metadata.ts";
+import { retryField } from "./retry.ts";
 import { commonFields, withPendingValues } from "./values.ts";
 
 const schema = z.strictObject({
@@ -36,6 +37,7 @@ const schema = z.strictObject({
   /** Values of the pipeline's parameters, and of its nodes' own as `<node>.<parameter>`. */
   parameters: z.record(z.string().max(512), z.json()).default({}),
   ...metadataField,
+  ...retryField,
   /** The pipeline's title; by default, its name. */
   title: z.string().min(1).max(256).optional(),
 });
@@ -124,6 +126,7 @@ function planRequest(
     engine: project.engine,
     parameters,
     metadata: givenMetadata(settings),
+    retry: settings.retry,
     ...(target === undefined ? {} : { payload: { target, file: payload } }),
     resolve,
   };

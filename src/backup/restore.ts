@@ -118,8 +118,10 @@ async function prepare(
         on_clusters.push(id);
         continue;
       }
-      interrupted.push(id);
       const execution = await getExecution(store, id);
+      // Its attempt is among them, too.
+      if (execution?.attempt_id !== undefined) continue;
+      interrupted.push(id);
       if (execution?.engine_state === undefined) continue;
       // Processes of this machine with the ids in the backup do not belong to this copy, even where the
       // backup is of this machine. Without these ids the engine looks for none.

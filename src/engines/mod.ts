@@ -7,7 +7,8 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import { ActionError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { pause, within } from "../platform/waiting/timers.ts";
-import { type Execution, getExecution } from "../store/records/executions.ts";
+import { engineIdOf, idsInEngine } from "../store/records/attempts.ts";
+import { type Execution, getAttempt, getExecution, hasEnded } from "../store/records/executions.ts";
 import { getJob } from "../store/records/jobs.ts";
 import { getProject } from "../store/records/projects.ts";
 import type { Store } from "../store/store.ts";
@@ -22,6 +23,7 @@ import type {
 import type { EngineSettings } from "../store/records/projects.ts";
 import { checkAgentAddress } from "./remote/agent.ts";
 import type { JobDesk } from "./remote/desk.ts";
+import { Retries } from "./retries.ts";
 import { ENGINE_TYPES, engineKind, UnknownEngineError, unusableReason } from "./kinds.ts";
 
 export {
@@ -37,6 +39,9 @@ export {
 const START_MS = 10_000;
 /** The pause before an engine that did not start is tried again. */
 const RETRY_MS = 10_000;
+/** The time that a stop waits for the end of an attempt whose command is over, and the interval of looking. */
+const STOP_MS = 60_000;
+const LOOK_MS = 1_000;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -57,17 +62,27 @@ export class Engines {
   readonly #engines: ReadonlyMap<string, Engine>;
   /** The engines that have not started, by type. */
   readonly #failedStarts = new Map<string, Outage>();
+  readonly #retries: Retries;
   readonly #closing = new AbortController();
   #starting: Promise<unknown> = Promise.resolve();
 
   #changes = 0;
 
   constructor(makers: EngineMakers, options: EnginesOptions) {
+    const onChange = (execution: Execution) => {
+      this.#changes++;
+      options.onChange?.(execution);
+    };
+    this.#retries = new Retries({
+      ...options,
+      submit: (attempt) => this.of(attempt.engine.type).submit(attempt),
+      onChange,
+    });
     const parts: EngineParts = {
       ...options,
       onChange: (execution) => {
-        this.#changes++;
-        options.onChange?.(execution);
+        this.#retries.changed(execution);
+        onChange(execution);
       },
       projects: {
         checkout: checkoutOf(options),
@@ -115,8 +130,9 @@ export class Engines {
   }
 
   /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */
-  start(): Promise<void> {
-    return this.#begin((engine) => engine.start());
+  async start(): Promise<void> {
+    await this.#begin((engine) => engine.start());
+    await this.#retries.start();
   }
 
   /** Continues the executions of this machine while another instance leads. */
@@ -134,6 +150,34 @@ export class Engines {
   async machineOf(executionId: string): Promise<string | undefined> {
     const execution = await getExecution(this.#store, executionId);
     return execution && this.#engines.get(execution.engine.type)?.machineOf?.(execution);
+  }
+
+  /**
+   * Asks an execution to stop, as {@linkcode Engine.stop} does. No attempt comes behind.
+   *
+   * @returns false when it has ended
+   */
+  async stop({ id }: Pick<Execution, "id">, reason?: string): Promise<boolean> {
+    const until_ms = this.#clock.steady() + STOP_MS;
+    while (this.#clock.steady() < until_ms && !this.#closing.signal.aborted) {
+      const execution = await getExecution(this.#store, id);
+      const launched = execution?.attempt_of ?? id;
+      const last = execution && await getAttempt(
+        this.#store,
+        launched === id ? execution : await getExecution(this.#store, launched) ?? execution,
+      );
+      if (last === undefined || hasEnded(last.status)) return false;
+      if (last.status === "created") {
+        if (await this.#retries.stop(last.id, reason)) return true;
+        continue; // It has just begun.
+      }
+      const engine = this.of(last.engine.type);
+      if (await engine.stop(last.id, reason)) return true;
+      if (last.attempt_of === undefined) return false;
+      // Its command is over. What comes of that is known when its end is stored.
+      await this.#untilTold(engine, last);
+    }
+    return false;
   }
 
   /** The load of all engines together. */
@@ -166,15 +210,18 @@ export class Engines {
    * @throws {ConflictError} when it has not ended
    */
   async forget(
-    { id, engine }: Pick<Execution, "id" | "engine">,
+    { id, engine, attempts }: Pick<Execution, "id" | "engine" | "attempts">,
     part?: "log" | "outputs",
   ): Promise<void> {
-    await this.of(engine.type).forget(id, part);
+    for (const each of idsInEngine({ id, ...(attempts && { attempts }) })) {
+      await this.of(engine.type).forget(each, part);
+    }
   }
 
   /** Closes all engines, each with the same deadline. */
   async close(deadline_ms: number): Promise<void> {
     this.#closing.abort();
+    await this.#retries.close();
     await Promise.all(Array.from(this.#engines.values(), (engine) => engine.close(deadline_ms)));
     // The database is closed next, which one that still starts reads.
     await within(this.#clock, START_MS, this.#starting);
@@ -212,7 +259,20 @@ export class Engines {
 
   async #openOutput(executionId: string, path: string): Promise<EngineOutput | undefined> {
     const execution = await getExecution(this.#store, executionId);
-    return await (execution && this.of(execution.engine.type).output(executionId, path));
+    return await (execution &&
+      this.of(execution.engine.type).output(engineIdOf(execution), path));
+  }
+
+  /** Waits until the end of an attempt may have been stored. */
+  async #untilTold(engine: Engine, { id }: Execution): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const unwatch = engine.watchLog(id, resolve);
+    try {
+      const { status = "error" } = await getExecution(this.#store, id) ?? {};
+      if (!hasEnded(status)) await within(this.#clock, LOOK_MS, promise);
+    } finally {
+      unwatch();
+    }
   }
 }
 

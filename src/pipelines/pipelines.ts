@@ -7,6 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
+import { engineIdOf } from "../store/records/attempts.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
 import {
   getPipeline,
@@ -35,7 +36,7 @@ const log = getLogger(["hooklaunch", "pipelines"]);
 interface PipelinesParts {
   store: Store;
   clock: Clock;
-  engines: Pick<Engines, "of">;
+  engines: Pick<Engines, "of" | "stop">;
   /** Called for each pipeline that has ended, once that is on disk. */
   onEnd?(pipeline: Pipeline): void;
 }
@@ -160,8 +161,8 @@ export class Pipelines {
     const hasOutputs = (execution: Execution) => this.#hasOutputs(execution);
     const tools = { store, clock, engine, onLaunch, hasOutputs };
     const toStop = await reconcile(pipeline, plan, tools);
-    for (const { id, engine } of toStop) {
-      await engines.of(engine.type).stop(id, `Its pipeline ended: ${pipeline.reason}`);
+    for (const execution of toStop) {
+      await engines.stop(execution, `Its pipeline ended: ${pipeline.reason}`);
     }
     if (hasPipelineEnded(pipeline.status)) {
       const { id: pipeline_id, run_id, project, status } = pipeline;
@@ -172,9 +173,10 @@ export class Pipelines {
   }
 
   /** Returns true if all outputs of an execution can be read and have the right sizes. */
-  async #hasOutputs({ id, engine, outputs }: Execution): Promise<boolean> {
+  async #hasOutputs(execution: Execution): Promise<boolean> {
+    const { engine, outputs } = execution;
     for (const { path, size } of outputs) {
-      const output = await this.#parts.engines.of(engine.type).output(id, path)
+      const output = await this.#parts.engines.of(engine.type).output(engineIdOf(execution), path)
         .catch(() => undefined);
       await output?.stream.cancel();
       if (output?.size !== size) return false;

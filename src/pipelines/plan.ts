@@ -15,6 +15,7 @@ import {
 } from "../projects/mod.ts";
 import { quotedList } from "../platform/text/display.ts";
 import type { InputFile } from "../store/records/executions.ts";
+import type { Retry } from "../store/records/attempts.ts";
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
 import { engineRefusals } from "../engines/mod.ts";
@@ -37,6 +38,8 @@ export interface PlanRequest {
   parameters?: Readonly<Record<string, unknown>>;
   /** The metadata that its executions have at their start. */
   metadata?: Record<string, unknown> | undefined;
+  /** The rule by which its executions are tried again. */
+  retry?: Retry | undefined;
   /** The file that the payload becomes, and the input that takes it as `<node>.<input>`. */
   payload?: { target: string; file: InputFile };
   /** Resolves the commit of a node that names one. */
@@ -94,6 +97,7 @@ async function tryPlan(request: PlanRequest, problems: Problem[]): Promise<Pipel
     reuse_executions: pipeline.reuseExecutions,
     parameters: {},
     ...(request.metadata && { metadata: request.metadata }),
+    ...(request.retry && { retry: request.retry }),
   };
   // A problem of a node would cause others of its edges.
   if (problems.length === 0) {

@@ -32,6 +32,7 @@ import {
   watchReusable,
 } from "../store/records/reusable_executions.ts";
 import type { Store } from "../store/store.ts";
+import { firstAttempt } from "../store/records/attempts.ts";
 import type { WrittenKeys } from "../store/commit/written_keys.ts";
 import { launcherFields } from "../store/records/launchers.ts";
 import { activeTrace, inSpan } from "../telemetry/spans.ts";
@@ -259,6 +260,7 @@ class Reconciliation {
       ...what,
       ...activeTrace(),
       ...(note !== undefined && { note }),
+      ...(this.#plan.retry && { retry: this.#plan.retry }),
       status: "queued",
       created_at: new Date(clock.now()).toISOString(),
       ...initialMetadata(this.#plan.metadata),
@@ -269,16 +271,17 @@ class Reconciliation {
     node.attempts++;
     delete node.reason;
     this.#executions.set(node.name, execution);
+    const first = firstAttempt(execution);
     try {
       // One commit has the pipeline's record, too: a node never launches an execution twice.
-      await this.#save(executionWrites(execution));
+      await this.#save(executionWrites(first));
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       this.#executions.delete(node.name);
       delete node.execution_id;
       return this.#fail(node, error.message, execution);
     }
-    this.#tools.onLaunch(execution);
+    this.#tools.onLaunch(first);
   }
 
   /** Returns an earlier execution that did the same, if there is one that the node may take. */

@@ -10,7 +10,11 @@ import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded } from "../pipelines/cleanup.ts";
-import { type Execution, removeExecutionWrites } from "../store/records/executions.ts";
+import {
+  type Execution,
+  getExecutions,
+  removeExecutionWrites,
+} from "../store/records/executions.ts";
 import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
 import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
@@ -262,7 +266,9 @@ async function removePartOf(
     const { found, next } = await PAST[kind](parts.store, old, after);
     const removed = await removeTraces(parts, found, { taken: old.taken, part });
     const time = timeOf(parts);
-    const writes = removed.map((execution) => removedPartWrite(execution, part, time));
+    const ids = removed.flatMap(({ attempts = [] }) => attempts.map((each) => each.execution_id));
+    const all = [...removed, ...await getExecutions(parts.store, ids)];
+    const writes = all.map((execution) => removedPartWrite(execution, part, time));
     return { writes, count: removed.length, next };
   });
 }

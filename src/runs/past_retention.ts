@@ -90,7 +90,10 @@ export const PAST: {
   async outputs(store, terms, after) {
     const part = { ...terms, past: partOf(terms, "outputs") };
     const { found, next } = await pastExecutions(store, part, after);
-    return { found: found.filter(({ outputs }) => outputs.length > 0), next };
+    // Earlier attempts may have some.
+    const hasOutputs = ({ outputs, attempts, outputs_removed_at }: Execution) =>
+      outputs.length > 0 || attempts !== undefined && outputs_removed_at === undefined;
+    return { found: found.filter(hasOutputs), next };
   },
 };
 
@@ -129,9 +132,10 @@ async function pastExecutions(
 ): Promise<Past<Execution>> {
   if (times.cutoff.newest_ms === -Infinity) return NONE;
   const page = await endedExecutionsMadeBefore(store, times.cutoff.newest_ms, pageBehind(after));
-  const found = await past(page.ended, times, ({ id, run_id, pipeline_id = "" }) =>
+  const found = await past(page.ended, times, ({ id, attempts, run_id, pipeline_id = "" }) =>
     // What it left behind may be an input of nodes that have not started.
-    needed.pipelines.has(pipeline_id) || needed.executions.has(id) || needed.runs.has(run_id));
+    needed.pipelines.has(pipeline_id) || needed.executions.has(id) || needed.runs.has(run_id) ||
+    attempts?.some(({ execution_id }) => needed.executions.has(execution_id)) === true);
   return { found, next: page.next };
 }
 

@@ -136,6 +136,8 @@ export const keys = {
   execution: (id: string): Deno.KvKey => ["execution", id],
   /** The status, for each execution that has not ended. */
   executionOpen: (id: string): Deno.KvKey => ["execution_open", id],
+  /** The time at which an attempt of an execution begins, for each attempt that waits for it. */
+  executionRetry: (attemptId: string): Deno.KvKey => ["execution_retry", attemptId],
   /** Text: a part of the encrypted secrets that an execution was given, until it has ended. */
   givenSecrets: (executionId: string, index: number): Deno.KvKey => [
     "given_secrets",

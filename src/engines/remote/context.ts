@@ -13,7 +13,7 @@ import type { LogWatchers } from "../shared/log_watchers.ts";
 import type { SecretsOfSteps } from "../engine.ts";
 import type { JobRef } from "./backend.ts";
 import { JobMaskers } from "./job_maskers.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "../shared/turns.ts";
 import { Uploads } from "./uploads.ts";
 
 /** Limits and intervals of a remote engine. */

@@ -119,7 +119,7 @@ function aboutExecution(execution: Execution): Record<string, unknown> {
   return {
     "valohai.commit-identifier": execution.commit,
     "valohai.execution-ctime": execution.created_at,
-    "valohai.execution-id": execution.id,
+    "valohai.execution-id": execution.attempt_of ?? execution.id,
     "valohai.execution-image": execution.image,
     "valohai.execution-status": "created",
     "valohai.execution-step": execution.step,

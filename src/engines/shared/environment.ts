@@ -35,7 +35,8 @@ export function passedOn(names: readonly string[]): Record<string, string> {
  * @param payload the path of the payload in the inputs folder
  */
 export function commandEnvironment(
-  { id, project, pipeline_id, node, environment_variables, traceparent }: Execution,
+  { id, attempt, attempt_of = id, project, pipeline_id, node, environment_variables, traceparent }:
+    Execution,
   { folder, payload, secrets = {} }: {
     folder: string;
     payload: string | undefined;
@@ -57,8 +58,9 @@ export function commandEnvironment(
     VH_OUTPUTS_DIR: join(folder, "outputs"),
     ...(payload === undefined ? {} : { VH_PAYLOAD: join(folder, "inputs", payload) }),
     VH_REPOSITORY_DIR: join(folder, "repository"),
-    VH_JOB_ID: `exec-${id}`,
-    VH_EXECUTION_ID: id,
+    VH_JOB_ID: `exec-${attempt_of}`,
+    VH_EXECUTION_ID: attempt_of,
+    ...(attempt === undefined ? {} : { VH_ATTEMPT: String(attempt) }),
     VH_PROJECT_ID: project,
     ...(pipeline_id === undefined ? {} : { VH_PIPELINE_ID: pipeline_id }),
     ...(node === undefined ? {} : { VH_PIPELINE_NODE_ID: node }),

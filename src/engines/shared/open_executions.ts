@@ -23,9 +23,9 @@ export async function* openExecutionsOf(
   const read = async () => {
     const executions = await getExecutions(store, ids);
     ids = [];
-    // A status may have changed since the list was read.
-    return executions.filter(({ engine, status }) =>
-      engine.type === type && statuses.includes(status)
+    // A status may have changed since the list was read. Of an execution with attempts these alone are the engine's.
+    return executions.filter(({ engine, status, attempt_id }) =>
+      engine.type === type && statuses.includes(status) && attempt_id === undefined
     );
   };
   for await (const { id, status } of openExecutions(store)) {

@@ -9,9 +9,10 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import type { Engine, LogLine } from "../../engines/engine.ts";
 import { RemovedError } from "../../platform/errors.ts";
+import { engineIdOf } from "../../store/records/attempts.ts";
 import { answer, pageFields, text, time } from "./answer.ts";
 import type { Authenticated } from "./auth.ts";
-import { existing } from "./executions.ts";
+import { existingAttempt } from "./executions.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import { END_ID, LogSource } from "./log_stream.ts";
 import { operation } from "./operation.ts";
@@ -37,7 +38,9 @@ const logEvent = answer<LogEvent>()(
     event: z.enum(["message", "end"]),
     id: text.describe("The cursor behind the line; `end` in the last event"),
     data: text.meta({ contentMediaType: "application/json" })
-      .describe("A LogLine; in the last event the status, exit_code, reason and duration"),
+      .describe(
+        "A LogLine; in the last event the status, exit_code, reason and duration, and next_attempt where it is tried again",
+      ),
   }),
 );
 
@@ -63,7 +66,8 @@ export const executionLogOperations = [
     summary: "Read what an execution printed, or follow it as server-sent events",
     description:
       "Each event has a line as its `data`, in JSON, and a cursor as its `id`. The last event " +
-      "is `end`, with the execution's `status`, `exit_code`, `reason` and `duration`.",
+      "is `end`, with the execution's `status`, `exit_code`, `reason` and `duration`, and with " +
+      "`next_attempt` where it is tried again: each attempt has a log of its own.",
     query: logQuery,
     headers: { "Last-Event-ID": lastLogEventSchema },
     answers: {
@@ -74,14 +78,19 @@ export const executionLogOperations = [
       },
       204: { description: "The end was sent before" },
     },
-    async perform({ api, context, params: { id }, query: { follow, ...part } }) {
-      const execution = await existing(api.store, id);
+    async perform({ api, context, params: { id }, query }) {
+      const { follow, attempt, ...part } = query;
+      const execution = await existingAttempt(api.store, id, attempt);
       if (execution.log_removed_at !== undefined) {
         throw new RemovedError(
           `The log was removed at ${execution.log_removed_at}, as its retention says`,
         );
       }
-      const log = { id, engine: api.engines.of(execution.engine.type), ...part };
+      const log = {
+        id: engineIdOf(execution),
+        engine: api.engines.of(execution.engine.type),
+        ...part,
+      };
       return follow ? followAnswer(context, api, log) : await logAnswer(context, api, log);
     },
   }),
@@ -89,7 +98,7 @@ export const executionLogOperations = [
 
 /** A part of a log. */
 interface LogPart {
-  /** The execution's id. */
+  /** The execution's id to its engine. */
   id: string;
   engine: Engine;
   cursor: string;

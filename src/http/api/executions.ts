@@ -5,11 +5,14 @@
  */
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
+import { NotFoundError } from "../../platform/errors.ts";
 import { idTime, lowestId } from "../../platform/ids.ts";
+import { type Attempt, engineIdOf, isDead, type Retry } from "../../store/records/attempts.ts";
 import {
   datumId,
   type Execution,
   EXECUTION_STATUSES,
+  getAttempt,
   getExecution,
   hasEnded,
   type InputFile,
@@ -24,7 +27,7 @@ import { origin, withOrigin } from "./origins.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
 import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
-import { executionQuery, triggerIdOf } from "./queries.ts";
+import { attemptQuery, executionQuery, triggerIdOf } from "./queries.ts";
 import { search } from "./search.ts";
 
 const inputFile = answer<InputFile>()(
@@ -34,6 +37,28 @@ const inputFile = answer<InputFile>()(
     z.object({ name: text, output_of: text, path: text, size: count, sha256: text }),
     z.object({ name: text, url: text }),
   ]),
+);
+
+const retry = answer<Retry>()(
+  "Retry",
+  z.object({
+    attempts: count,
+    first: z.number().describe("Seconds between the first attempt and the second"),
+    factor: z.number().describe("Growth of the pause"),
+    exit_codes: z.union([z.array(z.int()), z.literal("*")]),
+  }),
+);
+
+const attempt = answer<Attempt>()(
+  "Attempt",
+  z.object({
+    attempt: count.describe("From 1"),
+    execution_id: text.describe("Its own id: that of its log and outputs at the engine"),
+    status: z.enum(EXECUTION_STATUSES),
+    exit_code: z.int().exactOptional(),
+    started_at: time.exactOptional(),
+    ended_at: time.exactOptional(),
+  }),
 );
 
 const execution = answer<ShownExecution>()(
@@ -87,6 +112,15 @@ const execution = answer<ShownExecution>()(
     reachable: z.literal(false).exactOptional().describe(
       "Set while the engine cannot be asked: the command may run on",
     ),
+    retry: retry.exactOptional().describe("The rule by which it is tried again"),
+    attempt: count.exactOptional().describe(
+      "The number of the attempt that this shows: the last one, unless another was asked for",
+    ),
+    attempts: z.array(attempt).exactOptional().describe("All attempts, in their order"),
+    retry_at: time.exactOptional().describe("When the attempt begins that waits for its time"),
+    dead: z.literal(true).exactOptional().describe(
+      "It has a `retry` and has failed: nothing tries it again",
+    ),
     created_at: time,
     started_at: time.exactOptional(),
     ended_at: time.exactOptional(),
@@ -116,7 +150,8 @@ export const executionOperations = [
       "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
     query: executionQuery,
     answers: { 200: { schema: page(execution) } },
-    async perform({ api, context, query: { limit, cursor, pipeline, trigger, ...filters } }) {
+    async perform({ api, context, query }) {
+      const { limit, cursor, pipeline, trigger, dead, ...filters } = query;
       const trigger_id = await triggerIdOf(api.store, trigger);
       const [oldest, newest] = idsOfPipeline(pipeline);
       const before = newest !== undefined && (cursor === undefined || cursor > newest)
@@ -130,6 +165,7 @@ export const executionOperations = [
         limit,
         cursor: before,
         filters: { ...filters, pipeline_id: pipeline, trigger_id },
+        ...(dead && { matches: isDead }),
         isPast: ({ id }) => id < oldest,
       });
       const labels = new TriggerLabels(api);
@@ -141,10 +177,14 @@ export const executionOperations = [
     id: "getExecution",
     method: "get",
     path: "/executions/{id}/",
-    summary: "Read an execution",
+    summary: "Read an execution, or one of its attempts",
+    query: attemptQuery,
     answers: { 200: { schema: execution } },
-    async perform({ api, records, context, params: { id } }) {
-      const shown = await show(new TriggerLabels(api), await existing(api.store, id));
+    async perform({ api, records, context, params: { id }, query: { attempt } }) {
+      const shown = await show(
+        new TriggerLabels(api),
+        await existingAttempt(api.store, id, attempt),
+      );
       return context.json(await records.withoutForeignName(shown));
     },
   }),
@@ -157,8 +197,7 @@ export const executionOperations = [
     answers: { 202: { schema: execution } },
     async perform({ api, records, context, params: { id } }) {
       const { store, engines } = api;
-      const { engine } = await existing(store, id);
-      await engines.of(engine.type).stop(id);
+      await engines.stop(await existing(store, id));
       const shown = await show(new TriggerLabels(api), await existing(store, id));
       return context.json(await records.withoutForeignName(shown), STATUS_CODE.Accepted);
     },
@@ -168,6 +207,31 @@ export const executionOperations = [
 /** Reads the execution of an id, or throws that there is none. */
 export function existing(store: Store, id: string): Promise<Execution> {
   return found("execution", id, getExecution(store, id));
+}
+
+/**
+ * Reads an attempt of the execution of an id, under this id and with all attempts.
+ *
+ * @param attempt its number; the last one when absent
+ * @throws {NotFoundError} when there is none
+ */
+export async function existingAttempt(
+  store: Store,
+  id: string,
+  attempt: number | undefined,
+): Promise<Execution> {
+  const execution = await existing(store, id);
+  if (attempt === undefined || attempt === execution.attempt) return execution;
+  const found = await getAttempt(store, execution, attempt);
+  if (found === undefined) {
+    const last = execution.attempts?.length ?? 1;
+    throw new NotFoundError(
+      `There is no attempt ${attempt} of execution ${id}: the last is ${last}`,
+    );
+  }
+  const { attempt_of: _of, attempts = [], ...fields } = found;
+  const all = execution.attempts ?? attempts;
+  return { ...fields, id, attempt_id: found.id, ...(all.length > 0 && { attempts: all }) };
 }
 
 /** The range of the ids that a pipeline's executions can have: they derive from its own and carry its time. */
@@ -186,6 +250,8 @@ async function show(labels: TriggerLabels, record: Execution) {
     traceparent: _trace,
     note: _note,
     given_metadata: _given,
+    attempt_id: _attempt,
+    attempt_of: _attempt_of,
     outputs,
     inputs,
     ...execution
@@ -196,8 +262,12 @@ async function show(labels: TriggerLabels, record: Execution) {
   ]);
   return {
     ...execution,
+    ...(isDead(record) && { dead: true as const }),
     inputs: Object.fromEntries(shown),
-    outputs: outputs.map((output) => ({ ...output, datum_id: datumId(execution.id, output.path) })),
+    outputs: outputs.map((output) => ({
+      ...output,
+      datum_id: datumId(engineIdOf(record), output.path),
+    })),
   };
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Engine, LogPage } from "../../engines/engine.ts";
+import { nextAttempt } from "../../store/records/attempts.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { type Events, eventText, type Followed } from "./event_stream.ts";
@@ -63,6 +64,9 @@ function linesText({ lines }: LogPage): string {
   return lines.map(({ next, ...line }) => eventText({ id: next, data: line })).join("");
 }
 
-function endText({ status, exit_code, reason, duration }: Execution): string {
-  return eventText({ event: "end", id: END_ID, data: { status, exit_code, reason, duration } });
+function endText(execution: Execution): string {
+  const { status, exit_code, reason, duration } = execution;
+  const next_attempt = nextAttempt(execution)?.attempt;
+  const data = { status, exit_code, reason, duration, next_attempt };
+  return eventText({ event: "end", id: END_ID, data });
 }

@@ -8,8 +8,10 @@ import { basename } from "node:path/posix";
 import type { Engine } from "../../engines/engine.ts";
 import { checkedOutput } from "../../engines/shared/checked_output.ts";
 import { NotFoundError, RemovedError, UnavailableError } from "../../platform/errors.ts";
+import { engineIdOf } from "../../store/records/attempts.ts";
 import type { Execution } from "../../store/records/executions.ts";
-import { existing } from "./executions.ts";
+import { existingAttempt } from "./executions.ts";
+import { attemptQuery } from "./queries.ts";
 import { operation } from "./operation.ts";
 
 const HEADERS = { "Content-Disposition": "A name for it as a file", ETag: "Its SHA-256" };
@@ -21,13 +23,14 @@ export const outputOperations = [
     method: "get",
     path: "/executions/{id}/outputs/{path}",
     summary: "Read a file that an execution saved",
+    query: attemptQuery,
     headers: { "If-None-Match": "The ETag of the file that the client has" },
     answers: {
       200: { media: { "application/octet-stream": undefined }, headers: HEADERS },
       304: { description: "The client has this file already", headers: HEADERS },
     },
-    async perform({ api, context, params: { id, path } }) {
-      const execution = await existing(api.store, id);
+    async perform({ api, context, params: { id, path }, query: { attempt } }) {
+      const execution = await existingAttempt(api.store, id, attempt);
       const engine = api.engines.of(execution.engine.type);
       const machine = engine.machineOf?.(execution);
       const isElsewhere = machine !== undefined && machine !== api.store.shared?.machineId;
@@ -39,9 +42,10 @@ export const outputOperations = [
 /** Answers with a file that is listed in an execution's record. */
 async function outputAnswer(
   context: Context,
-  { id, outputs, outputs_removed_at, machine }: Execution,
+  execution: Execution,
   { engine, path, isElsewhere }: { engine: Engine; path: string; isElsewhere: boolean },
 ): Promise<Response> {
+  const { outputs, outputs_removed_at, machine } = execution;
   const missing = () => new NotFoundError(`There is no output "${path}"`);
   const listed = outputs.find((output) => output.path === path);
   if (listed === undefined && outputs_removed_at !== undefined) {
@@ -66,7 +70,7 @@ async function outputAnswer(
   }
   // Without a body nothing would close the file.
   if (context.req.method === "HEAD") return context.body(null, 200, headers);
-  const output = await engine.output(id, path);
+  const output = await engine.output(engineIdOf(execution), path);
   if (output === undefined && isElsewhere) {
     const where = machine ?? "another machine";
     throw new UnavailableError(

@@ -24,6 +24,7 @@ import { triggerNameText } from "../../triggers/name_schema.ts";
 
 const LIMIT_MAX = 200;
 const LOG_LINES_MAX = 10_000;
+const ATTEMPTS_MAX = 99;
 
 /** A full id. */
 export const idSchema = z.string().regex(ID_PATTERN, {
@@ -145,7 +146,15 @@ export const executionQuery = z.strictObject({
   status: statusOf(EXECUTION_STATUSES, "complete", "completed"),
   pipeline: idSchema.optional().describe("Only those of this pipeline, by its id"),
   trigger: nameOrIdSchema,
+  dead: flag.describe("Only those that have failed for good: they have a `retry`, and it is over"),
 });
+
+/** A number of an attempt. */
+const attempt = wholeNumberTo(ATTEMPTS_MAX).optional()
+  .describe("The number of the attempt, from 1; the last one when absent");
+
+/** The query of what is kept of one attempt. */
+export const attemptQuery = z.strictObject({ attempt });
 
 /** The query of `GET /retention/`. */
 export const retentionQuery = z.strictObject({
@@ -212,7 +221,10 @@ export const logQuery = z.strictObject({
   limit: wholeNumberTo(LOG_LINES_MAX).default(1_000)
     .describe("How many lines at most; 1000 when absent"),
   cursor: logCursorSchema.default("0").describe("Where to start; the first line when absent"),
-  follow: flag.describe("Answer with server-sent events until the execution has ended"),
+  follow: flag.describe(
+    "Answer with server-sent events until the execution has ended, or this attempt of it",
+  ),
+  attempt,
 });
 
 /**

@@ -17,7 +17,7 @@ interface SearchOptions<T> {
   cursor: string | undefined;
   /** The values that fields must have; any value where undefined. */
   filters?: { readonly [Field in keyof T]?: T[Field] | undefined };
-  /** Returns true for a record that is wanted. */
+  /** Returns true for a record that is wanted, where its fields have the values. */
   matches?: (record: T) => boolean;
   /** True when this record, and so every later one, is too old to be wanted. */
   isPast?: (record: T) => boolean;
@@ -29,8 +29,9 @@ interface SearchOptions<T> {
  */
 export async function search<T extends { id: string }>(
   read: (page: Page) => Promise<Listed<T>>,
-  { limit, cursor, filters = {}, matches = matcher(filters), isPast }: SearchOptions<T>,
+  { limit, cursor, filters = {}, isPast, ...options }: SearchOptions<T>,
 ): Promise<Listed<T>> {
+  const matches = both(matcher(filters), options.matches);
   const results: T[] = [];
   let before = cursor;
   let scanned = 0;
@@ -47,6 +48,13 @@ export async function search<T extends { id: string }>(
     if (batch.next === undefined) return { records: results, next: undefined };
     before = batch.next;
   }
+}
+
+function both<T>(
+  one: ((record: T) => boolean) | undefined,
+  other: ((record: T) => boolean) | undefined,
+): ((record: T) => boolean) | undefined {
+  return one && other ? (record) => one(record) && other(record) : one ?? other;
 }
 
 /** Undefined when every record matches. */

@@ -33,7 +33,7 @@ import {
 } from "../../store/records/runs.ts";
 import type { Store } from "../../store/store.ts";
 import { RunWork } from "../work_state.ts";
-import { Alarms } from "./alarms.ts";
+import { Alarms } from "../../platform/waiting/alarms.ts";
 import { Decisions } from "./decisions.ts";
 import { type Item, itemOf, nameOf } from "./item.ts";
 import { hasRoom } from "./joined_run.ts";

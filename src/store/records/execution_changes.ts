@@ -8,7 +8,7 @@ import type { Guard } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { recordOf } from "../read/lists.ts";
 import type { Store } from "../store.ts";
-import { endWrites, type Execution, executionWrite, hasEnded } from "./executions.ts";
+import { type Execution, hasEnded, recordWrites } from "./executions.ts";
 
 /**
  * Changes an execution that has not ended. When another instance changes it first, `decide` is called again with
@@ -51,7 +51,7 @@ export async function changeExecution(
       const stored = found?.stored;
       changed = stored && !hasEnded(stored.status) ? decide(structuredClone(stored)) : undefined;
       // The guard writes the key of open executions.
-      return changed === undefined ? [] : [executionWrite(changed), ...endWrites(changed)];
+      return changed === undefined ? [] : recordWrites(changed);
     },
   });
   return { stored: changed ?? found?.stored, isChanged: changed !== undefined };

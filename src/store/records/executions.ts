@@ -5,6 +5,7 @@
  */
 import { derivedId, isId } from "../../platform/ids.ts";
 import { keys } from "../keys.ts";
+import { type AttemptFields, attemptsBytes, attemptWrites } from "./attempts.ts";
 import type { Launched } from "./launchers.ts";
 import {
   type Listed,
@@ -92,7 +93,7 @@ export interface ExecutionSecret {
 }
 
 /** One launch of a step: what is to be executed, and its outcome. */
-export interface Execution extends Launched {
+export interface Execution extends Launched, AttemptFields {
   id: string;
   run_id: string;
   trigger_id: string;
@@ -174,12 +175,12 @@ export function initialMetadata(
 }
 
 /** The write that stores an execution, without its place in the list of open ones. */
-export function executionWrite(execution: Execution): Write {
+function executionWrite(execution: Execution): Write {
   const { id, status } = execution;
   const bytes = recordBytes(execution);
   const isShown = execution.waiting !== undefined || execution.reachable !== undefined;
   const isNew = status === "created" || status === "queued" && !isShown;
-  const bytesMax = isNew ? NEW_EXECUTION_BYTES_MAX : RECORD_BYTES_MAX;
+  const bytesMax = isNew ? NEW_EXECUTION_BYTES_MAX - attemptsBytes(execution) : RECORD_BYTES_MAX;
   if (bytes > bytesMax) {
     throw new RangeError(
       `Cannot store execution ${id}: its record has ${bytes} bytes, at most ${bytesMax} fit; the ` +
@@ -210,14 +211,26 @@ function longestPart(execution: Execution): string {
 
 /** The writes that store an execution and keep the list of open ones true. */
 export function executionWrites(execution: Execution): Write[] {
-  const { id, status } = execution;
+  return [openWrite(execution), ...recordWrites(execution)];
+}
+
+/** The writes that store an execution, but for its own place in the list of open ones. */
+export function recordWrites(execution: Execution): Write[] {
+  return [
+    executionWrite(execution),
+    ...endWrites(execution),
+    ...attemptWrites(execution, openWrite),
+  ];
+}
+
+function openWrite({ id, status }: Execution): Write {
   const open: Write = { key: keys.executionOpen(id) };
   if (!hasEnded(status)) open.value = status;
-  return [executionWrite(execution), open, ...endWrites(execution)];
+  return open;
 }
 
 /** The writes that remove what an ended execution does not need any more. */
-export function endWrites({ id, status, secrets }: Execution): Write[] {
+function endWrites({ id, status, secrets }: Execution): Write[] {
   return secrets !== undefined && hasEnded(status) ? removeGivenSecretsWrites(id) : [];
 }
 
@@ -266,22 +279,28 @@ export async function listOpenExecutions(
   const entries = await newestEntries(store, ["execution_open"], { before, limit: OPEN_AT_ONCE });
   const found = entries.filter(({ value }) => value === status).map(({ key }) => String(key[1]));
   return {
-    records: await getExecutions(store, found),
+    records: (await getExecutions(store, found)).filter(isLaunched),
     next: entries.length < OPEN_AT_ONCE ? undefined : String(entries.at(-1)?.key[1]),
   };
 }
 
 /**
- * The ended ones among the oldest executions that were made before a time.
+ * The ended ones among the oldest executions that were made before a time. Attempts go with theirs.
  *
  * @param after look only behind this id; the `next` of the call before
  */
-export function endedExecutionsMadeBefore(
+export async function endedExecutionsMadeBefore(
   store: Store,
   before_ms: number,
   page: { after?: string | undefined; limit: number },
 ): Promise<OldestEnded<Execution>> {
-  return listOldestEnded<Execution>(store, "execution", { before_ms, ...page }, hasEnded);
+  const { ended, next } = await listOldestEnded<Execution>(
+    store,
+    "execution",
+    { before_ms, ...page },
+    hasEnded,
+  );
+  return { ended: ended.filter(isLaunched), next };
 }
 
 /**
@@ -314,10 +333,39 @@ export async function findDatum(
 
 /** The writes that remove the record of an ended execution. */
 export function removeExecutionWrites(execution: Execution): Write[] {
-  return [{ key: keys.execution(execution.id) }, ...endWrites(execution)];
+  const attempts = (execution.attempts ?? []).map(({ execution_id }) => execution_id);
+  return [
+    ...attempts.map((id) => ({ key: keys.execution(id) })),
+    { key: keys.execution(execution.id) },
+    ...endWrites(execution),
+  ];
 }
 
-/** One page of all executions, newest first. */
-export function listExecutions(store: Store, page: Page): Promise<Listed<Execution>> {
-  return listNewest(store, ["execution"], page);
+/** One page of all executions that were launched, newest first. */
+export async function listExecutions(store: Store, page: Page): Promise<Listed<Execution>> {
+  const { records, next } = await listNewest<Execution>(store, ["execution"], page);
+  return { records: records.filter(isLaunched), next };
+}
+
+/** Returns false for an attempt: it is listed by the execution that was launched. */
+function isLaunched({ attempt_of }: Execution): boolean {
+  return attempt_of === undefined;
+}
+
+/**
+ * Reads an attempt of an execution: its record as it was launched with this attempt.
+ *
+ * @param attempt its number; the last one when absent
+ * @returns undefined when there is none
+ */
+export async function getAttempt(
+  store: Store,
+  execution: Execution,
+  attempt?: number,
+): Promise<Execution | undefined> {
+  if (execution.attempt_id === undefined) return (attempt ?? 1) === 1 ? execution : undefined;
+  const id = attempt === undefined
+    ? execution.attempt_id
+    : execution.attempts?.find((each) => each.attempt === attempt)?.execution_id;
+  return id === undefined ? undefined : await getExecution(store, id);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Change, Write } from "../commit/change.ts";
+import type { Retry } from "./attempts.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "../keys.ts";
 import type { Launched } from "./launchers.ts";
@@ -115,6 +116,8 @@ export interface PipelinePlan {
   targets?: Record<string, PlannedTarget[]>;
   /** The metadata that the executions have at their start. */
   metadata?: Record<string, unknown>;
+  /** The rule by which the executions are tried again. */
+  retry?: Retry;
 }
 
 /** A parameter of a node that a parameter of its pipeline sets. */

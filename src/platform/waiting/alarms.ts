@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Clock } from "../../platform/clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** The longest wait at once: a longer one overflows a timer, and a clock that was set is noticed. */
 const WAIT_MS_MAX = 60 * 60_000;
