@@ -9,6 +9,7 @@ import { isLong } from "../surroundings.ts";
 import { type ContractOptions, ContractService } from "./contract_case.ts";
 import { ends } from "./contract_ends.ts";
 import { runs } from "./contract_runs.ts";
+import { retries } from "./contract_retries.ts";
 import { values } from "./contract_values.ts";
 import { ofSecrets } from "./contract_secrets.ts";
 
@@ -17,7 +18,7 @@ export { checkoutOfContract, CONTRACT_SETTINGS, type ContractOptions } from "./c
 /** Registers the tests of the contract for an engine, or for a slow one in the suite its short form. */
 export function engineContract(name: string, options: ContractOptions): void {
   const isWhole = isLong || !options.isSlow;
-  const cases = [...runs, ...values, ...ends, ...ofSecrets]
+  const cases = [...runs, ...values, ...ends, ...retries, ...ofSecrets]
     .filter(({ isShort }) => isWhole || isShort);
   const add = atOnce(`contract of ${name}`);
   for (const { name: what, executionsMax = 2, test } of cases) {

@@ -7,9 +7,12 @@
 import { join } from "node:path";
 import { backUp } from "../../src/backup/backup.ts";
 import { restore, type RestoreReport } from "../../src/backup/restore.ts";
+import { Retries } from "../../src/engines/retries.ts";
 import type { Engine, SecretsOfSteps } from "../../src/engines/engine.ts";
 import { StepSecrets } from "../../src/project_secrets/step_secrets.ts";
 import { derivedId, newId } from "../../src/platform/ids.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import { firstAttempt, type Retry } from "../../src/store/records/attempts.ts";
 import {
   type Execution,
   getExecution,
@@ -53,6 +56,7 @@ export abstract class EngineService<E extends Engine> implements AsyncDisposable
   readonly states: string[] = [];
   #store: Store | undefined;
   #engine: E | undefined;
+  #retries: Retries | undefined;
 
   /** @param folder a folder of its own */
   constructor(folder: string) {
@@ -98,21 +102,32 @@ export abstract class EngineService<E extends Engine> implements AsyncDisposable
       secrets,
       store: this.#store,
       dataFolder,
+      onChange: (execution) => {
+        this.#retries?.changed(execution);
+        this.states.push(`${execution.id} ${execution.status}`);
+      },
+    });
+    this.#retries = new Retries({
+      store: this.#store,
+      clock: systemClock,
+      submit: (attempt) => this.engine.submit(attempt),
       onChange: ({ id, status }) => this.states.push(`${id} ${status}`),
     });
   }
 
   /** Leaves everything as it is, as a service that ends at once does. */
   async close(deadline_ms = 0): Promise<void> {
+    await this.#retries?.close();
     await this.#engine?.close(deadline_ms);
     await this.#store?.close();
-    this.#engine = this.#store = undefined;
+    this.#retries = this.#engine = this.#store = undefined;
   }
 
   /** Opens both, and starts the engine. */
   async begin(): Promise<void> {
     await this.open();
     await this.engine.start();
+    await this.#retries?.start();
   }
 
   /** Ends the service and starts it again. */
@@ -162,6 +177,15 @@ export abstract class EngineService<E extends Engine> implements AsyncDisposable
     const execution = await getExecution(this.store, id);
     if (execution === undefined) throw new Error(`There is no execution ${id}`);
     return execution;
+  }
+
+  /** Stores an execution that is tried again, and hands its first attempt over. Answers its id. */
+  async submitWithRetry(command: string, retry: Retry): Promise<string> {
+    const execution = this.execution(command, { retry });
+    const attempt = firstAttempt(execution);
+    await this.store.committer.commit(saveExecution(attempt));
+    this.engine.submit(attempt);
+    return execution.id;
   }
 
   /** Waits for the end of an execution. */

@@ -205,7 +205,10 @@ export class PipelineFixture implements AsyncDisposable {
     };
     const { store } = this;
     // Pipelines use nothing else of an engine.
-    const engines = { of: () => engine as Engine };
+    const engines = {
+      of: () => engine as Engine,
+      stop: async ({ id }: Execution, reason?: string) => await engine.stop?.(id, reason) ?? false,
+    };
     return new Pipelines({ store, clock: systemClock, engines });
   }
 }

@@ -75,6 +75,7 @@ export async function startInstance(
         process,
         cluster,
         onChange: (execution) => {
+          parts.onChange?.(execution);
           pipelines.changed(execution);
           // As the service does once the work of a run has changed.
           worker.pacer.ended(execution.run_id);

@@ -6,7 +6,13 @@
 import { getLogger } from "@logtape/logtape";
 import { delay } from "@std/async/delay";
 import { UnavailableError } from "../../platform/errors.ts";
-import { type Execution, saveExecution } from "../../store/records/executions.ts";
+import {
+  type Execution,
+  getExecution,
+  hasEnded,
+  saveExecution,
+} from "../../store/records/executions.ts";
+import { asUnavailable } from "../../store/commit/committer.ts";
 import type { Store } from "../../store/store.ts";
 
 const RETRY_MS = 1_000;
@@ -33,9 +39,10 @@ export function executionSaver(
 ): SaveExecution {
   return async (execution) => {
     const { status } = execution;
-    for (;;) {
+    for (let hasFailed = false;; hasFailed = true) {
       try {
-        if (!await commit(execution)) return false;
+        const isStored = hasFailed && await isEndStored(store, execution);
+        if (!isStored && !await commit(execution)) return false;
         // A status that was set during the commit is reported by the save that stores it.
         if (execution.status === status) onChange?.(execution);
         return true;
@@ -57,6 +64,19 @@ export function executionSaver(
  * @returns false when the service stops before the record is stored, or it is not to be stored any more
  */
 export type SaveExecution = (execution: Execution) => Promise<boolean>;
+
+/**
+ * Tells whether the end of an attempt is stored, though its commit has failed. To store it again would make the
+ * next attempt again, which may have begun.
+ */
+async function isEndStored(store: Store, { id, attempt_of }: Execution): Promise<boolean> {
+  if (attempt_of === undefined) return false;
+  try {
+    return hasEnded((await getExecution(store, id))?.status ?? "queued");
+  } catch (error) {
+    throw asUnavailable(error);
+  }
+}
 
 function commitTo({ committer }: Store): NonNullable<SaverOptions["commit"]> {
   return async (execution) => {

@@ -72,24 +72,24 @@ export function engineIdOf({ id, attempt_id }: Pick<Execution, "id" | "attempt_i
 }
 
 /** Returns true for an attempt that has ended and behind which another one comes. */
-export function isRetried(
-  { attempt_of, attempt = 1, retry, status, exit_code }: Execution,
-): boolean {
-  if (attempt_of === undefined || retry === undefined || status !== "error") return false;
-  if (attempt >= retry.attempts) return false;
+export function isRetried({ attempt = 1, retry, status, exit_code }: Outcome): boolean {
+  if (retry === undefined || status !== "error" || attempt >= retry.attempts) return false;
   const { exit_codes } = retry;
   return exit_codes === "*" || exit_code !== undefined && exit_codes.includes(exit_code);
 }
 
 /** Returns true for an execution with a `retry` that has failed for good. */
-export function isDead(execution: Pick<Execution, "retry" | "status">): boolean {
-  return execution.retry !== undefined && execution.status === "error";
+export function isDead(execution: Outcome): boolean {
+  return execution.retry !== undefined && execution.status === "error" && !isRetried(execution);
 }
+
+/** What decides whether an execution is tried again. */
+type Outcome = Pick<Execution, "attempt" | "retry" | "status" | "exit_code">;
 
 /** Returns the attempt behind one that has ended; undefined where none comes. It depends on the record alone. */
 export function nextAttempt(ended: Execution): Execution | undefined {
   const { attempt_of, attempt = 1, retry, attempts = [], ended_at = "" } = ended;
-  if (!isRetried(ended) || attempt_of === undefined || retry === undefined) return undefined;
+  if (attempt_of === undefined || retry === undefined || !isRetried(ended)) return undefined;
   const pause_ms = Math.min(retry.first * 1_000 * retry.factor ** (attempt - 1), PAUSE_MAX_MS);
   const retry_at = new Date(Date.parse(ended_at) + pause_ms).toISOString();
   const next = attempt + 1;
