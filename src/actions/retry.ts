@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from "zod";
-import type { Retry } from "../store/records/attempts.ts";
+import type { Retry } from "../store/records/execution_record.ts";
 
 const PAUSE_S_MAX = 24 * 60 * 60;
 

@@ -15,7 +15,7 @@ import {
 } from "../projects/mod.ts";
 import { quotedList } from "../platform/text/display.ts";
 import type { InputFile } from "../store/records/executions.ts";
-import type { Retry } from "../store/records/attempts.ts";
+import type { Retry } from "../store/records/execution_record.ts";
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
 import type { EngineSettings } from "../store/records/projects.ts";
 import { engineRefusals } from "../engines/mod.ts";

@@ -11,7 +11,6 @@ import {
   firstAttempt,
   isDead,
   nextAttempt,
-  type Retry,
   waitingAttempts,
 } from "../../src/store/records/attempts.ts";
 import {
@@ -23,6 +22,7 @@ import {
   listExecutions,
   listOpenExecutions,
 } from "../../src/store/records/executions.ts";
+import type { Retry } from "../../src/store/records/execution_record.ts";
 import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { storeInMemory, storeOn, watchedKv } from "../store/fixture.ts";

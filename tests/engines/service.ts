@@ -12,7 +12,8 @@ import type { Engine, SecretsOfSteps } from "../../src/engines/engine.ts";
 import { StepSecrets } from "../../src/project_secrets/step_secrets.ts";
 import { derivedId, newId } from "../../src/platform/ids.ts";
 import { systemClock } from "../../src/platform/clock.ts";
-import { firstAttempt, type Retry } from "../../src/store/records/attempts.ts";
+import { firstAttempt } from "../../src/store/records/attempts.ts";
+import type { Retry } from "../../src/store/records/execution_record.ts";
 import {
   type Execution,
   getExecution,

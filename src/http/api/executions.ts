@@ -7,7 +7,8 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { NotFoundError } from "../../platform/errors.ts";
 import { idTime, lowestId } from "../../platform/ids.ts";
-import { type Attempt, engineIdOf, isDead, type Retry } from "../../store/records/attempts.ts";
+import { engineIdOf, isDead } from "../../store/records/attempts.ts";
+import type { Attempt, Retry } from "../../store/records/execution_record.ts";
 import {
   datumId,
   type Execution,

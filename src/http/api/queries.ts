@@ -46,6 +46,13 @@ const project = nameSchema.optional().describe("Only those of this project");
 /** A switch, on when it has no value. */
 const flag = z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false");
 
+/** Picks what has failed for good. */
+const dead = z.union([z.enum(["", "true", "false"]), z.boolean()]).optional()
+  .transform((value) =>
+    value === undefined || value === "false" || value === false ? undefined : true
+  )
+  .describe("Only those that are dead: they have failed, and `retry` tries nothing of them again");
+
 /** The query of changes. */
 export const saveQuery = z.strictObject({
   dry_run: z.enum(["", "true", "false"]).default("false").transform((text) => text !== "false")
@@ -85,6 +92,7 @@ export const runQuery = z.strictObject({
   project,
   status: statusOf(RUN_STATUSES, "completed", "complete"),
   work: z.enum(WORK_STATES).optional().describe("Only those whose work is in this state"),
+  dead,
 });
 
 /** The query of `GET /audit/`. */
@@ -114,6 +122,7 @@ export const deliveryQuery = z.strictObject({
   text: filterText.optional().describe(
     "Only those with this text in an id, or in the first 256 KiB of a body that is kept",
   ),
+  dead,
   follow: flag.describe("Answer with server-sent events: the deliveries that come from now on"),
   only_changes: flag.describe(
     "With `follow`: events without a delivery, which say that any has come or changed, whatever the filters",
@@ -134,6 +143,7 @@ export const replayFilter = z.strictObject({
   to: timeSchema.optional().describe("Only those before this time"),
   delivery_id: filterText.optional().describe("Only those with this id of the sender"),
   text: filterText.optional().describe("Only those with this text in an id or in the body"),
+  dead,
 });
 
 /** The query of lists of records with ids. */
@@ -146,7 +156,7 @@ export const executionQuery = z.strictObject({
   status: statusOf(EXECUTION_STATUSES, "complete", "completed"),
   pipeline: idSchema.optional().describe("Only those of this pipeline, by its id"),
   trigger: nameOrIdSchema,
-  dead: flag.describe("Only those that have failed for good: they have a `retry`, and it is over"),
+  dead,
 });
 
 /** A number of an attempt. */

@@ -126,6 +126,7 @@ export const replayOperations = [
         "What was refused, once the secret is mended": {
           filter: { trigger: "retrain", outcome: "refused", condition: "hmac" },
         },
+        "What is dead, once its cause is mended": { filter: { trigger: "retrain", dead: true } },
         "What has not succeeded, at another commit": {
           filter: { trigger: "retrain" },
           only_without_success: true,
@@ -275,9 +276,12 @@ function idOf(found: FoundDelivery): string {
 }
 
 /** A filter as it was sent: the fields that it has, as text. */
-function shownFilter({ from, to, ...rest }: z.output<typeof replayFilter>): Record<string, string> {
+function shownFilter(
+  { from, to, dead, ...rest }: z.output<typeof replayFilter>,
+): Record<string, string> {
   const texts = {
     ...rest,
+    dead: dead === true ? "true" : undefined,
     from: from === undefined ? undefined : new Date(from).toISOString(),
     to: to === undefined ? undefined : new Date(to).toISOString(),
   };

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { readPayload } from "../../store/records/payloads.ts";
+import { isDeadRun } from "../../store/records/dead_runs.ts";
 import { listRuns, listTriggerRuns } from "../../store/records/run_lists.ts";
 import { getRun, type Run, RUN_STATUSES } from "../../store/records/runs.ts";
 import type { Listed, Page } from "../../store/read/lists.ts";
@@ -116,11 +117,13 @@ export const runOperations = [
     description: "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
     query: runQuery,
     answers: { 200: { schema: runPage } },
-    async perform({ api, context, query: { limit, cursor, trigger, ...filters } }) {
+    async perform({ api, context, query: { limit, cursor, trigger, ...wanted } }) {
       const id = await triggerIdOf(api.store, trigger);
       const read = (part: Page) =>
         id === undefined ? listRuns(api.store, part) : runsOf(api, id, part);
-      const part = { limit, cursor };
+      const { dead, ...filters } = wanted;
+      const matches = (run: Pick<Run, "actions">) => isDeadRun(api.store, run);
+      const part = { limit, cursor, ...(dead && { matches }) };
       if (filters.work === undefined) {
         const { work: _work, ...ofRuns } = filters;
         const { records, next } = await search(read, { ...part, filters: ofRuns });

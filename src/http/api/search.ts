@@ -18,7 +18,7 @@ interface SearchOptions<T> {
   /** The values that fields must have; any value where undefined. */
   filters?: { readonly [Field in keyof T]?: T[Field] | undefined };
   /** Returns true for a record that is wanted, where its fields have the values. */
-  matches?: (record: T) => boolean;
+  matches?: (record: T) => boolean | Promise<boolean>;
   /** True when this record, and so every later one, is too old to be wanted. */
   isPast?: (record: T) => boolean;
 }
@@ -29,18 +29,20 @@ interface SearchOptions<T> {
  */
 export async function search<T extends { id: string }>(
   read: (page: Page) => Promise<Listed<T>>,
-  { limit, cursor, filters = {}, isPast, ...options }: SearchOptions<T>,
+  { limit, cursor, filters = {}, matches, isPast }: SearchOptions<T>,
 ): Promise<Listed<T>> {
-  const matches = both(matcher(filters), options.matches);
+  const hasValues = matcher(filters);
+  const isWhole = hasValues === undefined && matches === undefined;
   const results: T[] = [];
   let before = cursor;
   let scanned = 0;
   for (;;) {
-    const batch = await read({ before, limit: matches ? BATCH_MAX : limit });
+    const batch = await read({ before, limit: isWhole ? limit : BATCH_MAX });
     for (const [index, record] of batch.records.entries()) {
       if (isPast?.(record)) return { records: results, next: undefined };
       scanned++;
-      if (matches?.(record) ?? true) results.push(record);
+      const isWanted = (hasValues?.(record) ?? true) && (await matches?.(record) ?? true);
+      if (isWanted) results.push(record);
       if (results.length < limit && scanned < SCANNED_MAX) continue;
       const isLast = index === batch.records.length - 1 && batch.next === undefined;
       return { records: results, next: isLast ? undefined : record.id };
@@ -48,13 +50,6 @@ export async function search<T extends { id: string }>(
     if (batch.next === undefined) return { records: results, next: undefined };
     before = batch.next;
   }
-}
-
-function both<T>(
-  one: ((record: T) => boolean) | undefined,
-  other: ((record: T) => boolean) | undefined,
-): ((record: T) => boolean) | undefined {
-  return one && other ? (record) => one(record) && other(record) : one ?? other;
 }
 
 /** Undefined when every record matches. */

@@ -10,7 +10,7 @@
 import { derivedId } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import type { Execution, ExecutionStatus } from "./executions.ts";
+import type { Attempt, Execution } from "./execution_record.ts";
 import { scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import { recordWrite } from "./record_size.ts";
@@ -19,45 +19,6 @@ import { recordWrite } from "./record_size.ts";
 const PAUSE_MAX_MS = 24 * 60 * 60_000;
 /** Room in a record for each attempt. */
 const ATTEMPT_BYTES = 256;
-
-/** The rule by which an execution is tried again. */
-export interface Retry {
-  /** The most attempts, the first one included. */
-  attempts: number;
-  /** Seconds between the end of the first attempt and the second one. */
-  first: number;
-  /** Growth of the pause. */
-  factor: number;
-  /** The exit codes after which it is tried again; `*` for each end as an error. */
-  exit_codes: number[] | "*";
-}
-
-/** An attempt, as the record of its execution lists it. */
-export interface Attempt {
-  /** From 1. */
-  attempt: number;
-  /** Its id to the engine. */
-  execution_id: string;
-  status: ExecutionStatus;
-  exit_code?: number;
-  started_at?: string;
-  ended_at?: string;
-}
-
-/** The fields of executions that have a `retry`. */
-export interface AttemptFields {
-  retry?: Retry;
-  /** The number of the attempt, from 1. */
-  attempt?: number;
-  /** In the record of an attempt: the id of the execution that was launched. */
-  attempt_of?: string;
-  /** In the record of an execution that was launched: the id of its last attempt. */
-  attempt_id?: string;
-  /** In the record of an attempt: those before it. In that of the execution: all. */
-  attempts?: Attempt[];
-  /** The time at which an attempt begins that waits for it, RFC 3339. */
-  retry_at?: string;
-}
 
 /** Returns what an engine gets of a new execution: its first attempt, where it has a `retry`. */
 export function firstAttempt(execution: Execution): Execution {
@@ -72,7 +33,7 @@ export function engineIdOf({ id, attempt_id }: Pick<Execution, "id" | "attempt_i
 }
 
 /** Returns true for an attempt that has ended and behind which another one comes. */
-export function isRetried({ attempt = 1, retry, status, exit_code }: Outcome): boolean {
+function isRetried({ attempt = 1, retry, status, exit_code }: Outcome): boolean {
   if (retry === undefined || status !== "error" || attempt >= retry.attempts) return false;
   const { exit_codes } = retry;
   return exit_codes === "*" || exit_code !== undefined && exit_codes.includes(exit_code);

@@ -17,6 +17,7 @@ import {
   readCandidate,
   sourcesOf,
 } from "./delivery_sources.ts";
+import { isDeadRun } from "./dead_runs.ts";
 import { hasText } from "./delivery_text.ts";
 
 export {
@@ -111,8 +112,9 @@ class Search {
   }
 
   async run(): Promise<void> {
-    const { outcome, condition, text } = this.#filter;
-    const isPlain = text === undefined && condition === undefined &&
+    const { outcome, condition, text, dead } = this.#filter;
+    const isSlow = text !== undefined || dead === true;
+    const isPlain = !isSlow && condition === undefined &&
       (outcome === undefined || outcome === "accepted");
     let size = isPlain ? this.#limit + 1 : this.#batchSize;
     for (;;) {
@@ -122,7 +124,7 @@ class Search {
         if (candidate.id < this.#oldest) return;
         if (await this.#take(candidate)) return;
         this.#before = candidate.id;
-        if (performance.now() > this.#until_ms && text !== undefined) return this.#cutShort();
+        if (performance.now() > this.#until_ms && isSlow) return this.#cutShort();
       }
       if (end === undefined) return;
       this.#before = end;
@@ -185,18 +187,33 @@ class Search {
   }
 
   #counts({ deliveries }: OmittedDeliveries): boolean {
-    const { outcome, condition, delivery_id, text } = this.#filter;
-    if (condition !== undefined || delivery_id !== undefined || text !== undefined) return false;
+    const { outcome, condition, delivery_id, text, dead } = this.#filter;
+    if (
+      dead === true || condition !== undefined || delivery_id !== undefined || text !== undefined
+    ) return false;
     return outcome === undefined || (outcome !== "accepted" && outcome in deliveries);
   }
 
   #isWanted(candidate: CandidateDelivery): boolean | Promise<boolean> {
-    const { trigger_id, outcome, condition, delivery_id, text } = this.#filter;
+    const { trigger_id, outcome, condition, delivery_id, text, dead } = this.#filter;
     const isWanted = (trigger_id === undefined || trigger_id === candidate.trigger_id) &&
       (outcome === undefined || outcome === candidate.outcome) &&
       (condition === undefined || condition === candidate.condition) &&
       (delivery_id === undefined || delivery_id === candidate.delivery_id);
-    if (!isWanted || text === undefined) return isWanted;
+    if (!isWanted) return false;
+    if (dead === true) return this.#isDead(candidate);
+    return text === undefined || this.#hasText(candidate, text);
+  }
+
+  async #isDead(candidate: CandidateDelivery): Promise<boolean> {
+    const found = await candidate.load();
+    if (found === undefined || !("run" in found)) return false;
+    const { text } = this.#filter;
+    if (!await isDeadRun(this.#store, found.run)) return false;
+    return text === undefined || await this.#hasText(candidate, text);
+  }
+
+  #hasText(candidate: CandidateDelivery, text: string): Promise<boolean> {
     return hasText(this.#store, candidate, { text, shown: this.#shown });
   }
 }

@@ -46,6 +46,8 @@ export interface DeliveryFilter {
   delivery_id?: string | undefined;
   /** A part of an id of the delivery, or of its body. */
   text?: string | undefined;
+  /** Only those whose run is dead: see `isDeadRun`. */
+  dead?: boolean | undefined;
   /** Made at this time or later, in milliseconds since the epoch. */
   from_ms?: number | undefined;
   /** Made before this time. */
@@ -99,11 +101,11 @@ export type DeliverySource = (page: Page) => Promise<CandidatePage>;
  */
 export function sourcesOf(
   store: Store,
-  { trigger_id, outcome, condition, delivery_id }: DeliveryFilter,
+  { trigger_id, outcome, condition, delivery_id, dead }: DeliveryFilter,
   pending: readonly string[],
 ): DeliverySource[] {
   const hasRuns = (outcome === undefined || outcome === "accepted") && condition === undefined;
-  const hasEntries = outcome !== "accepted";
+  const hasEntries = outcome !== "accepted" && dead !== true;
   if (delivery_id !== undefined) {
     return [...hasRuns ? pendingRuns(store) : [], sentWithId(store, delivery_id)];
   }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Change, Write } from "../commit/change.ts";
-import type { Retry } from "./attempts.ts";
+import type { Retry } from "./execution_record.ts";
 import type { InputFile } from "./executions.ts";
 import { keys } from "../keys.ts";
 import type { Launched } from "./launchers.ts";
