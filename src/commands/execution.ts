@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { ShownExecution } from "../http/api/executions.ts";
+import type { Attempt } from "../store/records/execution_record.ts";
 import { EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import type { ApiClient } from "./api/client.ts";
 import { downloadOutputs } from "./api/download.ts";
@@ -20,7 +21,17 @@ import { harmless, printFields, printIds, printJson, printList } from "./console
 
 interface ListOptions extends ApiOptions, OriginOptions {
   pipeline?: string;
+  dead?: boolean;
 }
+
+interface AttemptOptions extends ApiOptions {
+  attempt?: number;
+}
+
+const ATTEMPT = [
+  "--attempt <number>",
+  "that of this attempt; of the last one when absent",
+] as const;
 
 /** Defines the command. */
 export function defineExecution(command: Command): void {
@@ -29,12 +40,14 @@ export function defineExecution(command: Command): void {
     EXECUTION_STATUSES,
   )
     .option("--pipeline <id>", "only those of this pipeline", idBeginning)
+    .option("--dead", "only those that have failed, and that nothing tries again")
     .addOption(listLimit())
     .addOption(quietly())
     .option("--json", "print JSON")
     .action(list);
-  apiOptions(command.command("show").description("Show an execution"))
+  apiOptions(command.command("show").description("Show an execution, and its attempts"))
     .argument("<id>", "the id, or its beginning", idBeginning)
+    .option("--attempt <number>", "show this attempt; the last one when absent", attemptNumber)
     .option("--json", "print JSON")
     .action(withId("executions", show));
   apiOptions(
@@ -50,6 +63,7 @@ export function defineExecution(command: Command): void {
       "-f, --follow",
       "follow the log until the execution has ended, also after a lost connection",
     )
+    .option(...ATTEMPT, attemptNumber)
     .option("--json", "print each line as a JSON object to standard output")
     .addHelpText("after", exitCodesHelp("with --follow", "execution"))
     .action(withId("executions", showLog));
@@ -64,6 +78,7 @@ export function defineExecution(command: Command): void {
     .action(withId("executions", wait));
   apiOptions(command.command("outputs").description("List the files that an execution saved"))
     .argument("<id>", "the id, or its beginning", idBeginning)
+    .option(...ATTEMPT, attemptNumber)
     .option("--download <folder>", "download the files into a folder, and check their checksums")
     .option("--force", "replace existing files")
     .option("--json", "print JSON")
@@ -77,11 +92,12 @@ export function defineExecution(command: Command): void {
 async function list(options: ListOptions): Promise<void> {
   const { url, json = false, quiet = false, limit, ...query } = options;
   const { project, trigger, status } = query;
+  const dead = query.dead === true ? "true" : undefined;
   const api = clientOf(url);
   const pipeline = query.pipeline && await wholeId(api, "pipelines", query.pipeline);
   const listed = await api.list<ShownExecution>("executions/", {
     ...(pipeline === undefined ? { limit } : {}),
-    query: { project, trigger, status, pipeline },
+    query: { project, trigger, status, pipeline, dead },
   });
   // The service sorts by ids, and the ids of a pipeline's executions all carry the time of the pipeline.
   if (pipeline !== undefined) {
@@ -111,8 +127,8 @@ async function list(options: ListOptions): Promise<void> {
   ], { json });
 }
 
-async function show(id: string, { url, json = false }: ApiOptions): Promise<void> {
-  const execution = await read(clientOf(url), id);
+async function show(id: string, { url, json = false, attempt }: AttemptOptions): Promise<void> {
+  const execution = await read(clientOf(url), id, attempt);
   if (json) return printJson(execution);
   const {
     command,
@@ -125,7 +141,7 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     ...fields
   } = execution;
   const { engine, resources, mounts, pipeline_id, node, duration, time_limit, ...rest } = fields;
-  const { id: _id, trigger, trigger_id, ...others } = rest;
+  const { id: _id, trigger, trigger_id, retry, attempts, dead, ...others } = rest;
   const seconds = (value: number | undefined) => value === undefined ? undefined : `${value} s`;
   printFields({
     id,
@@ -134,6 +150,11 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
     ...others,
     engine: engine.type,
     launched_by: launcherText(execution),
+    retry: retry && JSON.stringify(retry),
+    ...Object.fromEntries(
+      (attempts ?? []).map((each) => [`attempt ${each.attempt}`, attemptText(each)]),
+    ),
+    dead: dead && "nothing tries it again",
     resources: resources && JSON.stringify(resources),
     mounts: mounts && JSON.stringify(mounts),
     duration: seconds(duration),
@@ -150,6 +171,12 @@ async function show(id: string, { url, json = false }: ApiOptions): Promise<void
   });
 }
 
+/** Describes an attempt, such as `error, exit code 75`. */
+function attemptText({ status, exit_code, started_at }: Attempt): string {
+  const code = exit_code === undefined ? undefined : `exit code ${exit_code}`;
+  return [status, code, started_at].filter(Boolean).join(", ");
+}
+
 /** Makes a field of each value, such as `parameter epochs`. */
 function fieldsOf<T>(
   kind: string,
@@ -163,13 +190,13 @@ function fieldsOf<T>(
 
 async function showLog(
   id: string,
-  { url, json = false, follow = false }: ApiOptions & { follow?: boolean },
+  { url, json = false, follow = false, attempt }: AttemptOptions & { follow?: boolean },
 ): Promise<void> {
   const api = clientOf(url);
   const print = json ? printAsJson : printLines;
   try {
-    if (follow) Deno.exitCode = await printFollowed(api, id, print);
-    else await printAll(api, id, print);
+    if (follow) Deno.exitCode = await printFollowed(api, id, print, attempt);
+    else await printAll(api, id, print, attempt);
   } catch (error) {
     ignoreBrokenPipe(error);
   }
@@ -189,17 +216,22 @@ async function wait(id: string, { url, json = false }: ApiOptions): Promise<void
 
 async function showOutputs(
   id: string,
-  { url, json = false, download, force = false }: ApiOptions & {
+  { url, json = false, download, force = false, attempt }: AttemptOptions & {
     download?: string;
     force?: boolean;
   },
 ): Promise<void> {
   const api = clientOf(url);
-  const { outputs } = await read(api, id);
+  const { outputs } = await read(api, id, attempt);
   if (download !== undefined) {
-    await downloadOutputs(api, { id, outputs }, { folder: download, force }, ({ path }) => {
-      console.error(`Downloaded ${JSON.stringify(path)}`);
-    });
+    await downloadOutputs(
+      api,
+      { id, outputs, attempt },
+      { folder: download, force },
+      ({ path }) => {
+        console.error(`Downloaded ${JSON.stringify(path)}`);
+      },
+    );
   }
   printList(outputs, [
     ["path", ({ path }) => path],
@@ -214,6 +246,14 @@ async function stop(id: string, { url, json = false }: ApiOptions): Promise<void
   else console.log(`Execution ${id} is ${execution.status}`);
 }
 
-function read(api: ApiClient, id: string): Promise<ShownExecution> {
-  return api.request("GET", `executions/${id}/`);
+function read(api: ApiClient, id: string, attempt?: number): Promise<ShownExecution> {
+  return api.request(
+    "GET",
+    `executions/${id}/${attempt === undefined ? "" : `?attempt=${attempt}`}`,
+  );
+}
+
+function attemptNumber(text: string): number {
+  if (/^[1-9]\d?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("Expected the number of an attempt, from 1.");
 }

@@ -58,6 +58,7 @@ export function defineRuns(command: Command): void {
       new Option("--work <state>", "only those whose executions and pipelines are in this state")
         .choices(WORK_STATES),
     )
+    .option("--dead", "only those of which something has failed, and nothing tries it again")
     .addOption(listLimit())
     .addOption(quietly())
     .option("--json", "print JSON")
@@ -69,6 +70,7 @@ interface ListOptions extends ApiOptions {
   trigger?: string;
   status?: string;
   work?: string;
+  dead?: boolean;
   limit: number;
 }
 
@@ -83,7 +85,8 @@ async function list(
   const api = clientOf(url);
   const trigger = nameOrId === undefined ? ofOption : (await findTrigger(api, nameOrId)).id;
   const { project, status, work } = filter;
-  const query = { trigger, project, status, work };
+  const dead = filter.dead === true ? "true" : undefined;
+  const query = { trigger, project, status, work, dead };
   const runs = await api.list<ShownRun>("runs/", { limit, query });
   if (quiet) return printIds(runs);
   printList(runs, [

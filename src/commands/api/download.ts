@@ -25,7 +25,11 @@ interface DownloadOptions {
  */
 export async function downloadOutputs(
   api: ApiClient,
-  { id, outputs }: { id: string; outputs: readonly OutputFile[] },
+  { id, outputs, attempt }: {
+    id: string;
+    outputs: readonly OutputFile[];
+    attempt?: number | undefined;
+  },
   { folder, force }: DownloadOptions,
   onFile: (output: OutputFile, target: string) => void,
 ): Promise<void> {
@@ -36,10 +40,11 @@ export async function downloadOutputs(
     await expectNoLinks(root, target);
     await expectFree(target, force);
   }
+  const query = attempt === undefined ? "" : `?attempt=${attempt}`;
   for (const { output, target } of targets) {
     await makeFolder(dirname(target));
     const path = output.path.split("/").map(encodeURIComponent).join("/");
-    await receive(() => api.open(`executions/${id}/outputs/${path}`), output, target);
+    await receive(() => api.open(`executions/${id}/outputs/${path}${query}`), output, target);
     onFile(output, target);
   }
 }

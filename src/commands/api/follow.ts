@@ -26,7 +26,10 @@ interface FollowOptions {
 }
 
 /** The end of an execution, as the last event says it. */
-type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration">;
+export type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration"> & {
+  /** The attempt that comes behind. */
+  next_attempt?: number;
+};
 
 /**
  * Follows a log to its end, and yields the lines that come together. After a lost connection it continues
@@ -37,14 +40,21 @@ type FollowedEnd = Pick<Execution, "status" | "exit_code" | "reason" | "duration
 export async function* followLog(
   api: ApiClient,
   executionId: string,
+  attempt?: number,
 ): AsyncGenerator<LogLine[], FollowedEnd> {
-  for await (const events of followEvents(api, `executions/${executionId}/log/?follow`)) {
+  const path = `executions/${executionId}/log/?follow${attemptQuery(attempt)}`;
+  for await (const events of followEvents(api, path)) {
     const messages = events.filter(({ event }) => event === "message");
     if (messages.length > 0) yield messages.map(({ data }) => JSON.parse(data));
     const end = events.find(({ event }) => event === "end");
     if (end) return JSON.parse(end.data);
   }
   throw new ApiError("The service ended the log");
+}
+
+/** Returns the part of a query that names an attempt. */
+export function attemptQuery(attempt: number | undefined): string {
+  return attempt === undefined ? "" : `&attempt=${attempt}`;
 }
 
 /**

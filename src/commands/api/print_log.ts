@@ -8,7 +8,7 @@ import { exitCodeOf } from "../console/exit_code.ts";
 import { recordText } from "../console/format.ts";
 import { writeLines } from "../console/terminal.ts";
 import type { ApiClient } from "./client.ts";
-import { followLog } from "./follow.ts";
+import { attemptQuery, type FollowedEnd, followLog } from "./follow.ts";
 
 const LOG_LIMIT = 10_000;
 /** The start of a line of Hooklaunch itself, between the lines of a step. */
@@ -17,12 +17,17 @@ export const EVENT_PREFIX = "hooklaunch: ";
 /** Prints lines of a log. */
 export type Print = (lines: readonly LogLine[]) => Promise<void>;
 
-/** Prints the log of an execution as far as it is. */
-export async function printAll(api: ApiClient, id: string, print: Print): Promise<void> {
+/** Prints the log of an execution, or of an attempt, as far as it is. */
+export async function printAll(
+  api: ApiClient,
+  id: string,
+  print: Print,
+  attempt?: number,
+): Promise<void> {
   for (let cursor = "0";;) {
     const page: { results: LogLine[]; cursor: string } = await api.request(
       "GET",
-      `executions/${id}/log/?limit=${LOG_LIMIT}&cursor=${cursor}`,
+      `executions/${id}/log/?limit=${LOG_LIMIT}&cursor=${cursor}${attemptQuery(attempt)}`,
     );
     await print(page.results);
     if (page.cursor === cursor) return;
@@ -30,13 +35,35 @@ export async function printAll(api: ApiClient, id: string, print: Print): Promis
   }
 }
 
-/** Prints the log of an execution until it has ended, and returns the exit code for its end. */
-export async function printFollowed(api: ApiClient, id: string, print: Print): Promise<number> {
-  const log = followLog(api, id);
+/**
+ * Prints the log of an execution until it has ended, and returns the exit code for its end.
+ *
+ * @param only the attempt that is followed alone; the last one, and those behind it, when absent
+ */
+export async function printFollowed(
+  api: ApiClient,
+  id: string,
+  print: Print,
+  only?: number,
+): Promise<number> {
+  // A cursor of one log is none of another: each connection names its attempt.
+  let { attempt = only }: { attempt?: number } = only === undefined
+    ? await api.request("GET", `executions/${id}/`)
+    : {};
+  for (;;) {
+    const { status, next_attempt } = await printOne(followLog(api, id, attempt), print);
+    if (only !== undefined || next_attempt === undefined) return exitCodeOf(status);
+    const message = `It is tried again: attempt ${next_attempt}`;
+    await print([{ time: new Date().toISOString(), stream: "event", message }]);
+    attempt = next_attempt;
+  }
+}
+
+async function printOne(log: ReturnType<typeof followLog>, print: Print): Promise<FollowedEnd> {
   try {
     for (;;) {
       const { done, value } = await log.next();
-      if (done) return exitCodeOf(value.status);
+      if (done) return value;
       await print(value);
     }
   } finally {

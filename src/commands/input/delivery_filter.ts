@@ -14,6 +14,7 @@ export interface DeliveryFilterOptions {
   to?: string;
   deliveryId?: string;
   text?: string;
+  dead?: boolean;
 }
 
 /** Adds the options that find deliveries to a command. */
@@ -29,14 +30,16 @@ export function deliveryFilter(command: Command, outcomes: readonly string[]): C
     )
     .option("--to <time>", "only those before this time", since)
     .option("--delivery-id <id>", "only those with this id of the sender")
-    .option("--text <text>", "only those with this text in an id or in a body that is kept");
+    .option("--text <text>", "only those with this text in an id or in a body that is kept")
+    .option("--dead", "only those of which something has failed, and nothing tries it again");
 }
 
 /** Returns the filter as the API has it. */
 export function filterOf(options: DeliveryFilterOptions): Record<string, string> {
   const { trigger, outcome, condition, from, to, deliveryId: delivery_id, text } = options;
+  const dead = options.dead === true ? "true" : undefined;
   return Object.fromEntries(
-    Object.entries({ trigger, outcome, condition, from, to, delivery_id, text })
+    Object.entries({ trigger, outcome, condition, from, to, delivery_id, text, dead })
       .flatMap(([name, value]) => value === undefined ? [] : [[name, value]]),
   );
 }

@@ -44,7 +44,7 @@ export function isDead(execution: Outcome): boolean {
   return execution.retry !== undefined && execution.status === "error" && !isRetried(execution);
 }
 
-/** What decides whether an execution is tried again. */
+/** The facts by which an execution is tried again. */
 type Outcome = Pick<Execution, "attempt" | "retry" | "status" | "exit_code">;
 
 /** Returns the attempt behind one that has ended; undefined where none comes. It depends on the record alone. */

@@ -108,7 +108,7 @@ function Source({ file }: { file: InputFile }): Html {
 
 /** The files that it left behind. */
 export function Outputs({ view, execution }: ExecutionProps): Html {
-  const { id, outputs, outputs_removed_at, status } = execution;
+  const { id, attempt, outputs, outputs_removed_at, status } = execution;
   if (outputs_removed_at !== undefined) {
     return <Removed at={outputs_removed_at} now_ms={view.now_ms} />;
   }
@@ -119,7 +119,7 @@ export function Outputs({ view, execution }: ExecutionProps): Html {
     <ul class="files">
       {outputs.map(({ path, size, datum_id }) => (
         <li>
-          <a href={`executions/${id}/output${search({ path })}`} download>{path}</a>{" "}
+          <a href={`executions/${id}/output${search({ path, attempt })}`} download>{path}</a>{" "}
           <span class="dim">
             <Size bytes={size} />
           </span>{" "}

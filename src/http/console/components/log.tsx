@@ -15,17 +15,24 @@ interface LogProps {
   view: View;
   /** The execution's id. */
   id: string;
+  /** The number of the attempt, where it is tried again. */
+  attempt: number | undefined;
   page: LogAnswer;
   /** The number of the first line. */
   firstLine: number;
   hasEnded: boolean;
 }
 
-export function Log({ view, id, page, firstLine, hasEnded }: LogProps): Html {
+export function Log({ view, id, attempt, page, firstLine, hasEnded }: LogProps): Html {
   const { results, next, cursor } = page;
-  const more = search({ cursor, line: firstLine + results.length });
+  const more = search({ attempt, cursor, line: firstLine + results.length });
   return (
-    <section aria-labelledby="log-title" class="log" data-log={`executions/${id}/log`}>
+    <section
+      aria-labelledby="log-title"
+      class="log"
+      data-log={`executions/${id}/log`}
+      data-query={attempt === undefined ? undefined : `attempt=${attempt}&`}
+    >
       <div class="title">
         <h2 id="log-title">Log</h2>
         <form class="find" role="search" aria-label="Log" hidden>
@@ -39,7 +46,7 @@ export function Log({ view, id, page, firstLine, hasEnded }: LogProps): Html {
         </form>
         <span class="end">
           <button type="button" class="follow" hidden></button>
-          <a href={`executions/${id}/log`} download>Download</a>
+          <a href={`executions/${id}/log${search({ attempt })}`} download>Download</a>
         </span>
       </div>
       <div class="lines" tabindex={0} role="region" aria-label="Lines of the log">

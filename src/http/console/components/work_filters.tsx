@@ -6,7 +6,7 @@ import { QueryField, QueryProblems } from "./query_field.tsx";
 
 /** The filters that have a field. */
 const FIELDS = ["project", "status", "trigger"] as const;
-const NAMES = [...FIELDS, "pipeline"] as const;
+const NAMES = [...FIELDS, "pipeline", "dead"] as const;
 
 export type WorkFilterValues = Readonly<Partial<Record<typeof NAMES[number], string>>>;
 
@@ -30,7 +30,7 @@ interface WorkFiltersProps {
 }
 
 export function WorkFilters({ address, filters, statuses, refused }: WorkFiltersProps): Html {
-  const { project, status, trigger, pipeline } = filters;
+  const { project, status, trigger, pipeline, dead } = filters;
   const isFiltered = Object.keys(filters).length > 0;
   return (
     <>
@@ -61,6 +61,13 @@ export function WorkFilters({ address, filters, statuses, refused }: WorkFilters
           </select>
         </QueryField>
         {pipeline === undefined ? null : <input type="hidden" name="pipeline" value={pipeline} />}
+        {address === "executions"
+          ? (
+            <label>
+              <input type="checkbox" name="dead" value="true" checked={dead !== undefined} /> Dead
+            </label>
+          )
+          : null}
         <button>Filter</button>
         {isFiltered ? <a href={address}>Clear</a> : null}
       </form>

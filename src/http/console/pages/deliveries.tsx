@@ -12,7 +12,16 @@ import { Time } from "../components/values.tsx";
 import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
 
 /** The filters, which are the API's. */
-const FILTERS = ["trigger", "outcome", "condition", "from", "to", "delivery_id", "text"] as const;
+const FILTERS = [
+  "trigger",
+  "outcome",
+  "condition",
+  "from",
+  "to",
+  "delivery_id",
+  "text",
+  "dead",
+] as const;
 /** The filters that have a field. */
 const FIELDS = ["text", "trigger", "outcome"] as const;
 /** With a filter, the newest deliveries whose changes are told of: each look at them costs time that launches need. */
@@ -124,6 +133,9 @@ function FilterForm(
           ))}
         </select>
       </QueryField>
+      <label>
+        <input type="checkbox" name="dead" value="true" checked={filters.dead !== undefined} /> Dead
+      </label>
       <button>Filter</button>
       {Object.values(filters).some((value) => value !== undefined)
         ? <a href="deliveries">Clear</a>

@@ -13,6 +13,7 @@ import {
   Outputs,
   valueText,
 } from "../components/execution_facts.tsx";
+import { Attempts } from "../components/attempts.tsx";
 import { Action, Confirm } from "../components/form.tsx";
 import { Log, LOG_LINES } from "../components/log.tsx";
 import { Removed } from "../components/values.tsx";
@@ -40,12 +41,15 @@ interface ExecutionProps {
 }
 
 async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Html> {
-  const execution = await view.api.get<ShownExecution>(`executions/${id}/`);
-  const { log_removed_at } = execution;
+  const execution = await view.api.get<ShownExecution>(`executions/${id}/`, {
+    attempt: attemptOf(view),
+  });
+  const { log_removed_at, attempt } = execution;
   const log = log_removed_at === undefined
     ? await view.api.get<LogAnswer>(`executions/${id}/log/`, {
       limit: LOG_LINES,
       cursor: view.query.get("cursor") ?? undefined,
+      attempt,
     })
     : undefined;
   const isOver = hasEnded(execution.status);
@@ -60,10 +64,14 @@ async function ExecutionPage({ view, id, refused }: ExecutionProps): Promise<Htm
         <Head view={view} execution={execution} />
       </div>
       {refused === undefined ? null : <Notice tone="bad">{refused.message}</Notice>}
+      <div id="attempts" data-refresh={refresh}>
+        <Attempts view={view} execution={execution} />
+      </div>
       {log === undefined ? null : (
         <Log
           view={view}
           id={id}
+          attempt={attempt}
           page={log}
           firstLine={Number(view.query.get("line")) || 1}
           hasEnded={isOver}
@@ -166,10 +174,15 @@ async function stop({ view, params: { id } }: Submission<"/:id">): Promise<Submi
   }
 }
 
+/** The attempt that an address names. */
+function attemptOf({ query }: View): string | undefined {
+  return query.get("attempt") ?? undefined;
+}
+
 /** Answers with the whole log as text. */
 async function download({ view, params: { id } }: Visit<"/:id">): Promise<Response> {
   const path = (cursor: string) =>
-    `executions/${id}/log/${search({ cursor, limit: LINES_PER_ANSWER })}`;
+    `executions/${id}/log/${search({ cursor, limit: LINES_PER_ANSWER, attempt: attemptOf(view) })}`;
   const first = await view.api.get<LogAnswer>(path("0"));
   async function* lines() {
     for (let page = first;; page = await view.api.get<LogAnswer>(path(page.cursor))) {
@@ -190,21 +203,24 @@ async function download({ view, params: { id } }: Visit<"/:id">): Promise<Respon
 /** Answers with a part of the log, as JSON: the script reads it. */
 async function part({ view, params: { id } }: Visit<"/:id">): Promise<Response> {
   const cursor = view.query.get("cursor") ?? undefined;
-  const query = search({ cursor, limit: LINES_PER_ANSWER });
+  const query = search({ cursor, limit: LINES_PER_ANSWER, attempt: attemptOf(view) });
   return await view.api.answer(`executions/${id}/log/${query}`);
 }
 
 /** Streams what is printed from now on. */
 async function follow({ view, params: { id } }: Visit<"/:id">, headers: Headers) {
   const lastId = headers.get("last-event-id");
-  const query = search({ cursor: view.query.get("cursor") ?? undefined, follow: "true" });
+  const cursor = view.query.get("cursor") ?? undefined;
+  const query = search({ cursor, follow: "true", attempt: attemptOf(view) });
   const given = lastId === null ? undefined : { "last-event-id": lastId };
   return await view.api.answer(`executions/${id}/log/${query}`, given);
 }
 
 async function output({ view, params: { id } }: Visit<"/:id">): Promise<Response> {
   const path = (view.query.get("path") ?? "").split("/").map(encodeURIComponent).join("/");
-  const answer = await view.api.answer(`executions/${id}/outputs/${path}`);
+  const answer = await view.api.answer(
+    `executions/${id}/outputs/${path}${search({ attempt: attemptOf(view) })}`,
+  );
   if (answer.ok) return answer;
   await answer.body?.cancel();
   const why = answer.status === STATUS_CODE.Conflict

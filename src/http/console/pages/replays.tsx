@@ -20,6 +20,7 @@ const REPLAY_FILTERS = [
   "to",
   "delivery_id",
   "text",
+  "dead",
 ] as const;
 /** The parameter of a whole count. Without it, a page that shows at once counts for a moment. */
 const COUNT_ALL = "count_all";

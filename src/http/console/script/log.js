@@ -190,7 +190,7 @@ class LogSearch {
 async function startLog(section) {
   const view = new LogView(section);
   const charts = new Charts(document.querySelector(".charts"));
-  const address = section.dataset.log;
+  const { log: address, query = "" } = section.dataset;
   const append = (lines, isNew) => {
     for (const line of lines) charts.take(line);
     if (lines.length > 0) section.querySelector(".nothing")?.remove();
@@ -199,7 +199,7 @@ async function startLog(section) {
   };
   let cursor = "0";
   for (let next = cursor; next !== null && view.length < LINES_MAX;) {
-    const answer = await fetch(`${address}/lines?cursor=${cursor}`);
+    const answer = await fetch(`${address}/lines?${query}cursor=${cursor}`);
     // The lines of the server's page stay.
     if (!answer.ok) return;
     const page = await answer.json();
@@ -212,7 +212,7 @@ async function startLog(section) {
     append(page.results, false);
     ({ cursor, next } = page);
   }
-  follow(address, cursor, { view, append });
+  follow(`${address}/events?${query}`, cursor, { view, append });
 }
 
 function follow(address, cursor, { view, append }) {
@@ -243,7 +243,7 @@ function follow(address, cursor, { view, append }) {
   const connect = () => {
     events?.close();
     if (document.hidden || isOver) return;
-    events = new EventSource(`${address}/events?cursor=${cursor}`);
+    events = new EventSource(`${address}cursor=${cursor}`);
     events.onmessage = take;
     events.addEventListener("end", end);
   };
