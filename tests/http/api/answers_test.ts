@@ -412,6 +412,16 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       outputs_removed_at: "2026-01-01T00:00:00.000Z",
     });
     await ask("/executions/{id}/", { at: { id: stored } });
+    const time = "2026-01-01T00:00:00.000Z";
+    const tried = { started_at: time, ended_at: time, status: "error", exit_code: 75 } as const;
+    const dead = await storeExecution(service.service.parts.store, {
+      retry: { attempts: 2, first: 30, factor: 2, exit_codes: "*" },
+      attempt: 2,
+      attempts: [1, 2].map((attempt) => ({ ...tried, attempt, execution_id: stored })),
+      retry_at: time,
+      ...tried,
+    });
+    assertEquals((await ask("/executions/{id}/", { at: { id: dead } })).dead, true);
     await ask("/runs/", { query: "?limit=2" });
   });
 

@@ -108,6 +108,7 @@ Deno.test("the description says what can be asked for and what is answered", asy
       "query status",
       "query pipeline",
       "query trigger",
+      "query dead",
     ],
   );
   assertEquals(list.parameters[0].schema, { type: "integer", minimum: 1, maximum: 200 });
