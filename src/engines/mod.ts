@@ -132,7 +132,10 @@ export class Engines {
   /** Starts all engines. Waits for them for some time; an engine that fails is tried again. */
   async start(): Promise<void> {
     await this.#begin((engine) => engine.start());
-    await this.#retries.start();
+    if (this.#closing.signal.aborted) return;
+    const retrying = this.#retries.start();
+    this.#starting = Promise.allSettled([this.#starting, retrying]);
+    await retrying;
   }
 
   /** Continues the executions of this machine while another instance leads. */

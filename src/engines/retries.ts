@@ -48,6 +48,7 @@ export class Retries {
   /** Goes on with the attempts that an earlier process has left. */
   async start(): Promise<void> {
     await this.#sweep();
+    if (this.#isClosed) return;
     this.#endSweeps = every(this.#parts.clock, SWEEP_MS, () => {
       this.#sweep().catch((error) => {
         log.error("Cannot look for attempts that are due, trying again: {error}", {
