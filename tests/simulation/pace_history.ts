@@ -189,9 +189,9 @@ export class PaceHistory {
     const { database } = this.#world;
     if (database.get(keys.run(runId)).value === null) return true;
     return ["execution", "pipeline"].some((kind) =>
-      // Each kind of key has its kind of value.
-      (recordsOf(database, kind) as (Execution | Pipeline)[]).some(({ run_id, status }) =>
-        run_id === runId && status !== "complete"
+      // Each kind of key has its kind of value. The record of an execution says how its last attempt is.
+      (recordsOf(database, kind) as (Execution | Pipeline)[]).some((each) =>
+        each.run_id === runId && each.status !== "complete" && !("attempt_of" in each)
       )
     );
   }

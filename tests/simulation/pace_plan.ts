@@ -5,6 +5,7 @@
  */
 import fc from "fast-check";
 import type { CoalescePace, ConcurrencyPace, Pace } from "../../src/store/records/runs.ts";
+import { FAILED } from "./engine.ts";
 import {
   execution,
   faultFields,
@@ -33,7 +34,13 @@ function limited(
   return (key) => ({ concurrency: { key, limit, when_full } });
 }
 
-/** The triggers: each way to coalesce and to wait for others of a key, a delay, and all in one. */
+/** An execution whose first attempt fails. */
+const retried = {
+  ...execution,
+  retry: { attempts: 3, first: 2, factor: 2, exit_codes: [FAILED] },
+};
+
+/** The triggers: each way to coalesce and to wait for others of a key, a retry, a delay, and all in one. */
 const PACES: readonly [actions: SimTrigger["actions"], pace: NonNullable<SimTrigger["pace"]>][] = [
   [[execution], limited("queue", 1)],
   [[pipeline], limited("queue", 2)],
@@ -42,6 +49,7 @@ const PACES: readonly [actions: SimTrigger["actions"], pace: NonNullable<SimTrig
   [[execution], coalesced("newest")],
   [[execution], coalesced("first")],
   [[execution], coalesced("all")],
+  [[retried], limited("queue", 1)],
   [[execution], (_key, now_ms) => ({ due_ms: now_ms + DELAY_MS })],
   [[execution], (key, now_ms) => ({
     ...coalesced("newest")(key),

@@ -42,7 +42,8 @@ export type PaceDefect =
   | "limit outside the commit"
   | "window that restarts"
   | "occurrence at two instances"
-  | "superseded run that starts";
+  | "superseded run that starts"
+  | "retry that doubles";
 
 /** Waits until all code that can run without a scheduled call has run. */
 export async function settled(): Promise<void> {
