@@ -111,6 +111,9 @@ function playedEngine({ store, clock, begun, end, savesTwice, onChange }: Played
       if (!await save(started)) return;
       begun.push(attempt);
     } else if (!begun.includes(attempt)) begun.push(attempt);
+    // Its command runs until it was begun again.
+    const isDoubled = () => begun.filter((each) => each === 2).length > 1 || undefined;
+    if (savesTwice && attempt === 2) await eventually(isDoubled);
     const ended = end(attempt);
     if (ended) await finish(id, ended);
   };
@@ -322,6 +325,33 @@ Deno.test("a stop that comes when a command is over ends what would come behind 
   assertEquals(await engines.stop(execution), true);
   assertEquals((await getExecution(store, execution.id))?.status, "stopped");
   await engines.close(0);
+});
+
+Deno.test("an end that is stored though its commit has failed is not stored again", async () => {
+  let losesAnswer = false;
+  await using store = await storeInMemory(async (_commit, commit) => {
+    const answer = await commit();
+    if (losesAnswer) throw new TypeError("the connection broke");
+    return answer;
+  });
+  const attempt = firstAttempt(launched({ ...RULE, first: 0 }));
+  await store.committer.write(executionWrites(attempt));
+  const told: (number | undefined)[] = [];
+  const { signal } = new AbortController();
+  const save = executionSaver({ store, onChange: (each) => void told.push(each.attempt), signal });
+  writeEnd(attempt, { ending: { status: "error" }, exitCode: 75, at_ms: NOW_MS });
+  losesAnswer = true;
+  const saving = save(attempt);
+  const next = await eventually(async () => {
+    const [waiting] = await waitingAttempts(store);
+    return waiting && await getExecution(store, waiting.id);
+  });
+  losesAnswer = false;
+  // It begins before the end is known to be stored.
+  const { retry_at: _at, waiting: _waiting, ...begun } = next;
+  await store.committer.write(executionWrites({ ...begun, status: "started" }));
+  assertEquals(await saving, true);
+  assertEquals([(await getExecution(store, next.id))?.status, told], ["started", [1]]);
 });
 
 /** Thrown in place of what comes after a stop. */
