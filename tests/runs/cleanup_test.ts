@@ -13,6 +13,7 @@ import {
   datumId,
   type Execution,
   type ExecutionStatus,
+  executionWrites,
   saveExecution,
 } from "../../src/store/records/executions.ts";
 import { CHUNK_BYTES, uploadPayload } from "../../src/store/records/payloads.ts";
@@ -21,6 +22,12 @@ import { deleteProject } from "../../src/store/records/projects.ts";
 import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
 import { endWrites, type Run } from "../../src/store/records/runs.ts";
 import { keys } from "../../src/store/keys.ts";
+import {
+  firstAttempt,
+  idsInEngine,
+  launchedOf,
+  nextAttempt,
+} from "../../src/store/records/attempts.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TriggerLog } from "../../src/store/records/trigger_log.ts";
 import {
@@ -335,6 +342,32 @@ Deno.test("ended executions go with what the engine keeps of them, open and youn
   assertEquals(told.forgotten, ended);
   assertEquals(await storedUnder(store, "execution"), [...open, young]);
   assertEquals(told.inUse, new Set(["files/c0ffee"]));
+});
+
+Deno.test("attempts go with their execution, and stay while another attempt is to come", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const retry = { attempts: 3, first: 0, factor: 1, exit_codes: "*" as const };
+  const first = firstAttempt(executionOf({ id: newId(clock.time_ms), retry }));
+  const outputs = [{ path: "f", size: 1, sha256: "" }];
+  const ended_at = new Date(clock.time_ms).toISOString();
+  const end = { status: "error", ended_at, outputs } as const;
+  const failed: Execution = { ...first, ...end };
+  const next = nextAttempt(failed);
+  assert(next);
+  await store.committer.write(executionWrites(first));
+  await store.committer.write(executionWrites(failed));
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+  await store.committer.write([
+    ...executionWrites({ ...next, ...end, status: "stopped" }),
+    { key: keys.executionRetry(next.id) },
+  ]);
+  const ids = [first.id, next.id];
+  assertEquals(idsInEngine(launchedOf({ ...next, ...end, status: "stopped" })), ids);
+  const { report, told } = await cleanUpAt(store, clock);
+  assertEquals([report, told.forgotten], [{ ...NOTHING, executions: 1 }, [first.attempt_of]]);
+  assertEquals(await contents(store), new Map());
 });
 
 Deno.test("an execution that the engine cannot forget stays, and no other has to wait for it", async () => {

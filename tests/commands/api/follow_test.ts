@@ -2,6 +2,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { ApiClient, ApiError } from "../../../src/commands/api/client.ts";
 import { followLog } from "../../../src/commands/api/follow.ts";
+import { printFollowed } from "../../../src/commands/api/print_log.ts";
 import type { LogLine } from "../../../src/engines/engine.ts";
 
 const ID = "01900000-0000-7000-8000-000000000000";
@@ -37,6 +38,28 @@ Deno.test("a log is followed behind the last line that came, wherever its connec
   assertEquals(asked, [null, null, "2", "2"]);
   assertEquals(messages, ["a", "b", "c"]);
   assertEquals(end, { status: "error", exit_code: 7 });
+});
+
+Deno.test("the attempts of an execution are followed one after the other, each by its number", async () => {
+  const logs: Record<string, string> = {
+    2: `${line(1, "a")}event: end\ndata: {"status":"error","next_attempt":3}\n\n`,
+    3: `${line(1, "b")}event: end\ndata: {"status":"complete"}\n\n`,
+  };
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, ({ url }) => {
+    const attempt = new URL(url).searchParams.get("attempt");
+    return attempt === null
+      ? Response.json({ attempt: 2 })
+      : new Response(logs[attempt] ?? "", EVENTS);
+  });
+  const api = new ApiClient({ url: `http://127.0.0.1:${server.addr.port}`, token: "x" });
+  const printed: string[] = [];
+  const print = (lines: readonly LogLine[]) => {
+    printed.push(...lines.map(({ message }) => message));
+    return Promise.resolve();
+  };
+  assertEquals(await printFollowed(api, ID, print), 0);
+  assertEquals(printed, ["a", "It is tried again: attempt 3", "b"]);
+  assertEquals(await printFollowed(api, ID, print, 2), 2);
 });
 
 Deno.test("a log that there is not any more is not waited for", async () => {
