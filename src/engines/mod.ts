@@ -7,7 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import { ActionError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { pause, within } from "../platform/waiting/timers.ts";
-import { engineIdOf, idsInEngine } from "../store/records/attempts.ts";
+import { engineIdOf, idsInEngine, launchedOf } from "../store/records/attempts.ts";
 import { type Execution, getAttempt, getExecution, hasEnded } from "../store/records/executions.ts";
 import { getJob } from "../store/records/jobs.ts";
 import { getProject } from "../store/records/projects.ts";
@@ -71,7 +71,8 @@ export class Engines {
   constructor(makers: EngineMakers, options: EnginesOptions) {
     const onChange = (execution: Execution) => {
       this.#changes++;
-      options.onChange?.(execution);
+      // An attempt behind which another one comes is no end of what was launched.
+      options.onChange?.(launchedOf(execution));
     };
     this.#retries = new Retries({
       ...options,

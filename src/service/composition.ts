@@ -13,7 +13,6 @@ import { newId } from "../platform/ids.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { resolveSecret } from "../conditions/secret.ts";
-import { launchedOf, nextAttempt } from "../store/records/attempts.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
 import type { SecretsOfSteps } from "../engines/engine.ts";
 import { ENGINE_TYPES, engineKind, type EngineMakers, Engines } from "../engines/mod.ts";
@@ -294,11 +293,9 @@ function newEngines(
     secrets: secretsOfSteps({ ...parts, box, env }),
     ...(agent && { agent }),
     onChange(execution) {
-      // Another attempt comes behind one that is tried again: that is no end.
-      const launched = launchedOf(nextAttempt(execution) ?? execution);
-      noteExecutionEnd(launched, { metrics, triggers, triggerLog, deliveryCounts });
+      noteExecutionEnd(execution, { metrics, triggers, triggerLog, deliveryCounts });
       pipelines.changed(execution);
-      runWork.changed(launched);
+      runWork.changed(execution);
     },
   });
   const pipelines = new Pipelines({

@@ -67,11 +67,17 @@ export function nextAttempt(ended: Execution): Execution | undefined {
   };
 }
 
-/** Returns the record of the execution that was launched, as it is with this last attempt. */
-export function launchedOf(last: Execution): Execution {
-  const { attempt_of, attempts = [], ...fields } = last;
-  if (attempt_of === undefined) return last;
-  return { ...fields, id: attempt_of, attempt_id: last.id, attempts: [...attempts, entryOf(last)] };
+/** Returns the record of the execution that was launched, as the commit of this last attempt leaves it. */
+export function launchedOf(changed: Execution): Execution {
+  if (changed.attempt_of === undefined) return changed;
+  const last = nextAttempt(changed) ?? changed;
+  const { attempt_of: _of, attempts = [], ...fields } = last;
+  return {
+    ...fields,
+    id: changed.attempt_of,
+    attempt_id: last.id,
+    attempts: [...attempts, entryOf(last)],
+  };
 }
 
 /**
@@ -81,7 +87,7 @@ export function launchedOf(last: Execution): Execution {
 export function attemptWrites(execution: Execution, openWrite: OpenWrite): Write[] {
   if (execution.attempt_of === undefined) return [];
   const next = nextAttempt(execution);
-  const launched = launchedOf(next ?? execution);
+  const launched = launchedOf(execution);
   const writes = [recordWrite(keys.execution(launched.id), launched), openWrite(launched)];
   if (next === undefined) return writes;
   return [
