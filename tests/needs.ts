@@ -30,6 +30,7 @@ export const OPTIONAL_COMMANDS = {
     "running steps on Slurm (Debian's packages slurmctld, slurmd, slurmrestd, slurm-client, munge, " +
     "slurm-wlm-basic-plugins and slurm-wlm-jwt-plugin), which needs root",
   sshd: "fetching over ssh with a deploy key",
+  pebble: "getting certificates from an authority (.ci/run builds it where go is)",
   "systemd-analyze": "reading the documented unit as systemd does",
   strace: "writes that fail under the running service, and which files are on disk before a rename",
   traefik: "the printed configuration of Traefik in front of the service",
@@ -45,6 +46,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   mount: `(d=$(mktemp -d) && { mount -t tmpfs -o size=1m tmpfs "$d" && umount "$d"; code=$?
     rmdir "$d"; exit $code; })`,
   podman: "podman info",
+  pebble: "command -v pebble-challtestsrv",
   // Debian's is older than `serve s3`.
   rclone: "rclone serve s3 --help",
   slurmctld:

@@ -41,6 +41,10 @@ export const CAUSES = {
     advice:
       "Look at the store, its address and its credentials: what waits goes on when it answers",
   },
+  certificate_failed: {
+    group: "failure",
+    advice: "Do what the text says: it orders again by itself, and at once after a restart",
+  },
   engine_unreachable: {
     group: "failure",
     advice: "Start the engine, or mend the way to it: its executions go on when it answers",

@@ -17,6 +17,8 @@ interface ServiceCauseParts {
   engines: Pick<Engines, "outages">;
   projectFailures: Pick<ProjectFailures, "list">;
   settings: Pick<ServiceSettings, "notes">;
+  /** Where the service gets its certificate by itself. */
+  certificates?: { readonly trouble: { text: string; since_ms: number } | undefined } | undefined;
 }
 
 /** The part of a reason that a list shows. */
@@ -28,6 +30,7 @@ const SERVICE: Subject = { kind: "service", name: "service" };
 export async function serviceCauses(parts: ServiceCauseParts): Promise<Cause[]> {
   return [
     ...diskCauses(parts),
+    ...certificateCauses(parts),
     ...engineCauses(parts),
     ...await projectCauses(parts),
     ...settingCauses(parts),
@@ -50,6 +53,12 @@ function diskCauses({ space, artifacts }: ServiceCauseParts): Cause[] {
     causes.push(newCause("artifact_store_failed", SERVICE, { text, since_ms }));
   }
   return causes;
+}
+
+function certificateCauses({ certificates }: ServiceCauseParts): Cause[] {
+  const trouble = certificates?.trouble;
+  if (trouble === undefined) return [];
+  return [newCause("certificate_failed", SERVICE, trouble)];
 }
 
 function engineCauses({ engines }: ServiceCauseParts): Cause[] {

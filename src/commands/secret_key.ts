@@ -9,6 +9,7 @@ import { checkRemote } from "../config/settings.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
 import { sealProjectsAgain } from "../project_secrets/seal_again.ts";
+import { sealAcmeAgain } from "../acme/seal_again.ts";
 import { sealAgain } from "../triggers/seal_again.ts";
 import {
   addSecretKey,
@@ -59,6 +60,7 @@ async function rotate(
   const box = await openSecretBox(data, variable);
   const count = await sealAgain(store, box);
   const projects = await sealProjectsAgain(store, box);
+  await sealAcmeAgain(store, box);
   if (variable === undefined) await keepCurrentSecretKey(data);
   // An old key file would be taken for the current key, such as by a backup.
   const hasRemoved = variable !== undefined && await removeSecretKeyFile(data, variable);

@@ -10,6 +10,7 @@ import { InvalidInputError } from "../platform/errors.ts";
 import { type Parts, type Prepare, Service, type ServiceSettings } from "../service/service.ts";
 import { FolderTakenError } from "../store/file/folder_lock.ts";
 import { setUpLogging } from "./console/logging.ts";
+import { acmeOf, type AcmeOptions, acmeOptions, publicAddress } from "./input/acme_options.ts";
 import { agentOf, type AgentOptions, agentOptions } from "./input/agent_options.ts";
 import { environment } from "./input/environment.ts";
 import { byteSize, isSet, list, option, readConfiguration, wholeNumber } from "./input/options.ts";
@@ -45,7 +46,7 @@ const HANG_MS = 10_000;
 
 const log = getLogger(["hooklaunch"]);
 
-interface ServeOptions extends AgentOptions {
+interface ServeOptions extends AgentOptions, AcmeOptions {
   host: string;
   port: number;
   data: string;
@@ -84,7 +85,9 @@ export function defineServe(command: Command): void {
       "end when that file has a mistake; without it, the last good one stays in use (env: HOOKLAUNCH_STRICT=true)",
     )
     .addOption(option("--tls-cert <file>", "certificate chain, PEM"))
-    .addOption(option("--tls-key <file>", "private key of the certificate, PEM"))
+    .addOption(option("--tls-key <file>", "private key of the certificate, PEM"));
+  for (const each of acmeOptions()) command.addOption(each);
+  command
     .addOption(
       option(
         "--trusted-proxy <cidr>",
@@ -142,7 +145,8 @@ export function defineServe(command: Command): void {
     .action(serve);
 }
 
-async function serve(options: ServeOptions): Promise<void> {
+async function serve(given: ServeOptions, command: Command): Promise<void> {
+  const options = { ...given, ...publicAddress(given, command) };
   await setUpLogging({ format: options.logFormat, level: options.logLevel });
   const { config } = options;
   const strict = isSet("HOOKLAUNCH_STRICT", options.strict);
@@ -151,6 +155,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const configuration = config === undefined ? undefined : await readConfiguration(config);
   warnOfUnknownVariables(configuration?.written);
   const agent = await agentOf(options);
+  const acme = await acmeOf(options);
   const service = await startedService(
     options,
     {
@@ -158,6 +163,7 @@ async function serve(options: ServeOptions): Promise<void> {
       ...(agent === undefined ? {} : { agent }),
       ...await storageOf({ ...options, strict }, configuration),
       ...(tls === undefined ? {} : { tls }),
+      ...(acme === undefined ? {} : { acme }),
     },
     async (parts) => {
       if (config === undefined || configuration === undefined) return;
@@ -360,10 +366,10 @@ function announce(service: Service, { data }: ServeOptions): void {
     );
   } else if (!exposure.tls && settings.trustedProxies.length === 0) {
     log.warn(
-      "The service refuses every request: give --tls-cert and --tls-key, or name the proxy that serves " +
+      "The service refuses every request: give --acme, or --tls-cert and --tls-key, or name the proxy that serves " +
         "HTTPS with --trusted-proxy, or use --dev to try things out on this machine",
     );
-  } else if (settings.publicUrl === undefined) {
+  } else if (settings.publicUrl === undefined && settings.acme === undefined) {
     log.warn(
       "Launch URLs begin with {url}, which senders may not reach. Set --public-url to the address that " +
         "senders use; schemes that sign the URL need it too",

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { type AcmeSettings, checkAcme } from "../acme/settings.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts";
 import type { Network } from "../platform/network/connection.ts";
@@ -28,6 +29,8 @@ export interface ServiceSettings {
   data: string;
   /** The certificate at the start; see `Service.renewTls`. */
   tls?: Tls;
+  /** Where the service gets its certificate by itself. */
+  acme?: AcmeSettings;
   /** Addresses and CIDR ranges of proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies: readonly string[];
   /** Accept plain HTTP from loopback addresses. */
@@ -109,6 +112,17 @@ export function checkSettings(settings: ServiceSettings): void {
       "Expected a URL such as https://hooks.example.com, without a query, a fragment or a " +
         `password, found "${hidePassword(publicUrl)}"`,
     );
+  }
+  if (settings.acme !== undefined) {
+    checkAcme(settings.acme);
+    if (settings.tls !== undefined || dev) {
+      throw new InvalidInputError(
+        "--acme",
+        `Expected it without ${
+          dev ? "--dev" : "--tls-cert"
+        }: it serves HTTPS with a certificate of its own`,
+      );
+    }
   }
   if (agent !== undefined) checkAgentAddress(agent, { isElsewhere: false });
   if (kv !== undefined) checkRemote(kv, secretKey);

@@ -258,7 +258,7 @@ function onlyGet(): Response {
 function httpsRequired(): Response {
   return problem(STATUS_CODE.Forbidden, {
     detail:
-      "HTTPS is required: serve TLS with --tls-cert and --tls-key, name the proxy that does " +
+      "HTTPS is required: serve TLS with --acme, or with --tls-cert and --tls-key, name the proxy that does " +
       "with --trusted-proxy, or use --dev to try things out on this machine",
   });
 }

@@ -14,7 +14,6 @@ import type { ArtifactStore } from "../artifacts/store.ts";
 import { REFUSERS } from "../conditions/kinds.ts";
 import { resolveSecret } from "../conditions/secret.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
-import type { SecretsOfSteps } from "../engines/engine.ts";
 import { ENGINE_TYPES, engineKind, type EngineMakers, Engines } from "../engines/mod.ts";
 import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
@@ -25,6 +24,7 @@ import { Pipelines } from "../pipelines/pipelines.ts";
 import { noteExecutionEnd } from "./execution_end.ts";
 import { noteRequestEnd } from "./http_request_end.ts";
 import type { ServiceHeavyWork } from "./heavy_work.ts";
+import { secretsOfSteps } from "./secrets_of_steps.ts";
 import { tracePipeline, traceRuns } from "./record_spans.ts";
 import type { Runtime, ServiceSpace } from "./runtime.ts";
 import { Acceptor } from "../runs/accept.ts";
@@ -46,6 +46,7 @@ import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
 import { Scheduler } from "../triggers/scheduler.ts";
 import { isReference, type SecretBox, tryOpen } from "../triggers/secrets.ts";
+import type { CertificateKeeper } from "../acme/keeper.ts";
 import { ProjectSecrets } from "../project_secrets/settings.ts";
 import type { StepSecretParts } from "../project_secrets/step_secrets.ts";
 
@@ -82,6 +83,10 @@ export interface Parts {
   databaseDeadline: DatabaseDeadline;
   space: ServiceSpace;
   metrics: Metrics;
+  /** Encrypts secrets. */
+  secrets: SecretBox;
+  /** Where the service gets its certificate by itself. */
+  certificates: CertificateKeeper | undefined;
   exposure: Exposure;
   env: Surroundings["env"];
   closing: AbortController;
@@ -215,6 +220,7 @@ function partsOn(
     kept: () => keptRequests.size,
     artifactStoreWorks: () => artifacts.failure === undefined,
     storeBytes: () => runtime.databaseBytes(settings),
+    certificate: () => parts.certificates,
     instances: () => store.shared?.instances.all.length ?? 0,
     memoryBytes: () => Deno.memoryUsage().rss,
     triggerLabels: (id) => triggers.labelsOf(id),
@@ -251,8 +257,10 @@ function partsOn(
     databaseDeadline: new DatabaseDeadline(),
     space,
     metrics,
+    secrets,
+    certificates: undefined,
     exposure: {
-      tls: settings.tls !== undefined,
+      tls: settings.tls !== undefined || settings.acme !== undefined,
       dev: settings.dev,
       trustedProxies: new AddressRanges(settings.trustedProxies),
     },
@@ -308,20 +316,6 @@ function newEngines(
     },
   });
   return { engines, pipelines };
-}
-
-/** Returns the secrets of steps. What reads them is loaded with the first step that names one. */
-function secretsOfSteps(parts: StepSecretParts): SecretsOfSteps {
-  let loaded: Promise<SecretsOfSteps> | undefined;
-  const load = async () => {
-    const { StepSecrets } = await import("../project_secrets/step_secrets.ts");
-    return new StepSecrets(parts);
-  };
-  const source = () => loaded ??= load();
-  return {
-    give: async (execution) => await (await source()).give(execution),
-    given: async (execution) => await (await source()).given(execution),
-  };
 }
 
 /** Returns true when the executions of a project keep their files on this machine, or nobody knows. */

@@ -19,6 +19,7 @@ import { ParsedValueBudget } from "../http/door/parsed_value_budget.ts";
 import { isPlainHttp, peerOf } from "../http/peer.ts";
 import { SOCKET_ADDRESS, SOCKET_PEER } from "../http/socket_address.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
+import type { Certificates } from "./certificates.ts";
 import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
 import type { Ports, Runtime } from "./runtime.ts";
@@ -64,16 +65,18 @@ export class Service {
   readonly #bodies: Bodies;
   readonly #leadership: Leadership;
   readonly #requests: RequestsUnderWay;
+  readonly #certificates: Certificates | undefined;
   #cleanup: Promise<CleanupReport> | undefined;
   #closed: Promise<void> | undefined;
 
   private constructor(
     parts: Parts,
-    { ports, bodies, leadership, requests }: {
+    { ports, bodies, leadership, requests, certificates }: {
       ports: Ports;
       bodies: Bodies;
       leadership: Leadership;
       requests: RequestsUnderWay;
+      certificates: Certificates | undefined;
     },
     url: string,
   ) {
@@ -82,6 +85,7 @@ export class Service {
     this.#ports = ports;
     this.#bodies = bodies;
     this.#requests = requests;
+    this.#certificates = certificates;
     this.url = url;
   }
 
@@ -115,9 +119,12 @@ export class Service {
         jobs: new BodyReader({ bodies_bytes_max: 32 * BODY_BYTES_MAX }),
       };
       const requests = new RequestsUnderWay(parts.clock);
-      ports = listen(settings, parts, { runtime, bodies, leadership, requests });
+      const certificates = await openCertificates(parts);
+      const served = certificates ? { ...settings, tls: certificates.keeper.first } : settings;
+      ports = listen(served, parts, { runtime, bodies, leadership, requests });
       const { listener } = ports;
-      const url = settings.publicUrl?.replace(/\/+$/, "") ?? ownUrl(settings, listener.port);
+      const url = settings.publicUrl?.replace(/\/+$/, "") ?? certificates?.url(listener.port) ??
+        ownUrl(settings, listener.port);
       parts.baseUrl = url;
       // A kept request is checked against the URL that it was sent to.
       if (shared === undefined) await parts.replays.start();
@@ -128,7 +135,13 @@ export class Service {
       }
       // Last: nobody would be shown the token of a start that fails.
       if (leadership.isHere) parts.newToken = await firstToken(parts);
-      return new Service(parts, { ports, bodies, leadership, requests }, url);
+      const open = { ports, bodies, leadership, requests, certificates };
+      const service = new Service(parts, open, url);
+      certificates?.start({
+        renewTls: (tls) => service.renewTls(tls),
+        leads: () => leadership.isHere,
+      }, listener.port);
+      return service;
     } catch (error) {
       await Promise.all([ports?.listener.shutdown(), ports?.socket?.close()]);
       await closeParts(parts, 0);
@@ -152,6 +165,7 @@ export class Service {
     void this.#parts.scheduler.tick();
     this.#parts.triggerLog.turn();
     void this.#parts.artifacts.probe();
+    void this.#certificates?.tick();
     this.#parts.keptRequests.sweep().catch((error) =>
       log.error("Cannot remove refused requests whose time is over: {error}", { error })
     );
@@ -214,6 +228,7 @@ export class Service {
     await deadline(this.#requests.turnAway(), left_ms()).catch(ignoreTimeout);
     for (const reader of Object.values(this.#bodies)) reader[Symbol.dispose]();
     await this.#endCleanup(left_ms());
+    await this.#certificates?.close();
     // The next process may open the data folder as soon as it is free, and then needs the port.
     await closeParts(this.#parts, left_ms(), async () => {
       const { listener, socket } = this.#ports;
@@ -238,6 +253,17 @@ export class Service {
     );
     if (!hasEnded) log.warn("Cleanup did not end in time; the next one continues it");
   }
+}
+
+/** Opens what gets the certificate of the service; undefined where it has another one, or none. */
+async function openCertificates(parts: Parts): Promise<Certificates | undefined> {
+  const { settings: { acme } } = parts;
+  if (acme === undefined) return undefined;
+  const { Certificates } = await import("./certificates.ts");
+  const { checkAcme } = await import("../acme/settings.ts");
+  const certificates = await Certificates.open(checkAcme(acme), parts);
+  parts.certificates = certificates.keeper;
+  return certificates;
 }
 
 /** Lets the queue's messages wake the worker. */
@@ -341,7 +367,7 @@ function instanceUrlOf(settings: ServiceSettings, port: number): string | undefi
   return host === "0.0.0.0" || host === "::" ? undefined : ownUrl(settings, port);
 }
 
-function ownUrl({ host, tls }: ServiceSettings, port: number): string {
+function ownUrl({ host, tls, acme }: ServiceSettings, port: number): string {
   const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
-  return `${tls ? "https" : "http"}://${name.includes(":") ? `[${name}]` : name}:${port}`;
+  return `${tls || acme ? "https" : "http"}://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

@@ -61,6 +61,14 @@ export const keys = {
   replay: (id: string): Deno.KvKey => ["replay", id],
   /** The ids of deliveries that a replay launches again, 1,000 a value. */
   replayRuns: (id: string, index: number): Deno.KvKey => ["replay_runs", id, index],
+  /** Text: the encrypted key of the account at a certificate authority, by the URL of its directory. */
+  acmeAccount: (directory: string): Deno.KvKey => ["acme_account", directory],
+  /** `StoredCertificate`: the one that the service serves. */
+  acmeCertificate: (): Deno.KvKey => ["acme", "certificate"],
+  /** `OrderFailure`: absent when the last order did not fail. */
+  acmeFailure: (): Deno.KvKey => ["acme", "failure"],
+  /** Text: the answer to a challenge of a certificate authority, by its token. */
+  acmeChallenge: (token: string): Deno.KvKey => ["acme_challenge", token],
   /** `AuditEntry`. */
   audit: (id: string): Deno.KvKey => ["audit", id],
   /** `Project`. */

@@ -38,6 +38,8 @@ interface Gauged {
   storeBytes(): Promise<number>;
   /** Bytes that the process has in memory. */
   memoryBytes(): number;
+  /** The certificate that the service gets by itself: when it ends, and when an order last failed. */
+  certificate(): { until_ms: number | undefined; failed_ms: number | undefined } | undefined;
   /** Instances that share the database; 0 with a database of its own. */
   instances(): number;
   triggerLabels: LabelsOf;
@@ -199,6 +201,16 @@ export class Metrics {
       "hooklaunch_instances",
       "Instances that share the database; 0 when it is in the data folder",
       gauged.instances,
+    );
+    this.#gauge(
+      "hooklaunch_certificate_end_timestamp_seconds",
+      "Time at which the certificate of --acme ends; 0 where there is none",
+      () => (gauged.certificate()?.until_ms ?? 0) / 1_000,
+    );
+    this.#gauge(
+      "hooklaunch_certificate_failure_timestamp_seconds",
+      "Time of the last order of a certificate that failed; 0 when none has since the last that succeeded",
+      () => (gauged.certificate()?.failed_ms ?? 0) / 1_000,
     );
     this.#gauge("hooklaunch_memory_bytes", "Bytes of the process in memory", gauged.memoryBytes);
   }

@@ -7,6 +7,12 @@ import { didYouMean } from "../../platform/text/nearest.ts";
 
 /** The variables that commands and the service read. */
 export const VARIABLES: readonly string[] = [
+  "HOOKLAUNCH_ACME",
+  "HOOKLAUNCH_ACME_CA",
+  "HOOKLAUNCH_ACME_DIRECTORY",
+  "HOOKLAUNCH_ACME_DNS_HOOK",
+  "HOOKLAUNCH_ACME_EMAIL",
+  "HOOKLAUNCH_ACME_PORT",
   "HOOKLAUNCH_ADMIN_TOKEN",
   "HOOKLAUNCH_AGENT_CA",
   "HOOKLAUNCH_AGENT_HTTP",

@@ -56,6 +56,7 @@ const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
   disk_full: () => "docs/operating",
   files_disk_full: () => "docs/operating",
   artifact_store_failed: () => "docs/operating",
+  certificate_failed: () => "docs/https",
   engine_unreachable: () => "engines",
   project_fetch_failed: ofProject,
   project_file_invalid: ofProject,

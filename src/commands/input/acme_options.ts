@@ -1,0 +1,79 @@
+/**
+ * The options by which the service gets its certificate by itself.
+ *
+ * @module
+ */
+import type { Command, Option } from "commander";
+import { type AcmeSettings, CHALLENGE_PORT, checkAcme, LETS_ENCRYPT } from "../../acme/settings.ts";
+import { InvalidInputError } from "../../platform/errors.ts";
+import { list, option, readText, wholeNumber } from "./options.ts";
+
+/** The values of the options. */
+export interface AcmeOptions {
+  acme?: string[];
+  acmeEmail?: string;
+  acmeDirectory?: string;
+  acmeCa?: string;
+  acmePort: number;
+  acmeDnsHook?: string;
+}
+
+/** With a certificate of its own a service is on the Internet by itself. */
+const PUBLIC_HOST = "0.0.0.0";
+const HTTPS_PORT = 443;
+
+/** Makes the options. */
+export function acmeOptions(): Option[] {
+  return [
+    option(
+      "--acme <name>",
+      "get a certificate for a domain or an IP address and listen on 0.0.0.0 port 443 (repeatable; separate several in the variable with commas)",
+    ).argParser(list),
+    option("--acme-email <address>", "with --acme, where the certificate authority may write to"),
+    option("--acme-directory <url>", "the directory of the authority; Let's Encrypt without it"),
+    option("--acme-ca <file>", "certificates that sign that of the authority's server, PEM"),
+    option("--acme-port <number>", "the port on which its challenges are answered")
+      .argParser(wholeNumber(1, 65_535)).default(CHALLENGE_PORT),
+    option(
+      "--acme-dns-hook <command>",
+      "a command that sets the DNS records of challenges, in place of that port",
+    ),
+  ];
+}
+
+/**
+ * Reads the settings; undefined without a name.
+ *
+ * @throws {InvalidInputError} when one is wrong
+ */
+export async function acmeOf(options: AcmeOptions): Promise<AcmeSettings | undefined> {
+  const { acme = [], acmeEmail, acmeDirectory, acmeCa, acmePort, acmeDnsHook } = options;
+  if (acme.length === 0) {
+    if ([acmeEmail, acmeDirectory, acmeCa, acmeDnsHook].every((each) => each === undefined)) {
+      return undefined;
+    }
+    throw new InvalidInputError("--acme", "Expected a domain or an IP address, found none");
+  }
+  const ca = acmeCa && await readText(acmeCa, "the setting --acme-ca");
+  return checkAcme({
+    names: acme,
+    directory: acmeDirectory ?? LETS_ENCRYPT,
+    port: acmePort,
+    ...(acmeEmail && { email: acmeEmail }),
+    ...(ca && { ca }),
+    ...(acmeDnsHook && { dnsHook: acmeDnsHook }),
+  });
+}
+
+/** Returns where a service with its own certificate listens, as far as nothing else is set. */
+export function publicAddress(
+  { acme }: AcmeOptions,
+  command: Command,
+): { host?: string; port?: number } {
+  if (acme === undefined || acme.length === 0) return {};
+  const isDefault = (name: string) => command.getOptionValueSource(name) === "default";
+  return {
+    ...(isDefault("host") && { host: PUBLIC_HOST }),
+    ...(isDefault("port") && { port: HTTPS_PORT }),
+  };
+}

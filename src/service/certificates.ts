@@ -1,0 +1,135 @@
+/**
+ * The certificate that a service gets by itself, and the port on which the authority looks for it.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import { CertificateKeeper } from "../acme/keeper.ts";
+import { isAddress } from "../acme/names.ts";
+import type { AcmeSettings } from "../acme/settings.ts";
+import type { ServiceSettings, Tls } from "../config/settings.ts";
+import { answerPlain } from "../http/challenge_port.ts";
+import { listenError } from "../http/listen_error.ts";
+import { messageOf } from "../platform/errors.ts";
+import type { Parts } from "./composition.ts";
+
+const HTTPS_PORT = 443;
+
+const log = getLogger(["hooklaunch", "acme"]);
+
+/** The service that is told of certificates. */
+interface Told {
+  renewTls(tls: Tls): Promise<void>;
+  leads(): boolean;
+}
+
+/** Gets the certificate of a service, and keeps it. */
+export class Certificates {
+  readonly keeper: CertificateKeeper;
+  readonly #acme: AcmeSettings;
+  readonly #settings: ServiceSettings;
+  readonly #signal: AbortSignal;
+  #plain: Deno.HttpServer | undefined;
+  /** The port of HTTPS. */
+  #port: number | undefined;
+
+  private constructor(
+    keeper: CertificateKeeper,
+    { acme, settings, signal }: {
+      acme: AcmeSettings;
+      settings: ServiceSettings;
+      signal: AbortSignal;
+    },
+  ) {
+    this.keeper = keeper;
+    this.#acme = acme;
+    this.#settings = settings;
+    this.#signal = signal;
+  }
+
+  /** Reads the certificate that is stored. */
+  static async open(acme: AcmeSettings, parts: Parts): Promise<Certificates> {
+    const keeper = await CertificateKeeper.open(acme, parts);
+    return new Certificates(keeper, {
+      acme,
+      settings: parts.settings,
+      signal: parts.closing.signal,
+    });
+  }
+
+  /** Returns the address of the service by its first name. */
+  url(port: number): string {
+    return secureUrl(this.#acme.names[0] ?? this.#settings.host, port);
+  }
+
+  /** Begins to answer challenges, and to order. */
+  start(service: Told, port: number): void {
+    this.#port = port;
+    this.#listen();
+    this.keeper.start({
+      serve: (tls) => service.renewTls(tls),
+      leads: () => service.leads(),
+      signal: this.#signal,
+    });
+  }
+
+  /** Does what is due. Call it each minute. */
+  async tick(): Promise<void> {
+    this.#listen();
+    await this.keeper.tick();
+  }
+
+  /** Ends once the service has begun to stop. */
+  async close(): Promise<void> {
+    await this.#plain?.shutdown();
+    await this.keeper.close();
+  }
+
+  #listen(): void {
+    const { port, dnsHook } = this.#acme;
+    if (dnsHook !== undefined || this.#plain !== undefined || this.#signal.aborted) return;
+    const { host } = this.#settings;
+    try {
+      this.#plain = Deno.serve(
+        { hostname: host, port, onListen() {} },
+        (request) =>
+          answerPlain(request, {
+            challenge: (token) => this.keeper.challenge(token),
+            secureUrl: (name) => this.#secureUrl(name),
+          }),
+      );
+      this.#plain.finished.catch((error) => {
+        log.error("Port {port} is not answered for a moment: {error}", {
+          port,
+          error: messageOf(error),
+        });
+        this.#plain = undefined;
+      });
+      this.keeper.notePort(undefined);
+    } catch (error) {
+      const reason = messageOf(listenError(error, { host, port })).replace("--port", "--acme-port");
+      if (this.keeper.trouble === undefined) {
+        log.error(
+          "Cannot answer the authority's challenges: {reason}. Under systemd, give the service " +
+            "AmbientCapabilities=CAP_NET_BIND_SERVICE",
+          { reason },
+        );
+      }
+      this.keeper.notePort(reason);
+    }
+  }
+
+  #secureUrl(host: string): string {
+    const { publicUrl } = this.#settings;
+    if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, "");
+    const bare = host.replace(/^\[(.*)\]$/, "$1");
+    const [first = bare] = this.#acme.names;
+    return secureUrl(this.#acme.names.includes(bare) ? bare : first, this.#port ?? HTTPS_PORT);
+  }
+}
+
+/** Returns the address of a service that serves HTTPS for a name. */
+function secureUrl(name: string, port: number): string {
+  const host = isAddress(name) && name.includes(":") ? `[${name}]` : name;
+  return `https://${host}${port === HTTPS_PORT ? "" : `:${port}`}`;
+}

@@ -1,0 +1,245 @@
+/** A service gets its certificate from an authority, renews it, and says what keeps it from one. */
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertNotEquals,
+  assertStringIncludes,
+} from "@std/assert";
+import { X509Certificate } from "node:crypto";
+import { connect } from "node:tls";
+import { serviceCauses } from "../../src/attention/service_causes.ts";
+import type { AcmeSettings } from "../../src/acme/settings.ts";
+import { Service } from "../../src/service/service.ts";
+import { getCertificate } from "../../src/store/records/acme.ts";
+import { ADMIN_TOKEN, eventually, temporaryFolder, TestClock } from "../data.ts";
+import { has } from "../needs.ts";
+import { type Pebble, startPebble } from "./pebble.ts";
+
+const DAY_MS = 86_400_000;
+const DOMAIN = "hooks.example.com";
+
+/** Starts a service that gets its certificate from an authority; it ends with its scope. */
+async function start(
+  folder: string,
+  clock: TestClock,
+  acme: Partial<AcmeSettings> & Pick<AcmeSettings, "names" | "directory" | "port">,
+): Promise<AsyncDisposable & { service: Service }> {
+  const service = await Service.start({
+    host: "127.0.0.1",
+    port: 0,
+    data: `${folder}/data`,
+    trustedProxies: [],
+    dev: false,
+    payloadBytesMax: 1024,
+    retention_days: 30,
+    executionsMax: 1,
+    stopTimeout_ms: 2_000,
+    adminToken: ADMIN_TOKEN,
+    acme,
+  }, { clock, env: () => undefined });
+  return { service, [Symbol.asyncDispose]: () => service.close(0) };
+}
+
+/** The certificate that is served for a name. */
+interface Seen {
+  serial: string;
+  names: string;
+  days: number;
+  /** The authority's root has signed it. */
+  isTrusted: boolean;
+}
+
+function look({ port }: Service, name: string, root: string): Promise<Seen> {
+  const { promise, resolve, reject } = Promise.withResolvers<Seen>();
+  const options = { host: "127.0.0.1", port, ca: root, rejectUnauthorized: false };
+  const isDomain = !/^[\d.]+$/.test(name);
+  const socket = connect({ ...options, ...(isDomain && { servername: name }) }, () => {
+    const { raw } = socket.getPeerCertificate();
+    const { serialNumber: serial, subjectAltName = "", validFrom, validTo } = new X509Certificate(
+      raw,
+    );
+    const days = Math.round((Date.parse(validTo) - Date.parse(validFrom)) / DAY_MS);
+    resolve({ serial, names: subjectAltName, days, isTrusted: socket.authorized });
+    socket.destroy();
+  });
+  socket.on("error", reject);
+  return promise;
+}
+
+/** Waits for a certificate of the authority, other than one before. */
+function trusted(service: Service, name: string, root: string, before = ""): Promise<Seen> {
+  return eventually(async () => {
+    const seen = await look(service, name, root).catch(() => undefined);
+    return seen?.isTrusted && seen.serial !== before ? seen : undefined;
+  }, { what: `a trusted certificate of ${name}` });
+}
+
+function chainOf(service: Service): Promise<string> {
+  return getCertificate(service.parts.store).then((stored) => stored?.chain ?? "");
+}
+
+/** Returns what needs attention of the certificate. */
+async function trouble(service: Service): Promise<string | undefined> {
+  const causes = await serviceCauses(service.parts);
+  return causes.find(({ code }) => code === "certificate_failed")?.text;
+}
+
+async function metric(service: Service, name: string): Promise<number> {
+  const { body } = await service.parts.metrics.text();
+  return Number(
+    new RegExp(`^hooklaunch_certificate_${name}_timestamp_seconds (.*)$`, "m").exec(body)?.[1],
+  );
+}
+
+Deno.test({ name: "certificates of an authority", ignore: !has("pebble") }, async (test) => {
+  await using folder = await temporaryFolder();
+  await using pebble = await startPebble(folder.path);
+  const { directory, ca, root, httpPort: port } = pebble;
+  const clock = new TestClock(Date.now());
+  const settings = { directory, ca, port, names: [DOMAIN] };
+  let first: Seen | undefined;
+
+  await test.step("a domain: ordered at the first start, kept over a restart", async () => {
+    await using served = await start(folder.path, clock, settings);
+    const { service } = served;
+    assertEquals(service.url, `https://${DOMAIN}:${service.port}`);
+    first = await trusted(service, DOMAIN, root);
+    assertEquals(first.names, `DNS:${DOMAIN}`);
+    assertEquals(await trouble(service), undefined);
+    const end_s = await metric(service, "end");
+    // Pebble chooses the lifetime where no profile is asked for.
+    assert(Math.abs(end_s - Date.now() / 1_000 - first.days * 86_400) < 3_600, String(end_s));
+    await plainHttp(service, port);
+    const stored = await getCertificate(service.parts.store);
+    assertMatch(stored?.key ?? "", /^aes-256-gcm:/);
+  });
+
+  await test.step("it is served at once by the next start", async () => {
+    await using served = await start(folder.path, clock, settings);
+    assertEquals((await look(served.service, DOMAIN, root)).serial, first?.serial);
+  });
+
+  await test.step("one more name, an IP address: for six days", async () => {
+    const names = [DOMAIN, "127.0.0.1"];
+    await using served = await start(folder.path, clock, { ...settings, names });
+    const { service } = served;
+    const seen = await trusted(service, "127.0.0.1", root, first?.serial);
+    assertEquals(seen.days, 6);
+    assertStringIncludes(seen.names, "IP Address:127.0.0.1");
+  });
+
+  await test.step("renewed at two thirds of its lifetime, and when the authority says so", async () => {
+    await using served = await start(folder.path, clock, settings);
+    const { service } = served;
+    const before = await trusted(service, DOMAIN, root);
+    await service.parts.certificates?.tick();
+    assertEquals((await look(service, DOMAIN, root)).serial, before.serial);
+    const now_ms = Date.now();
+    await pebble.suggest(
+      await chainOf(service),
+      new Date(now_ms - 2 * DAY_MS),
+      new Date(now_ms - DAY_MS),
+    );
+    clock.time_ms += 7 * 3_600_000;
+    await service.parts.certificates?.tick();
+    const suggested = await look(service, DOMAIN, root);
+    assertNotEquals(suggested.serial, before.serial);
+    assertEquals(await trouble(service), undefined);
+
+    clock.time_ms += 61 * DAY_MS;
+    await service.parts.certificates?.tick();
+    const renewed = await look(service, DOMAIN, root);
+    assertNotEquals(renewed.serial, suggested.serial);
+    // To this clock the new certificate is to be renewed, too.
+    assertMatch(await trouble(service) ?? "", /the clock of this machine says .*Set the clock/);
+    await service.parts.certificates?.tick();
+    assertEquals((await look(service, DOMAIN, root)).serial, renewed.serial);
+    clock.time_ms = Date.now();
+  });
+
+  await test.step("what fails is told, and the old certificate stays", async () => {
+    for (
+      const [change, what] of [
+        [{ names: [DOMAIN, "blocked.example.com"] }, /rejectedIdentifier.*give another name/],
+        [{ port: port - 1, names: [DOMAIN, "more.example.com"] }, /connection.*port 80.*firewall/],
+        [{ ca: undefined, names: [DOMAIN, "more.example.com"] }, /Cannot reach .*--acme-ca/],
+        [
+          { dnsHook: "echo no token >&2; false", names: [DOMAIN, "more.example.com"] },
+          /--acme-dns-hook ends with 1 for present _acme-challenge\..*no token/,
+        ],
+      ] as const
+    ) {
+      await using served = await start(folder.path, clock, withChange(settings, change));
+      const { service } = served;
+      const text = await eventually(async () => {
+        const text = await trouble(service);
+        return text !== undefined && what.test(text) ? text : undefined;
+      }, { what: String(what) });
+      assertMatch(text, /The one that is served ends at .* The next try is at /);
+      assert((await look(service, DOMAIN, root)).isTrusted);
+      assert(await metric(service, "failure") > 0);
+    }
+  });
+
+  await test.step("a wildcard by DNS records that a command sets", async () => {
+    const hook = `${folder.path}/hook`;
+    const [set, clear] = ["set", "clear"].map((verb) => `${pebble.names}/${verb}-txt`);
+    await Deno.writeTextFile(
+      hook,
+      `#!/bin/sh
+env | grep -v '^\\(PWD\\|SHLVL\\|_\\|OLDPWD\\|PATH\\)=' >>${hook}.env
+echo "$1 $2" >>${hook}.log
+case $1 in
+present) url=${set} ;;
+cleanup) url=${clear} ;;
+esac
+exec curl -sf -d "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" $url
+`,
+      { mode: 0o755 },
+    );
+    const names = ["*.example.org"];
+    const data = `${folder.path}/dns`;
+    await Deno.mkdir(data);
+    await using served = await start(data, clock, { ...settings, names, dnsHook: hook });
+    const { service } = served;
+    const seen = await trusted(service, "any.example.org", root);
+    assertEquals(seen.names, "DNS:*.example.org");
+    const record = "_acme-challenge.example.org";
+    assertEquals(
+      await Deno.readTextFile(`${hook}.log`),
+      `present ${record}\ncleanup ${record}\n`,
+    );
+    assertEquals(await Deno.readTextFile(`${hook}.env`), "");
+  });
+});
+
+function withChange(settings: AcmeSettings, change: { [name: string]: unknown }): AcmeSettings {
+  const changed = Object.entries({ ...settings, ...change });
+  // The table's rows are parts of settings.
+  return Object.fromEntries(
+    changed.filter(([, value]) => value !== undefined),
+  ) as unknown as AcmeSettings;
+}
+
+/** Plain HTTP leads on to HTTPS, and never a launch. */
+async function plainHttp(service: Service, port: number): Promise<void> {
+  const url = `http://127.0.0.1:${port}`;
+  const id = "01900000-0000-7000-8000-000000000001";
+  const secure = `https://${DOMAIN}:${service.port}`;
+  for (
+    const [method, path, status, location] of [
+      ["GET", "/triggers?x=1", 308, `${secure}/triggers?x=1`],
+      ["POST", "/login", 308, `${secure}/login`],
+      ["POST", `/api/v0/launch/${id}/`, 403, null],
+      ["GET", `/api/v0/launch/${id}/run/?run_id=1`, 403, null],
+      ["GET", "/.well-known/acme-challenge/unknown", 404, null],
+      ["GET", "/.well-known/acme-challenge/../../triggers", 308, `${secure}/triggers`],
+      ["POST", "/.well-known/acme-challenge/unknown", 405, null],
+    ] as const
+  ) {
+    const answer = await fetch(url + path, { method, redirect: "manual" });
+    await answer.body?.cancel();
+    assertEquals([path, answer.status, answer.headers.get("location")], [path, status, location]);
+  }
+}
