@@ -18,6 +18,7 @@ import {
   putAccount,
   putCertificate,
   putOrderFailure,
+  removeOrderFailure,
   type StoredCertificate,
 } from "../store/records/acme.ts";
 import type { Store } from "../store/store.ts";
@@ -35,6 +36,10 @@ import type { AcmeSettings } from "./settings.ts";
 /** The wait after the first failure; each further one doubles it. */
 const RETRY_MS = 2 * 60_000;
 const RETRY_MS_MAX = 3_600_000;
+/** By so much the clocks of the authority and of this machine may differ. */
+const CLOCKS_DIFFER_MS = 5 * 60_000;
+/** An authority issues few certificates of the same names a week. */
+const WRONG_CLOCK_MS = 24 * 3_600_000;
 /** Pause between two looks of an instance that has no certificate yet. */
 const FIRST_LOOK_MS = 1_000;
 
@@ -190,12 +195,19 @@ export class CertificateKeeper {
   async #orderIfDue(served: Served): Promise<void> {
     try {
       using client = await this.#client(served.signal);
-      if (!await this.#isDue(client.acme)) return;
+      if (!await this.#isDue(client.acme)) return await this.#forget();
       await this.#order(client, served);
     } catch (error) {
       if (served.signal.aborted) return;
       await this.#fail(error);
     }
+  }
+
+  /** Forgets a failure of an order that is not needed any more, such as of a name that was removed. */
+  async #forget(): Promise<void> {
+    if (this.#failure === undefined) return;
+    await removeOrderFailure(this.#parts.store);
+    this.#failure = undefined;
   }
 
   /** Serves the stored certificate where it is another one. */
@@ -266,13 +278,16 @@ export class CertificateKeeper {
   /** @throws {AcmeError} when a new certificate is not valid now, as the clock of this machine says */
   #expectTime({ from_ms, until_ms, due_ms }: Leaf): void {
     const now_ms = this.#parts.clock.now();
-    if (from_ms <= now_ms && now_ms < due_ms) return;
+    if (from_ms <= now_ms + CLOCKS_DIFFER_MS && now_ms < due_ms) return;
     const [from, until, now] = [from_ms, until_ms, now_ms].map((each) =>
       new Date(each).toISOString()
     );
     throw new AcmeError(
       `The new certificate is valid from ${from} to ${until}, and the clock of this machine says ${now}`,
-      { advice: "Set the clock, such as by timedatectl set-ntp true" },
+      {
+        advice: "Set the clock, such as by timedatectl set-ntp true",
+        retryAfter_ms: WRONG_CLOCK_MS,
+      },
     );
   }
 
@@ -308,7 +323,7 @@ export class CertificateKeeper {
       detail: messageOf(error),
       failed_at,
       next_at: new Date(now_ms + wait_ms).toISOString(),
-      is_asked: asked_ms > 0,
+      is_asked: error instanceof AcmeError && error.type !== undefined && asked_ms > 0,
     };
     log.error("Cannot get a certificate: {error}. {state}. The next try is at {next}", {
       error: this.#failure.detail,

@@ -119,6 +119,9 @@ async function challengeOf(
 ): Promise<{ url: string; challenge: Challenge } | undefined> {
   const { json } = await client.post(url);
   if (json?.status === "valid") return undefined;
+  if (json?.status !== "pending") {
+    throw new AcmeError(`The proof of a name is ${json?.status}`, { problem: problemOf(json) });
+  }
   const name = String(Object(json?.identifier).value);
   const all: unknown[] = Array.isArray(json?.challenges) ? json.challenges : [];
   const found = Object(all.find((each) => Object(each).type === prover.type));

@@ -89,6 +89,11 @@ export async function putOrderFailure(store: Store, value: OrderFailure): Promis
   await store.committer.write([{ key: keys.acmeFailure(), value, bytes: 8_192 }]);
 }
 
+/** Removes it. */
+export async function removeOrderFailure(store: Store): Promise<void> {
+  await store.committer.write([{ key: keys.acmeFailure() }]);
+}
+
 /** Reads the answer to a challenge (RFC 8555 section 8.3); undefined when there is no such challenge. */
 export async function getChallenge(store: Store, token: string): Promise<string | undefined> {
   const value = await readValue(store.kv, keys.acmeChallenge(token));
