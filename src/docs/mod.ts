@@ -188,6 +188,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./console.md", { with: { type: "text" } }),
       },
       {
+        name: "https",
+        title: "HTTPS",
+        about: "a certificate for a domain or an IP address by one flag, renewed by itself",
+        read: () => import("./https.md", { with: { type: "text" } }),
+      },
+      {
         name: "operating",
         title: "Operating",
         about: "TLS, containers, systemd, several machines, keys, backup, capacity",
