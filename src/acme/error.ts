@@ -6,7 +6,7 @@
 import { HooklaunchError } from "../platform/errors.ts";
 
 /** A problem document of an ACME server (RFC 8555 section 6.7). */
-export interface AcmeProblem {
+interface AcmeProblem {
   /** The part of its type behind `urn:ietf:params:acme:error:`. */
   type: string;
   detail: string;
@@ -15,7 +15,7 @@ export interface AcmeProblem {
 const PREFIX = "urn:ietf:params:acme:error:";
 const DETAIL_LENGTH_MAX = 500;
 
-/** What to do, by the type of a problem. */
+/** The advice, by the type of a problem. */
 const ADVICE: Readonly<Record<string, string>> = {
   accountDoesNotExist: "It makes another account at the next try",
   caa: "Let the domain's CAA record name this authority, or remove it",

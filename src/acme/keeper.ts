@@ -113,7 +113,7 @@ export class CertificateKeeper {
     return this.#failure && Date.parse(this.#failure.failed_at);
   }
 
-  /** What keeps the service from having its certificate, or from renewing it. */
+  /** The reason why the service has no certificate, or does not renew it; undefined when all is well. */
   get trouble(): { text: string; since_ms: number } | undefined {
     if (this.#failure === undefined) return this.#portFailure;
     const { detail, since, next_at } = this.#failure;

@@ -17,7 +17,7 @@ interface ServiceCauseParts {
   engines: Pick<Engines, "outages">;
   projectFailures: Pick<ProjectFailures, "list">;
   settings: Pick<ServiceSettings, "notes">;
-  /** Where the service gets its certificate by itself. */
+  /** The keeper of the certificate that the service gets by itself. */
   certificates?: { readonly trouble: { text: string; since_ms: number } | undefined } | undefined;
 }
 

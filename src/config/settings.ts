@@ -29,7 +29,7 @@ export interface ServiceSettings {
   data: string;
   /** The certificate at the start; see `Service.renewTls`. */
   tls?: Tls;
-  /** Where the service gets its certificate by itself. */
+  /** The settings by which the service gets its certificate by itself. */
   acme?: AcmeSettings;
   /** Addresses and CIDR ranges of proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies: readonly string[];

@@ -85,7 +85,7 @@ export interface Parts {
   metrics: Metrics;
   /** Encrypts secrets. */
   secrets: SecretBox;
-  /** Where the service gets its certificate by itself. */
+  /** The keeper of the certificate that the service gets by itself. */
   certificates: CertificateKeeper | undefined;
   exposure: Exposure;
   env: Surroundings["env"];

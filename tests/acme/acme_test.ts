@@ -14,7 +14,7 @@ import { Service } from "../../src/service/service.ts";
 import { getCertificate } from "../../src/store/records/acme.ts";
 import { ADMIN_TOKEN, eventually, temporaryFolder, TestClock } from "../data.ts";
 import { has } from "../needs.ts";
-import { type Pebble, startPebble } from "./pebble.ts";
+import { startPebble } from "./pebble.ts";
 
 const DAY_MS = 86_400_000;
 const DOMAIN = "hooks.example.com";

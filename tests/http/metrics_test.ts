@@ -183,6 +183,7 @@ Deno.test("the busiest 200 triggers are named, and the count of the others never
     artifactStoreWorks: () => true,
     storeBytes: () => Promise.resolve(0),
     memoryBytes: () => 0,
+    certificate: () => undefined,
     instances: () => 0,
     triggerLabels: (id) =>
       Promise.resolve(id === "gone" ? undefined : { name: `n"${id}`, project: "p" }),

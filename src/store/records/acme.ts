@@ -1,5 +1,5 @@
 /**
- * What the service keeps of its certificate: the account, the certificate, challenges under way, and the last failure.
+ * The records of the service's certificate: the account, the certificate, challenges under way, and the last failure.
  * Private keys are stored encrypted.
  *
  * @module
