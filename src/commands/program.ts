@@ -64,6 +64,14 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "List, create and revoke operators' tokens",
     load: async () => (await import("./token.ts")).defineToken,
   },
+  login: {
+    summary: "Log in to a service: you confirm it in the console",
+    load: async () => (await import("./login.ts")).defineLogin,
+  },
+  logout: {
+    summary: "End the login at a service, and revoke its token",
+    load: async () => (await import("./login.ts")).defineLogout,
+  },
   replay: {
     summary: "Launch deliveries again: one, or all that a filter finds",
     load: async () => (await import("./replay.ts")).defineReplay,

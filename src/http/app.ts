@@ -10,6 +10,7 @@ import { STATUS_CODE } from "@std/http/status";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { CallbackParts } from "./callbacks/routes.ts";
 import type { JobRoutesParts } from "./jobs/routes.ts";
+import type { LoginRoutesParts } from "./login/routes.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { requireToken, tokenCheck } from "./api/auth.ts";
 import type { ApiOptions } from "./api/mod.ts";
@@ -170,6 +171,11 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   const hasEnvironmentToken = adminToken !== undefined;
   const checkGrant = grantCheck(operator, checkToken);
   const options = { closing: door.closing, hasEnvironmentToken, checkGrant };
+  let logins: Promise<Hono> | undefined;
+  app.all("/api/v0/login/*", async (context) => {
+    logins ??= loadLogins({ ...operator, checkGrant, wrongTokens, ipOf });
+    return (await logins).fetch(context.req.raw, context.env);
+  });
   let loaded: Promise<Hono> | undefined;
   const api = () => loaded ??= loadApi(operator, options);
   app.all("/api/v0/*", token, async (context) => {
@@ -226,6 +232,12 @@ async function loadApi(operator: Operator, options: ApiOptions): Promise<Hono> {
 async function loadConsole(parts: ConsoleParts): Promise<Hono> {
   const { consoleRoutes } = await import("./console/mod.ts");
   return consoleRoutes(parts);
+}
+
+async function loadLogins(parts: LoginRoutesParts): Promise<Hono> {
+  const { loginRoutes } = await import("./login/routes.ts");
+  const app = new Hono({ strict: false }).route("/api/v0/login", loginRoutes(parts));
+  return answeringErrors(app);
 }
 
 async function loadJobs(parts: JobRoutesParts): Promise<Hono> {

@@ -30,6 +30,7 @@ import { auditMadeBefore } from "../store/records/audit.ts";
 import { removeOldDeliveryCounts } from "../store/records/delivery_counts.ts";
 import { removeFormerPeople } from "../store/records/people.ts";
 import { removeExpiredSessions } from "../store/records/sessions.ts";
+import { removeExpiredGranted } from "../store/records/tokens.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
 import { loggedTriggers, oldEntries } from "../store/records/trigger_log.ts";
@@ -140,6 +141,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("people", () => removeFormerPeople(store, parts.clock.now()));
+  await attempt("tokens", () => removeExpiredGranted(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +

@@ -55,6 +55,8 @@ export const keys = {
   person: (hash: string): Deno.KvKey => ["person", hash],
   /** `Passkey`, by the SHA-256 of its credential's id. */
   passkey: (hash: string): Deno.KvKey => ["passkey", hash],
+  /** `DeviceLogin`, by the SHA-256 of its device code. */
+  deviceLogin: (hash: string): Deno.KvKey => ["device_login", hash],
   /** True: the braces in the actions of a trigger or a pending run, by its id, were doubled on the way to format 6. */
   textBraces: (id: string): Deno.KvKey => ["meta", "text_braces", id],
   /** `Replay`. */

@@ -7,6 +7,7 @@
 import type { Command } from "commander";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { type Context, contextNamed, readContexts } from "../input/contexts.ts";
+import { loginKey, readLogins } from "../input/logins.ts";
 import { environment } from "../input/environment.ts";
 
 const VARIABLE = "HOOKLAUNCH_ADMIN_TOKEN";
@@ -56,9 +57,19 @@ export function tokenFor(url: string): FoundToken {
   const ofVariable = environment(VARIABLE);
   if (ofVariable !== undefined) return { token: ofVariable, place: VARIABLE };
   if (ofContext !== undefined) return ofContext;
+  const login = readLogins()[loginKey(url)];
+  if (login !== undefined) {
+    if (Date.parse(login.expires_at) > Date.now()) {
+      return { token: login.token, place: "hooklaunch login: log in again" };
+    }
+    throw new InvalidInputError(
+      "the login at this service",
+      "It has expired: log in again with hooklaunch login",
+    );
+  }
   throw new InvalidInputError(
     "the operator's token",
-    `Expected it in the variable ${VARIABLE}, found nothing: set it, name a file with --env-file, or store it ` +
-      "with: hooklaunch context add",
+    `Expected it in the variable ${VARIABLE}, found nothing: set it, name a file with --env-file, log in with ` +
+      "hooklaunch login, or store it with: hooklaunch context add",
   );
 }

@@ -27,11 +27,16 @@ export interface Contexts {
 
 /** Returns the path of the file; undefined without a home. */
 export function contextsPath(): string | undefined {
+  return configurationPath("contexts.json");
+}
+
+/** Returns the path of a file with settings of who runs commands; undefined without a home. */
+export function configurationPath(name: string): string | undefined {
   // A relative path there has no meaning (XDG Base Directory Specification).
   const folder = [environment("XDG_CONFIG_HOME")].find((path) => path && isAbsolute(path));
   const home = environment("HOME");
   const config = folder ?? (home && join(home, ".config"));
-  return config && join(config, "hooklaunch", "contexts.json");
+  return config && join(config, "hooklaunch", name);
 }
 
 /**

@@ -42,7 +42,7 @@ const SNAPSHOTS: Readonly<Record<string, (operator: Operator, name: string) => P
     },
     async tokens({ store }, id) {
       const token = (await listTokens(store)).find((each) => each.id === id);
-      const { last_used_at: _, ...settings } = token ?? {};
+      const { last_used_at: _, granted_by: _login, ...settings } = token ?? {};
       return token && settings;
     },
   };

@@ -12,9 +12,16 @@ import { messageOf } from "../../platform/errors.ts";
 import { evictOldest } from "../../platform/evict_oldest.ts";
 import type { Grant } from "../../store/records/passkeys.ts";
 import type { Store } from "../../store/store.ts";
-import { getToken, noteTokenUse, tokenHash, tokenId } from "../../store/records/tokens.ts";
+import {
+  getToken,
+  lesserScope,
+  noteTokenUse,
+  tokenHash,
+  tokenId,
+} from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";
 import type { Access } from "./access.ts";
+import { grantCheck, type TokenCheck } from "./grants.ts";
 import type { WrongTokens } from "./wrong_tokens.ts";
 
 /** The longest token that is looked up. */
@@ -24,15 +31,6 @@ const USE_NOTED_MS = 60_000;
 const USES_MAX = 1_000;
 
 const log = getLogger(["hooklaunch", "api"]);
-
-/**
- * Returns what the token of a hash allows now; undefined when it is unknown, revoked or expired. It notes that
- * the token was used, unless `isUse` is false.
- */
-export type TokenCheck = (
-  hash: string,
-  options?: { isUse?: boolean },
-) => Promise<Access | undefined>;
 
 /**
  * Makes the check of operators' tokens.
@@ -55,14 +53,18 @@ export function tokenCheck(
       log.warn("Cannot note the use of a token: {error}", { error: messageOf(error) })
     );
   };
-  return async (hash, { isUse = true } = {}) => {
+  const check: TokenCheck = async (hash, { isUse = true } = {}) => {
     if (isAnyOf(bytesOf(hash), expected)) {
       return { name: "HOOKLAUNCH_ADMIN_TOKEN", scope: "admin" };
     }
     const found = await getToken(store, hash);
     if (found === undefined || Date.parse(found.expires_at ?? "") <= clock.now()) return undefined;
     if (isUse) noteUse(hash);
-    const { name, scope = "admin", triggers, projects } = found;
+    const { name, scope = "admin", triggers, projects, granted_by } = found;
+    if (granted_by !== undefined) {
+      const access = await checkGrant(granted_by, { isUse: false });
+      return access && { ...access, id: tokenId(hash), scope: lesserScope(scope, access.scope) };
+    }
     return {
       id: tokenId(hash),
       name,
@@ -71,6 +73,8 @@ export function tokenCheck(
       ...(projects && { projects }),
     };
   };
+  const checkGrant = grantCheck({ store, clock }, check);
+  return check;
 }
 
 /** The values that a request carries after its token was checked. */

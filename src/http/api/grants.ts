@@ -15,10 +15,18 @@ import { getPerson } from "../../store/records/people.ts";
 import { getPasskey, type Grant } from "../../store/records/passkeys.ts";
 import type { Store } from "../../store/store.ts";
 import type { Access } from "./access.ts";
-import type { TokenCheck } from "./auth.ts";
 
 /** The length of a person's id in lists and in the audit log: the beginning of the key. */
 const ID_LENGTH = 16;
+
+/**
+ * Returns what the token of a hash allows now; undefined when it is unknown, revoked or expired. It notes that
+ * the token was used, unless `isUse` is false.
+ */
+export type TokenCheck = (
+  hash: string,
+  options?: { isUse?: boolean },
+) => Promise<Access | undefined>;
 
 /** Returns what somebody may do on some grounds now; undefined when these have ended. */
 export type GrantCheck = (

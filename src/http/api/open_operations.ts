@@ -6,12 +6,38 @@
  */
 import { z } from "zod";
 import { WORK_STATES } from "../../runs/work_state.ts";
+import { type Scope, SCOPES } from "../../store/records/tokens.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
 import type { RunInfo } from "../door/run_info.ts";
 import { CALLBACK_BYTES_MAX } from "../callbacks/routes.ts";
 import { answer, input, problemDetails, text } from "./answer.ts";
 import type { Declaration } from "./declaration.ts";
 import { HTTP_REQUEST_STATUSES } from "../../store/records/http_requests.ts";
+
+/** The answer to a command line that begins to log in. */
+interface DeviceLoginAnswer {
+  device_code: string;
+  user_code: string;
+  verification_uri: string;
+  verification_uri_complete: string;
+  expires_in: number;
+  interval: number;
+}
+
+/** The answer to a command line whose login was confirmed. */
+interface LoginTokenAnswer {
+  access_token: string;
+  token_type: "Bearer";
+  expires_in: number;
+  scope: Scope;
+  name: string;
+}
+
+/** An error as OAuth has it (RFC 6749, section 5.2). */
+interface LoginErrorAnswer {
+  error: string;
+  error_description?: string;
+}
 
 /** Conditions may read other fields beside these. */
 const runQuestion = input(
@@ -60,6 +86,53 @@ const callbackTaken = answer<{ status: "accepted" }>()(
   "CallbackTaken",
   z.object({ status: z.literal("accepted") }),
 );
+const deviceQuestion = input(
+  "DeviceLoginQuestion",
+  z.looseObject({
+    device: z.string().optional().describe("The name of the computer, as the person sees it"),
+    scope: z.enum(SCOPES).optional().describe("The greatest scope; that of the person when absent"),
+  }),
+  { hasOwnNull: true },
+);
+const deviceLogin = answer<DeviceLoginAnswer>()(
+  "DeviceLogin",
+  z.object({
+    device_code: text,
+    user_code: text,
+    verification_uri: text,
+    verification_uri_complete: text,
+    expires_in: z.int().describe("Seconds"),
+    interval: z.int().describe("The least time between two questions, in seconds"),
+  }),
+);
+const tokenQuestion = input(
+  "LoginTokenQuestion",
+  z.looseObject({
+    grant_type: z.literal("urn:ietf:params:oauth:grant-type:device_code"),
+    device_code: z.string(),
+  }),
+  { hasOwnNull: true },
+);
+const loginToken = answer<LoginTokenAnswer>()(
+  "LoginToken",
+  z.object({
+    access_token: text,
+    token_type: z.literal("Bearer"),
+    expires_in: z.int().describe("Seconds"),
+    scope: z.enum(SCOPES),
+    name: text.describe("The name of who has confirmed the login"),
+  }),
+);
+const loginError = answer<LoginErrorAnswer>()(
+  "LoginError",
+  z.object({ error: text, error_description: text.exactOptional() }),
+);
+const revokeQuestion = input(
+  "LoginRevocation",
+  z.looseObject({ token: z.string() }),
+  { hasOwnNull: true },
+);
+const FORMS = ["application/x-www-form-urlencoded", "application/json"];
 const PROBLEM = { "application/problem+json": problemDetails };
 const plainText = { media: { "text/plain": text } };
 
@@ -118,6 +191,44 @@ export const openOperations: readonly Declaration[] = [
       "that comes when the wait is over, get 410.",
     body: { media: ["*/*"], isOptional: true, limit_bytes: CALLBACK_BYTES_MAX },
     answers: { 200: { schema: callbackTaken }, 410: { media: PROBLEM } },
+    isOpen: true,
+  },
+  {
+    id: "beginLogin",
+    method: "post",
+    path: "/login/device/",
+    summary: "Begin the login of a command line (RFC 8628)",
+    description: "A person who is logged in to the console confirms it at `verification_uri`.",
+    body: { schema: deviceQuestion, media: FORMS },
+    answers: {
+      200: { schema: deviceLogin },
+      400: { media: { "application/json": loginError } },
+    },
+    isOpen: true,
+  },
+  {
+    id: "fetchLoginToken",
+    method: "post",
+    path: "/login/token/",
+    summary: "Fetch the token of a login that was confirmed (RFC 8628)",
+    description:
+      "Until it is decided, the error is authorization_pending. The token allows no more than the login of who " +
+      "confirmed it, and ends with that, after 30 days at most.",
+    body: { schema: tokenQuestion, media: FORMS },
+    answers: {
+      200: { schema: loginToken },
+      400: { media: { "application/json": loginError } },
+    },
+    isOpen: true,
+  },
+  {
+    id: "revokeLoginToken",
+    method: "post",
+    path: "/login/revoke/",
+    summary: "Revoke the token of such a login (RFC 7009)",
+    description: "The answer is the same for a text that is no such token.",
+    body: { schema: revokeQuestion, media: FORMS },
+    answers: { 200: {} },
     isOpen: true,
   },
   {

@@ -27,8 +27,14 @@ import { tokenQuery } from "./queries.ts";
 
 const TOKENS_MAX = 1_000;
 
+/** A token, as operators see it. */
+interface ShownToken extends Omit<ListedToken, "granted_by"> {
+  /** It was made by `hooklaunch login`. */
+  by_login?: true;
+}
+
 /** A token that was just created. It is not shown again. */
-export interface MadeToken extends Omit<ListedToken, "last_used_at"> {
+export interface MadeToken extends Omit<ListedToken, "last_used_at" | "granted_by"> {
   token: string;
 }
 
@@ -41,9 +47,12 @@ const tokenFields = {
   projects: z.array(text).exactOptional().describe("The projects that it is limited to"),
   expires_at: time.exactOptional(),
   last_used_at: time.exactOptional().describe("Known to a minute; absent when it was never used"),
+  by_login: z.literal(true).exactOptional().describe(
+    "Set where `hooklaunch login` has made it: it ends with the login of who confirmed that",
+  ),
 };
-const listedToken = answer<ListedToken>()("Token", z.object(tokenFields));
-const { last_used_at: _unused, ...madeFields } = tokenFields;
+const listedToken = answer<ShownToken>()("Token", z.object(tokenFields));
+const { last_used_at: _unused, by_login: _login, ...madeFields } = tokenFields;
 const madeToken = answer<MadeToken>()("MadeToken", z.object({ ...madeFields, token: text }));
 
 /** Names of triggers or projects. */
@@ -76,8 +85,8 @@ export const tokenOperations = [
     query: tokenQuery,
     answers: { 200: { schema: page(listedToken) } },
     async perform({ api, context, query }) {
-      const keyOf = ({ id }: ListedToken) => id;
-      const all = await listTokens(api.store);
+      const keyOf = ({ id }: ShownToken) => id;
+      const all = (await listTokens(api.store)).map(shown);
       return wholeListAnswer(context, api.baseUrl(), all, { ...query, keyOf });
     },
   }),
@@ -132,6 +141,10 @@ export const tokenOperations = [
     },
   }),
 ];
+
+function shown({ granted_by, ...token }: ListedToken): ShownToken {
+  return { ...token, ...(granted_by !== undefined && { by_login: true as const }) };
+}
 
 async function makeToken(store: Store, made: AdminToken): Promise<string> {
   const { name } = made;

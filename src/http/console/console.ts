@@ -14,6 +14,7 @@ import { TOKEN_LENGTH_MAX } from "../api/auth.ts";
 import { problemOfError } from "../problem.ts";
 import { ApiCallError, ApiClient, search } from "./client.ts";
 import { readForm } from "./form.ts";
+import { DeviceApprovals } from "./device_approvals.ts";
 import { ErrorPage } from "./pages/error.tsx";
 import { type FailedLogin, IssuerLogins } from "./issuer_logins.ts";
 import { OwnPasskeys } from "./own_passkeys.ts";
@@ -289,7 +290,8 @@ export class Console {
     const api = new ApiClient(await this.#parts.api(), caller);
     const launch: View["launch"] = (id, request) => this.#launch(context, id, request);
     const passkeys = new OwnPasskeys(this.#parts, session);
-    const own = { api, launch, access, passkeys, sessionId: session.id, csrf };
+    const deviceLogins = new DeviceApprovals(this.#parts, session);
+    const own = { api, launch, access, passkeys, deviceLogins, sessionId: session.id, csrf };
     return { ...this.#openView(context), ...own };
   }
 

@@ -12,6 +12,7 @@ import { accessRoutes } from "./pages/access.tsx";
 import { attentionRoutes } from "./pages/attention.tsx";
 import { deliveriesRoutes } from "./pages/deliveries.tsx";
 import { deliveryRoutes } from "./pages/delivery.tsx";
+import { deviceRoutes } from "./pages/device.tsx";
 import { enginesRoutes } from "./pages/engines.tsx";
 import { executionRoutes } from "./pages/execution.tsx";
 import { executionsRoutes } from "./pages/executions.tsx";
@@ -55,6 +56,7 @@ export const ROUTES: readonly Route[] = [
   ...instancesRoutes,
   ...accessRoutes,
   ...passkeyRoutes,
+  ...deviceRoutes,
   ...settingsRoutes,
   ...retentionRoutes,
 ];

@@ -7,6 +7,7 @@ import type { JSX } from "@hono/hono/jsx/jsx-runtime";
 import type { Access } from "../api/access.ts";
 import type { Authenticated } from "../api/auth.ts";
 import type { ApiClient } from "./client.ts";
+import type { DeviceApprovals } from "./device_approvals.ts";
 import type { OwnPasskeys } from "./own_passkeys.ts";
 
 /** HTML that a component has made. */
@@ -20,6 +21,8 @@ export interface View {
   access: Access;
   /** The passkeys of who looks at it. */
   passkeys: OwnPasskeys;
+  /** The logins of command lines that wait for somebody who confirms them. */
+  deviceLogins: DeviceApprovals;
   /** The address of the page, relative to the console, with its query. */
   address: string;
   /** The path of the console, with a slash at its end. Addresses in pages are relative to it. */
@@ -48,9 +51,11 @@ export interface TestRequest {
 }
 
 /** A view of a page without an operator, such as the login. */
-export type OpenView = Omit<View, "api" | "launch" | "access" | "passkeys" | "sessionId"> & {
-  access?: undefined;
-};
+export type OpenView =
+  & Omit<View, "api" | "launch" | "access" | "passkeys" | "deviceLogins" | "sessionId">
+  & {
+    access?: undefined;
+  };
 
 /** The names of the parameters of a path such as `/deliveries/:id`. */
 type Parameter<Path> = Path extends `${string}:${infer Name}/${infer Rest}`

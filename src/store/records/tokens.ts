@@ -7,13 +7,18 @@ import { hash } from "node:crypto";
 import { keys } from "../keys.ts";
 import { readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
-import { removePasskeysOf } from "./passkeys.ts";
+import { type Grant, removePasskeysOf } from "./passkeys.ts";
 
 /** The scopes of tokens, from the least to the most. Each includes the ones before it. */
 export const SCOPES = ["read", "operate", "admin"] as const;
 
 /** The scope of a token: to read, to run and stop work, or to change everything. */
 export type Scope = typeof SCOPES[number];
+
+/** Returns the lesser of two scopes. */
+export function lesserScope(one: Scope, other: Scope): Scope {
+  return SCOPES.indexOf(one) < SCOPES.indexOf(other) ? one : other;
+}
 
 /** A token, without its secret. All times are RFC 3339. */
 export interface AdminToken {
@@ -27,6 +32,8 @@ export interface AdminToken {
   projects?: string[];
   /** It opens nothing from then on. */
   expires_at?: string;
+  /** The login that has made it: it allows no more than that, and ends with it. */
+  granted_by?: Grant;
 }
 
 /** A stored token, as operators see it. */
@@ -90,6 +97,23 @@ export async function listTokens(store: Store): Promise<ListedToken[]> {
   return found;
 }
 
+/** Lists the tokens that a login has made. */
+export async function listGranted(store: Store, grant: Grant): Promise<ListedToken[]> {
+  return (await listTokens(store)).filter(({ granted_by }) =>
+    granted_by !== undefined && granted_by.token_hash === grant.token_hash &&
+    granted_by.person === grant.person && granted_by.passkey === grant.passkey
+  );
+}
+
+/** Removes the tokens of logins that ended before a time, and returns their number. */
+export async function removeExpiredGranted(store: Store, now_ms: number): Promise<number> {
+  const expired = (await listTokens(store)).filter(({ granted_by, expires_at = "" }) =>
+    granted_by !== undefined && Date.parse(expires_at) <= now_ms
+  );
+  for (const { id } of expired) await removeToken(store, id);
+  return expired.length;
+}
+
 /**
  * Removes a token: from now on nobody gets in with it.
  *
@@ -100,6 +124,10 @@ export async function removeToken(store: Store, id: string): Promise<boolean> {
     if (tokenId(String(key[1])) !== id) continue;
     await store.committer.write([{ key }, { key: keys.tokenUsed(String(key[1])) }]);
     await removePasskeysOf(store, String(key[1]));
+    const granted = (await listTokens(store)).filter(({ granted_by }) =>
+      granted_by?.token_hash === String(key[1])
+    );
+    for (const each of granted) await removeToken(store, each.id);
     return true;
   }
   return false;

@@ -468,6 +468,18 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     assertEquals([session.token, session.issuer], ["ada@example.com", PROVIDER.issuer]);
     await ask("/sessions/{id}/", { method: "DELETE", at: { id: session.id }, status: 204 });
     await ask("/login-providers/");
+    const form = { method: "POST" };
+    const begun = await ask("/login/device/", { ...form, body: { device: "a-computer" } });
+    await ask("/login/device/", { ...form, body: { scope: "root" }, status: 400 });
+    const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+    const wanted = { ...form, body: { grant_type, device_code: begun.device_code } };
+    await ask("/login/token/", { ...wanted, status: 400 });
+    const decided = { csrf: await browser.csrf(), code: begun.user_code, decision: "confirm" };
+    assertEquals((await browser.post("access/device", decided)).status, 303);
+    const { access_token } = await ask("/login/token/", wanted);
+    const { results } = await ask("/tokens/");
+    assert(results.some((each: Json) => each.by_login && each.name.endsWith("on a-computer")));
+    await ask("/login/revoke/", { ...form, body: { token: access_token } });
     await putPasskey(service.service.parts.store, {
       credential: "a-credential",
       name: "laptop",

@@ -1,0 +1,78 @@
+/**
+ * The tokens of `hooklaunch login`, by the addresses of their services, in a file of their own.
+ *
+ * @module
+ */
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { replaceFile } from "../../platform/files/durable.ts";
+import { InvalidInputError, messageOf } from "../../platform/errors.ts";
+import { configurationPath } from "./contexts.ts";
+
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+const WHAT = "the file of logins";
+
+/** A login at a service. */
+interface Login {
+  token: string;
+  /** RFC 3339. */
+  expires_at: string;
+}
+
+/** Returns the key of a service's login: its address without a slash at the end. */
+export function loginKey(url: string): string {
+  return url.replace(/\/+$/, "");
+}
+
+/** Returns the path of the file; undefined without a home. */
+export function loginsPath(): string | undefined {
+  return configurationPath("logins.json");
+}
+
+/**
+ * Reads the logins; none where there is no file.
+ *
+ * @throws {InvalidInputError} when the file cannot be read, or is damaged
+ */
+export function readLogins(): Record<string, Login> {
+  const path = loginsPath();
+  try {
+    if (path === undefined) return {};
+    const read: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (isLogins(read)) return read;
+    throw new InvalidInputError(
+      WHAT,
+      `Expected what hooklaunch login writes in ${path}, found other JSON`,
+    );
+  } catch (error) {
+    const isMissing = error instanceof Deno.errors.NotCapable ||
+      error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (isMissing) return {};
+    if (error instanceof InvalidInputError) throw error;
+    // The error of JSON would show a part of it.
+    const why = error instanceof SyntaxError ? "it is no JSON" : messageOf(error);
+    throw new InvalidInputError(WHAT, `Cannot read ${path}: ${why}`);
+  }
+}
+
+/** Writes the logins into their file, which its owner alone may read. */
+export async function writeLogins(logins: Record<string, Login>): Promise<void> {
+  const path = loginsPath();
+  if (path === undefined) {
+    throw new InvalidInputError(
+      WHAT,
+      "Expected a home folder in HOME, or XDG_CONFIG_HOME: found neither",
+    );
+  }
+  await Deno.mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
+  await replaceFile(path, `${JSON.stringify(logins, null, 2)}\n`, FILE_MODE);
+}
+
+function isLogins(value: unknown): value is Record<string, Login> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+    Object.values<unknown>({ ...value }).every((each) => {
+      const { token, expires_at } = Object(each);
+      return typeof token === "string" && typeof expires_at === "string";
+    });
+}
