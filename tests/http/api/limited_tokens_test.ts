@@ -13,6 +13,9 @@ import {
   startService,
   type TestService,
 } from "../../data.ts";
+import { type Grant, passkeyKey, putPasskey } from "../../../src/store/records/passkeys.ts";
+import { createToken, tokenHash } from "../../../src/store/records/tokens.ts";
+import { storePerson } from "../../logins/person.ts";
 import { storeHttpRequest, storePipeline } from "./fixture.ts";
 
 const ACTIONS = [{ type: "run_execution", step: "echo" }];
@@ -21,6 +24,17 @@ const ACTIONS = [{ type: "run_execution", step: "echo" }];
 async function withToken(service: TestService, settings: Record<string, unknown>) {
   const { status, body: { token } } = await service.api("POST", "tokens/", settings);
   assertEquals(status, 201);
+  return sender(service, token);
+}
+
+/** Makes the token of a login that rests on some grounds, as sessions do. */
+async function withGrant(service: TestService, granted_by: Grant) {
+  const created_at = new Date().toISOString();
+  const made = { name: "login", created_at, granted_by };
+  return sender(service, await createToken(service.service.parts.store, made));
+}
+
+function sender(service: TestService, token: string) {
   return async (method: string, path: string, body?: unknown) => {
     const answer = await fetch(`${service.url}/api/v0/${path}`, {
       method,
@@ -33,7 +47,33 @@ async function withToken(service: TestService, settings: Record<string, unknown>
   };
 }
 
-type Send = Awaited<ReturnType<typeof withToken>>;
+type Send = ReturnType<typeof sender>;
+
+/** Ways to have the access of a limit: a token, a session or a passkey that rests on it, and a role of a person. */
+async function waysIn(service: TestService, kind: string, limit: Record<string, string[]>) {
+  const { store } = service.service.parts;
+  const { body: { token } } = await service.api("POST", "tokens/", { name: kind, ...limit });
+  const token_hash = tokenHash(token);
+  const credential = `a passkey of ${kind}`;
+  const created_at = new Date().toISOString();
+  const used = { public_key: "", counter: 0, transports: [], used: [] };
+  await putPasskey(store, {
+    credential,
+    name: "key",
+    owner: "Ada",
+    created_at,
+    token_hash,
+    ...used,
+  });
+  const person = await storePerson(service, { subject: kind, ...limit });
+  const ways: [way: string, send: Send][] = [
+    ["a token", sender(service, token)],
+    ["a session", await withGrant(service, { token_hash })],
+    ["a passkey", await withGrant(service, { token_hash, passkey: passkeyKey(credential) })],
+    ["a role", await withGrant(service, { person })],
+  ];
+  return ways.map(([way, send]) => ({ kind, way, send }));
+}
 
 /**
  * Makes a project and a trigger of one name, and launches the trigger.
@@ -162,9 +202,9 @@ Deno.test("each operation lets a limited token do what its limits allow, and no 
   await using service = await startService();
   const mine = await fill(service, "mine");
   const others = await fill(service, "others");
-  const tokens: [kind: string, Send][] = [
-    ["t", await withToken(service, { name: "t", triggers: ["mine"] })],
-    ["p", await withToken(service, { name: "p", projects: ["mine"] })],
+  const all = [
+    ...await waysIn(service, "t", { triggers: ["mine"] }),
+    ...await waysIn(service, "p", { projects: ["mine"] }),
   ];
   assertEquals(operations.map(({ id }) => id).sort(), Object.keys(ALLOWED).sort());
   const isLast = ({ method }: { method: string }) => method === "delete";
@@ -178,10 +218,10 @@ Deno.test("each operation lets a limited token do what its limits allow, and no 
       if (method === "get" || method === "delete") return undefined;
       return { name: project, project, actions: ACTIONS };
     };
-    for (const [token, send] of tokens) {
-      await t.step(`${id} with a token limited by ${token}`, async () => {
+    for (const { kind: limit, way, send } of all) {
+      await t.step(`${id} with ${way} limited by ${limit}`, async () => {
         const own = await send(method.toUpperCase(), pathOf(mine), bodyOf("mine"));
-        const isAllowed = ALLOWED[id]?.includes(token) ?? false;
+        const isAllowed = ALLOWED[id]?.includes(limit) ?? false;
         assertEquals(own.status === 403, !isAllowed, `${own.status} ${own.text}`);
         const isList = method === "get" && !path.includes("{");
         if (isList) return Object.values(others).forEach((id) => assert(!own.text.includes(id)));
