@@ -101,7 +101,7 @@ export async function openConsole(
   page.setDefaultTimeout(30_000);
   await page.goto("/login");
   await page.getByLabel("Operator's token").fill(token);
-  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("button", { name: "Log in", exact: true }).click();
   await page.getByRole("button", { name: "Log out" }).waitFor();
   return { page, context, [Symbol.asyncDispose]: () => context.close() };
 }

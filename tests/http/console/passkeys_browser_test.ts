@@ -1,6 +1,8 @@
 /** Passkeys in a browser, with an authenticator that checks who uses it: added, used, named, ended. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import type { BrowserContext, Page } from "playwright-core";
+import { beginDeviceLogin } from "../../../src/logins/device.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
 import { listPasskeys } from "../../../src/store/records/passkeys.ts";
 import { getPerson, putPerson } from "../../../src/store/records/people.ts";
 import { startService } from "../../data.ts";
@@ -81,7 +83,13 @@ Deno.test({
     });
 
     await t.step("the pages fit, and axe-core finds nothing, light and dark", async () => {
-      for (const address of ["/access/passkeys", "/access"]) {
+      const begun = await beginDeviceLogin({ store, clock: systemClock }, {
+        device: "a computer with a name of many letters in one",
+        remote_ip: "127.0.0.1",
+        scope: undefined,
+      });
+      const device = `/access/device?code=${begun.user_code}`;
+      for (const address of ["/access/passkeys", "/access/device", device, "/access"]) {
         await page.setViewportSize({ width: 375, height: 800 });
         await page.goto(address);
         await assertAccessible(page);
@@ -178,6 +186,8 @@ Deno.test({
         await page.goto("/triggers");
         await logIn();
         await page.getByText("more than a day ago").waitFor();
+        await page.getByRole("link", { name: "Log in with Example" }).waitFor();
+        await assertAccessible(page);
         await putPerson(store, person);
         await logIn();
         await page.getByRole("link", { name: "ada@example.com" }).waitFor();
