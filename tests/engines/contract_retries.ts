@@ -26,12 +26,16 @@ export const retries: Case[] = [
       assertEquals([status, attempts.length], ["complete", 3]);
       for (const { attempt, execution_id, exit_code } of attempts) {
         assertEquals(exit_code, attempt === 3 ? 0 : 75);
-        const { metadata, outputs } = await service.record(execution_id);
+        const { metadata, outputs, ended_at } = await service.record(execution_id);
         assertEquals(metadata, { attempt });
         assertEquals(outputs.map(({ path }) => path), [`file-${attempt}`]);
         assertEquals(await service.output(execution_id, `file-${attempt}`), `${attempt}\n`);
         const [line] = await service.printed(execution_id, "stdout");
         assertEquals(line, `attempt ${attempt} of ${id}`);
+        const said = (await service.printed(execution_id, "event"))
+          .filter((each) => each.startsWith("It is tried again"));
+        const expected = `It is tried again. Attempt ${attempt + 1} of 5 at ${ended_at}`;
+        assertEquals(said, attempt === 3 ? [] : [expected]);
       }
     },
   },

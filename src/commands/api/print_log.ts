@@ -53,7 +53,7 @@ export async function printFollowed(
   for (;;) {
     const { status, next_attempt } = await printOne(followLog(api, id, attempt), print);
     if (only !== undefined || next_attempt === undefined) return exitCodeOf(status);
-    const message = `It is tried again: attempt ${next_attempt}`;
+    const message = `Log of attempt ${next_attempt}`;
     await print([{ time: new Date().toISOString(), stream: "event", message }]);
     attempt = next_attempt;
   }

@@ -7,7 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import { SyncError } from "../../platform/files/durable.ts";
 import { RECORD_BYTES_MAX } from "../../store/records/record_size.ts";
 import type { Execution } from "../../store/records/executions.ts";
-import { type End, failInstead, writeEnd } from "../shared/execution_end.ts";
+import { type End, endLines, failInstead, writeEnd } from "../shared/execution_end.ts";
 import type { Metadata } from "../shared/metadata.ts";
 import { diskMbMax } from "./disk_use.ts";
 import { syncResults } from "./durability.ts";
@@ -48,7 +48,7 @@ export async function writeResults(
   takeOutputs(execution, outputs, mb_max);
   const { passedOver } = outputs;
   if (passedOver.length > 0) await logEvent(`Not listed as outputs: ${shown(passedOver)}`);
-  if (execution.reason !== undefined) await logEvent(execution.reason);
+  for (const line of endLines(execution)) await logEvent(line);
   try {
     await syncResults(folder, execution.outputs, syncRoot);
   } catch (error) {
@@ -60,7 +60,8 @@ export async function writeResults(
       project,
       error: error.message,
     });
+    const wasComplete = execution.status === "complete";
     failInstead(execution, error.message);
-    await logEvent(error.message);
+    for (const line of wasComplete ? endLines(execution) : [error.message]) await logEvent(line);
   }
 }

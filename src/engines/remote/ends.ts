@@ -11,6 +11,7 @@ import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import {
   type Ending,
   endingByExitCode,
+  endLines,
   failInstead,
   failure,
   stopped,
@@ -179,7 +180,7 @@ export async function end(
   takeOutputs(execution, outputs, diskLimit_mb(execution.engine));
   const messages = [
     ...left_out.length > 0 ? [`Not listed as outputs: ${shown(left_out)}`] : [],
-    ...execution.reason === undefined ? [] : [execution.reason],
+    ...endLines(execution),
   ];
   const time = context.time;
   const writes = messages.flatMap((message) => eventWrites(job, { time, message }));

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { retryNote } from "../../store/records/attempts.ts";
 import type { Execution } from "../../store/records/executions.ts";
 
 const REASON_LENGTH_MAX = 1_024;
@@ -51,6 +52,11 @@ export function writeEnd(execution: Execution, { ending, exitCode, at_ms }: End)
   delete execution.engine_state;
   delete execution.waiting;
   delete execution.reachable;
+}
+
+/** Returns the last lines of the log of an execution that has ended: why, and when it is tried again. */
+export function endLines(execution: Execution): string[] {
+  return [execution.reason, retryNote(execution)].filter((line) => line !== undefined);
 }
 
 /** Makes an execution that has completed one that failed. */

@@ -67,6 +67,12 @@ export function nextAttempt(ended: Execution): Execution | undefined {
   };
 }
 
+/** Returns the last line of the log of an attempt behind which another one comes: it says when. */
+export function retryNote(ended: Execution): string | undefined {
+  const waiting = nextAttempt(ended)?.waiting;
+  return waiting && `It is tried again. ${waiting}`;
+}
+
 /** Returns the record of the execution that was launched, as the commit of this last attempt leaves it. */
 export function launchedOf(changed: Execution): Execution {
   if (changed.attempt_of === undefined) return changed;

@@ -58,7 +58,7 @@ Deno.test("the attempts of an execution are followed one after the other, each b
     return Promise.resolve();
   };
   assertEquals(await printFollowed(api, ID, print), 0);
-  assertEquals(printed, ["a", "It is tried again: attempt 3", "b"]);
+  assertEquals(printed, ["a", "Log of attempt 3", "b"]);
   assertEquals(await printFollowed(api, ID, print, 2), 2);
 });
 

@@ -1,6 +1,7 @@
 /**
- * Kills a process that hosts an engine, at many moments, and takes over what it left: each command has
- * run exactly once, and its exit code is known. The process has the permissions of the service.
+ * Kills a process that hosts an engine, at many moments, and takes over what it left: each command, and each
+ * attempt of what is tried again, has run exactly once, and its exit code is known. The process has the permissions
+ * of the service.
  *
  * @module
  */
@@ -85,9 +86,14 @@ async function survive(crash: Crash, test: (folder: string) => void = () => {}):
   const ids = await killHost(folder, crash);
   await using fixture = await takeOver(folder);
   for (const [index, id] of ids.entries()) {
-    const { exit_code, status, reason } = await fixture.ended(id);
+    const { exit_code, status, reason, attempts } = await fixture.ended(id);
     assertEquals([exit_code, status], [index, index === 0 ? "complete" : "error"], reason);
-    assertEquals(await fixture.printed(id, "stdout"), ["begun", "done"]);
+    // Every second one is tried again.
+    assertEquals(attempts?.length, index % 2 ? 2 : undefined);
+    const ids = attempts?.map(({ execution_id }) => execution_id) ?? [id];
+    for (const each of ids) {
+      assertEquals(await fixture.printed(each, "stdout"), ["begun", "done"]);
+    }
   }
   test(folder);
 }
@@ -96,7 +102,7 @@ for (const after_ms of isLong ? [0, 5, 12, 25, 60, 130] : [0, 12, 60]) {
   test(`crash: killed after ${after_ms} ms, each command runs once`, async () => {
     await survive({ count: 12, fields: {}, after_ms }, (folder) => {
       const ran = textOf(`${folder}/ran`).trim().split("\n").map(Number).sort((a, b) => a - b);
-      assertEquals(ran, Array.from({ length: 12 }, (_, index) => index));
+      assertEquals(ran, [0, 1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 9, 10, 11, 11]);
     });
   });
 }

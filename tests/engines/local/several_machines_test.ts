@@ -7,8 +7,10 @@ import {
   type Execution,
   executionWrites,
   getExecution,
+  hasEnded,
 } from "../../../src/store/records/executions.ts";
 import { changeExecution } from "../../../src/store/records/execution_changes.ts";
+import { firstAttempt, waitingAttempts } from "../../../src/store/records/attempts.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { executionOf } from "../../store/execution.ts";
 import { sharedStore } from "../../store/fixture.ts";
@@ -21,29 +23,36 @@ interface Both {
   /** The record as the machine has it. */
   execution: Execution;
   clock: TestClock;
+  /** What the leader was told of. */
+  told: Execution[];
 }
 
 /** Runs a test with a leader, and an instance on the machine that runs an execution. */
-async function both(test: (parts: Both) => Promise<void>): Promise<void> {
+async function both(
+  test: (parts: Both) => Promise<void>,
+  fields: Partial<Execution> = {},
+): Promise<void> {
   using kv = await Deno.openKv(":memory:");
   const clock = new TestClock();
   await using leader = await sharedStore(kv, clock);
   await using machine = await sharedStore(kv, clock, { leads: false });
   const closing = new AbortController();
-  const execution = executionOf({
+  const execution = firstAttempt(executionOf({
     status: "started",
     engine_state: { machine_id: machine.shared?.machineId },
-  });
+    ...fields,
+  }));
   await leader.committer.write(executionWrites(execution));
+  const told: Execution[] = [];
   const others = new OtherMachines({
     store: leader,
     clock,
-    onChange() {},
+    onChange: (each) => told.push(each),
     signal: closing.signal,
   });
   try {
     others.add(structuredClone(execution));
-    await test({ leader, machine, others, execution, clock });
+    await test({ leader, machine, others, execution, clock, told });
   } finally {
     closing.abort();
     await others.close();
@@ -71,6 +80,27 @@ Deno.test("an end that the machine has stored is not stopped, nor given up", () 
     assertEquals((await getExecution(leader, execution.id))?.status, "complete");
     assertEquals(others.has(execution.id), false);
   }));
+
+Deno.test("an attempt whose end another machine stores is tried again once, and the leader is told", () =>
+  both(async ({ leader, machine, others, execution, told }) => {
+    const { id, attempt_of = "" } = execution;
+    const ended_at = new Date().toISOString();
+    Object.assign(execution, { status: "error", exit_code: 75, ended_at });
+    assertEquals(await storeBesideLeader(machine, execution), true);
+    // The machine may not know that it is stored.
+    assertEquals(await storeBesideLeader(machine, execution), false);
+    const { status, attempt_id = "", attempts = [] } = await getExecution(leader, attempt_of) ?? {};
+    assertEquals([status, attempts.map((each) => each.status)], ["created", ["error", "created"]]);
+    assertEquals(await waitingAttempts(leader), [{
+      id: attempt_id,
+      at_ms: Date.parse(ended_at) + 30_000,
+    }]);
+    assertEquals((await getExecution(leader, attempt_id))?.engine_state, undefined);
+    await eventually(() =>
+      told.some((each) => each.id === id && hasEnded(each.status)) || undefined
+    );
+    assertEquals(others.has(id), false);
+  }, { retry: { attempts: 3, first: 30, factor: 2, exit_codes: [75] } }));
 
 Deno.test("what is given up while its machine is silent stays so when the machine is back", () =>
   both(async ({ leader, machine, others, execution, clock }) => {
