@@ -23,6 +23,7 @@ export function definePipeline(command: Command): void {
     apiOptions(command.command("list").description("List the pipelines, newest first")),
     PIPELINE_STATUSES,
   )
+    .option("--dead", "only those of which a node has failed, and nothing tries it again")
     .addOption(listLimit())
     .addOption(quietly())
     .option("--json", "print JSON")
@@ -64,12 +65,13 @@ export function definePipeline(command: Command): void {
     .action(withId("pipelines", approve));
 }
 
-async function list(options: ApiOptions & OriginOptions): Promise<void> {
+async function list(options: ApiOptions & OriginOptions & { dead?: boolean }): Promise<void> {
   const { url, json = false, quiet = false, limit, ...query } = options;
   const { project, trigger, status } = query;
+  const dead = query.dead === true ? "true" : undefined;
   const pipelines = await clientOf(url).list<ShownPipeline>("pipelines/", {
     limit,
-    query: { project, trigger, status },
+    query: { project, trigger, status, dead },
   });
   if (quiet) return printIds(pipelines);
   printList(pipelines, [

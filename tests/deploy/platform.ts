@@ -314,6 +314,12 @@ export class Timeline implements AsyncDisposable {
     return started;
   }
 
+  /** Opens the database as a process does. */
+  async openKv(): Promise<Deno.Kv> {
+    Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+    return await Deno.openKv(await this.#kvUrl());
+  }
+
   async #kvUrl(): Promise<string> {
     if (this.#isCounted) return this.#way.url;
     return (await (this.#server ??= denokv(this.#folder))).url;

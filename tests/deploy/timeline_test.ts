@@ -1,6 +1,10 @@
 /** Timelines, crons and stops of the platform, as it plays them. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { Findings, Random } from "../faults/findings.ts";
+import { firstAttempt, nextAttempt } from "../../src/store/records/attempts.ts";
+import { type Execution, executionWrites } from "../../src/store/records/executions.ts";
+import { keys } from "../../src/store/keys.ts";
+import { executionOf } from "../store/execution.ts";
 import { startReceiver } from "../http/receiver.ts";
 import { eventually } from "../surroundings.ts";
 import { hostedFaults } from "./hosted_faults.ts";
@@ -31,6 +35,30 @@ Deno.test("a branch accepts launches and performs nothing; production performs w
     return body?.status === "completed" ? true : undefined;
   });
   assertEquals(await production.tick("cleanup"), true);
+});
+
+Deno.test("an attempt whose time comes while no process lives begins with the next cron", async () => {
+  await using timeline = new Timeline();
+  using kv = await timeline.openKv();
+  const retry = { attempts: 2, first: 1, factor: 1, exit_codes: "*" as const };
+  const first = firstAttempt(executionOf({
+    engine: { type: "slurm", url: "http://127.0.0.1:1" },
+    retry,
+  }));
+  const failed: Execution = { ...first, status: "error", ended_at: first.created_at };
+  const commit = kv.atomic();
+  for (const { key, value } of executionWrites(failed)) {
+    if (value === undefined) commit.delete(key);
+    else commit.set(key, value);
+  }
+  await commit.commit();
+  const next = nextAttempt(failed)?.id ?? "";
+  const status = async () => (await kv.get<Execution>(keys.execution(next))).value?.status;
+  const process = await timeline.start();
+  assertEquals(await status(), "created");
+  assertEquals(await process.tick("sweep"), true);
+  await eventually(async () => await status() !== "created" || undefined);
+  assertEquals((await kv.get(keys.executionRetry(next))).value, null);
 });
 
 Deno.test("processes that are stopped under load lose no launch, and double none", async () => {

@@ -184,6 +184,30 @@ Deno.test("executions are tried again", async (t) => {
     assertEquals(failures.map(({ execution_id }: Body) => execution_id), [id]);
   });
 
+  await t.step("a pipeline with a dead node is dead", async () => {
+    const retry = { ...RETRY, attempts: 2 };
+    const dead = await launch(service, "dead_node", {
+      type: "run_pipeline",
+      pipeline: "two",
+      retry,
+    });
+    const failed = await launch(service, "failed_node", { type: "run_pipeline", pipeline: "two" });
+    for (const run of [dead, failed]) assertEquals((await over(service, run)).work, "error");
+    const [{ id }] = dead.pipelines;
+    const { results } = await get("pipelines/?dead=true");
+    assertEquals(results.map((each: Body) => each.id), [id]);
+    const of = await get(`runs/?dead=true&trigger=failed_node`);
+    assertEquals(of.results, []);
+    const { printed } = await runHosted(
+      ["pipeline", "list", "--dead", "-q", "--url", service.url],
+      { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN },
+    );
+    assertEquals(printed.trim(), id);
+    const page = (await (await loggedIn(service)).get("pipelines?dead=true")).text;
+    assertStringIncludes(page, id);
+    assert(!page.includes(failed.pipelines[0].id));
+  });
+
   await t.step("an attempt that waits is shown, and a stop ends it at once", async () => {
     const retry = { attempts: 5, first: 3_600, factor: 2, exit_codes: "*" };
     const action = { type: "run_execution", step: "fails", retry };

@@ -9,6 +9,7 @@ import { z } from "zod";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
 import { copyPipeline, retryPipeline, type StartAgainParts } from "../../pipelines/mod.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
+import { isDeadPipeline } from "../../store/records/dead_runs.ts";
 import {
   getPipeline,
   getPlan,
@@ -99,12 +100,13 @@ export const pipelineOperations = [
     description: "With a filter, a page may hold fewer than `limit`: follow `next` to the end.",
     query: pipelineQuery,
     answers: { 200: { schema: page(pipeline) } },
-    async perform({ api, context, query: { limit, cursor, trigger, ...filters } }) {
+    async perform({ api, context, query: { limit, cursor, trigger, dead, ...filters } }) {
       const trigger_id = await triggerIdOf(api.store, trigger);
       const { records, next } = await search((part: Page) => listPipelines(api.store, part), {
         limit,
         cursor,
         filters: { ...filters, trigger_id },
+        ...(dead && { matches: (each) => isDeadPipeline(api.store, each) }),
       });
       const labels = new TriggerLabels(api);
       const shown = await Promise.all(records.map((each) => show(labels, each)));

@@ -205,6 +205,7 @@ export const pipelineQuery = z.strictObject({
   project,
   status: statusOf(PIPELINE_STATUSES, "complete", "completed"),
   trigger: nameOrIdSchema,
+  dead,
 });
 
 /** A byte offset that any file system knows, and how many lines after it. */

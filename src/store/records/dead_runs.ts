@@ -1,12 +1,12 @@
 /**
- * Dead runs: something that they have launched has failed for good, though it was tried again.
+ * Dead runs and pipelines: something of them has failed for good, though it was tried again.
  *
  * @module
  */
 import { isDead } from "./attempts.ts";
 import { getExecution, getExecutions } from "./executions.ts";
 import { getHttpRequest } from "./http_requests.ts";
-import { getPipeline } from "./pipelines.ts";
+import { getPipeline, type Pipeline } from "./pipelines.ts";
 import type { Run } from "./runs.ts";
 import type { Store } from "../store.ts";
 
@@ -29,7 +29,15 @@ async function isDeadWork(
   if ("http_request_id" in created) {
     return (await getHttpRequest(store, created.http_request_id))?.status === "error";
   }
-  const { nodes = [] } = await getPipeline(store, created.pipeline_id) ?? {};
+  const pipeline = await getPipeline(store, created.pipeline_id);
+  return pipeline !== undefined && await isDeadPipeline(store, pipeline);
+}
+
+/** Returns true for a pipeline with a node whose execution failed, and that nothing tries again. */
+export async function isDeadPipeline(
+  store: Store,
+  { nodes }: Pick<Pipeline, "nodes">,
+): Promise<boolean> {
   const failed = nodes.filter(({ status }) => status === "error")
     .flatMap(({ execution_id }) => execution_id ?? []);
   return (await getExecutions(store, failed)).some(isDead);

@@ -61,13 +61,9 @@ export function WorkFilters({ address, filters, statuses, refused }: WorkFilters
           </select>
         </QueryField>
         {pipeline === undefined ? null : <input type="hidden" name="pipeline" value={pipeline} />}
-        {address === "executions"
-          ? (
-            <label>
-              <input type="checkbox" name="dead" value="true" checked={dead !== undefined} /> Dead
-            </label>
-          )
-          : null}
+        <label>
+          <input type="checkbox" name="dead" value="true" checked={dead !== undefined} /> Dead
+        </label>
         <button>Filter</button>
         {isFiltered ? <a href={address}>Clear</a> : null}
       </form>
