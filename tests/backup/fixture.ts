@@ -11,6 +11,7 @@ import { backUp } from "../../src/backup/backup.ts";
 import { type Entry, manifestLine } from "../../src/backup/manifest.ts";
 import { restore } from "../../src/backup/restore.ts";
 import { newId } from "../../src/platform/ids.ts";
+import { firstAttempt } from "../../src/store/records/attempts.ts";
 import { executionWrites } from "../../src/store/records/executions.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { executionOf } from "../store/execution.ts";
@@ -32,6 +33,11 @@ export const ENDED = newId(Date.UTC(2026, 0, 1));
 export const STARTED = newId(Date.UTC(2026, 0, 2));
 /** An execution that was asked to stop. */
 export const STOPPING = newId(Date.UTC(2026, 0, 3));
+/** An execution whose first attempt has failed, and left a file. The second one waits for its time. */
+export const RETRIED = firstAttempt(executionOf({
+  id: newId(Date.UTC(2026, 0, 4)),
+  retry: { attempts: 2, first: 86_400, factor: 1, exit_codes: "*" },
+}));
 /** A folder that its command has closed to its owner. */
 export const CLOSED = `executions/${STARTED}/outputs/closed`;
 
@@ -58,6 +64,12 @@ async function writeDataFolder(data: string): Promise<void> {
           status: "stopping",
           engine_state: { boot_id: "a", start_id: "b", more: 1 },
         }),
+        {
+          ...RETRIED,
+          status: "error" as const,
+          ended_at: RETRIED.created_at,
+          outputs: [{ path: "a/b", size: output.length, sha256 }],
+        },
       ]
     ) await store.committer.write(executionWrites(execution));
   }
@@ -67,6 +79,8 @@ async function writeDataFolder(data: string): Promise<void> {
     [`executions/${ENDED}/config/parameters.json`, "{}", 0o600],
     [`executions/${ENDED}/outputs/a/b`, output, 0o640],
     [`executions/${ENDED}/repository/left.out`, "", 0o600],
+    [`executions/${RETRIED.id}/control/log`, "{}\n", 0o600],
+    [`executions/${RETRIED.id}/outputs/a/b`, output, 0o640],
     [`executions/${STARTED}/control/started`, "1 x\n", 0o600],
     ["projects/fetched/origin.json", "{}", 0o600],
     ["projects/files/origin.json", "{}", 0o600],

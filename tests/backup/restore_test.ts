@@ -7,6 +7,7 @@ import { packTar, type ParsedTarEntryWithData, type TarHeader, unpackTar } from 
 import { backUp } from "../../src/backup/backup.ts";
 import { BackupError } from "../../src/backup/error.ts";
 import { restore } from "../../src/backup/restore.ts";
+import { waitingAttempts } from "../../src/store/records/attempts.ts";
 import { getExecution } from "../../src/store/records/executions.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
@@ -21,6 +22,7 @@ import {
   pack,
   pathsIn,
   prepare,
+  RETRIED,
   SNAPSHOT,
   STARTED,
   STOPPING,
@@ -55,6 +57,9 @@ Deno.test("what is restored is what was backed up", async () => {
   assert(placeOf("control") < placeOf("outputs"), names.join());
   await using store = await openStore(restored);
   assertEquals((await getExecution(store, ENDED))?.outputs[0]?.path, "a/b");
+  const { status, attempts = [] } = await getExecution(store, RETRIED.attempt_of ?? "") ?? {};
+  assertEquals([status, attempts.map((each) => each.status)], ["created", ["error", "created"]]);
+  assertEquals((await waitingAttempts(store)).map(({ id }) => id), [attempts[1]?.execution_id]);
   // What runs here is not what ran there.
   for (const id of [STARTED, STOPPING]) {
     assertEquals((await getExecution(store, id))?.engine_state, { more: 1 });
