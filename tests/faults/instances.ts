@@ -22,8 +22,8 @@ const SENDERS = 12;
 const ANSWER_MS_MAX = 500;
 const DELIVERIES = 200;
 const INSTANCES = 3;
-/** A frozen instance is taken for gone after 15 s. */
-const FROZEN_MS = 25_000;
+/** A frozen instance is taken for gone after 15 s, and later where those that look at it are slow. */
+const GONE_WITHIN_MS = 120_000;
 /** The time for which the database is frozen. */
 const DATABASE_FROZEN_MS = 3_000;
 const ENDS_WITHIN_MS = 180_000;
@@ -181,12 +181,22 @@ async function suffer(
   }
   if (fault === "freeze") {
     served.signal("SIGSTOP");
-    await pause(FROZEN_MS);
+    await untilGone(served, serving);
     served.signal("SIGCONT");
   } else served.signal(fault === "kill" ? "SIGKILL" : "SIGTERM");
   await served.end();
   ended.push(served);
   serving[index] = await start(index);
+}
+
+/** Waits until the others have taken an instance for gone. */
+async function untilGone({ url: gone }: Served, serving: readonly Served[]): Promise<void> {
+  const other = serving.find(({ url }) => url !== gone);
+  await eventually(async () => {
+    // Nobody answers operators until another instance leads.
+    const all: { url?: string }[] = await other?.all("instances/").catch(() => undefined) ?? [];
+    return all.length > 0 && all.every(({ url }) => url !== gone) ? true : undefined;
+  }, { what: "a frozen instance being taken for gone", within_ms: GONE_WITHIN_MS });
 }
 
 /** Launches until it is told to end. */
