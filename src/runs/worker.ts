@@ -31,12 +31,9 @@ import type { WorkerParts } from "./worker_parts.ts";
 const CONCURRENCY = 128;
 /** The interval at which runs that hold back look for a place. */
 const LOOK_MS = 25;
-/** The pause after a search for pending runs that failed. */
-const CLAIM_RETRY_MS = 1_000;
-/**
- * Limit of the runs that wait in memory; the others wait in the database alone. Objects that live long are
- * visited by every garbage collection: with 50,000, launches were slower by a tenth.
- */
+/** The pause after a search for pending runs that failed, or that was stopped by a launch with an open end. */
+const CLAIM_RETRY_MS = 250;
+/** Limit of the runs that wait in memory. With 50,000, garbage collections made launches slower by a tenth. */
 const HELD_MAX = 2_000;
 /** Limit of the accepted runs that have not ended. */
 const BACKLOG_MAX = 100_000;
@@ -321,7 +318,7 @@ export class Worker {
     const claimed = marks && new Claims(marks, store.intake);
     const isPaced = this.#isPaced || store.shared === undefined;
     const paced = isPaced ? await PacedEntries.begin(store) : undefined;
-    let [isMissed, isComplete] = [false, true];
+    let [isMissed, isUndecided, isComplete] = [false, false, true];
     for await (const entry of pendingEntries(store)) {
       const room = this.#heldMax - Math.max(this.#waiting.length, claimed?.size ?? 0);
       isComplete = !this.#closing && room > 0;
@@ -329,8 +326,10 @@ export class Worker {
       const { id, pending } = entry;
       if (this.#goneMeanwhile.has(id) || this.pacer.has(id)) continue;
       if (this.#held.has(id)) {
+        if (!pending?.pace || this.#held.get(id)) continue;
         // Stored here and not answered yet: later ones wait for it.
-        if (pending?.pace && !this.#held.get(id)) paced?.add(pending, entry.versionstamp);
+        isUndecided = true;
+        paced?.add(pending, entry.versionstamp);
         continue;
       }
       if (pending === undefined) {
@@ -357,7 +356,8 @@ export class Worker {
     isMissed ||= isComplete && paced?.admit(admit, isOurs) === false;
     if (isComplete && !claimed?.isIncomplete && (paced || !isMissed)) this.pacer.armBursts();
     this.#isPaced ||= isMissed;
-    if (isMissed || claimed?.isIncomplete) this.#claimAgain = true;
+    if (isUndecided) this.#nextClaim.after(CLAIM_RETRY_MS, () => this.claim());
+    else if (isMissed || claimed?.isIncomplete) this.#claimAgain = true;
     if (claimed) this.#unclaimed.endPass(counted, isComplete);
   }
 

@@ -18,6 +18,7 @@ import { measureInstances } from "./instances.ts";
 import { measureIsolation } from "./isolation.ts";
 import { measureLaunches } from "./launch.ts";
 import { measureMemory } from "./memory.ts";
+import { measurePace } from "./pace.ts";
 import { measurePayloads } from "./payloads.ts";
 import { measurePolls } from "./polls.ts";
 import { measureRefused } from "./refused.ts";
@@ -42,6 +43,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   polls: { what: "Run info", measure: measurePolls },
   start: { what: "From acceptance to the command's start", measure: measureStarts },
   values: { what: "Values of requests", measure: measureValues },
+  pace: { what: "Launches, pages and starts beside 100,000 runs that wait", measure: measurePace },
   runs: { what: "Runs completed under sustained launches", measure: measureRuns },
   isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
   boot: { what: "From the start of the process to the first launch", measure: measureBoot },

@@ -2,7 +2,7 @@
  * Launches whose senders do not wait any more: what was not sent is not stored, what was sent and stored
  * all the same is withdrawn by the next commit, before anybody performs it.
  */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
 import { keys } from "../../src/store/keys.ts";
@@ -200,4 +200,25 @@ Deno.test("a launch with a pace that a listing shows and that is withdrawn meanw
   assert("run" in next);
   await desk.worker.ended(next.run.id, AbortSignal.timeout(5_000));
   assertEquals(performed, [next.run.id]);
+});
+
+Deno.test("a launch with a pace whose commit has no end yet does not have its leader search all the time", async () => {
+  const { store, commits, letGo } = await heldStore();
+  await using _store = store;
+  await using desk = await startDesk(store);
+  const pace: Pace = { concurrency: { key: "k", limit: 1, when_full: "queue" } };
+  const accepted = desk.acceptor.accept(launchOf({ pace }));
+  await eventually(() => commits.length === 1 || undefined);
+  let searches = 0;
+  const { list } = store.kv;
+  store.kv.list = <T>(...selected: Parameters<typeof list>) => {
+    searches++;
+    return list.apply(store.kv, selected) as Deno.KvListIterator<T>;
+  };
+  desk.worker.claim();
+  // A search takes about as long as some of these.
+  for (let reads = 0; reads < 300; reads++) await store.kv.get(["nothing"]);
+  assertLess(searches, 20);
+  letGo();
+  assert("run" in await accepted);
 });

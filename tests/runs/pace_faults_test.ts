@@ -1,7 +1,8 @@
 /** The turns of runs over several instances, over commits that fail, and over stops at any of their commits. */
-import { assert, assertEquals, assertGreater } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
 import { PacedEntries } from "../../src/runs/pace/paced_entries.ts";
+import { holdWrites } from "../../src/store/records/held_runs.ts";
 import {
   getRun,
   type Pace,
@@ -9,7 +10,7 @@ import {
   type PendingRun,
   type Run,
 } from "../../src/store/records/runs.ts";
-import { sharedStore, storedUnder, storeOn, watchedKv } from "../store/fixture.ts";
+import { sharedStore, storedUnder, storeInMemory, storeOn, watchedKv } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { type Desk, launchOf, openDesk, pendingOf, storePending } from "./fixture.ts";
 
@@ -101,6 +102,30 @@ Deno.test("what was committed after a listing began waits for the next one", asy
     if (pending) next.add(pending, versionstamp);
   }
   assertEquals([next.admit(admit), admitted], [true, [late ?? ""]]);
+});
+
+Deno.test("runs whose turns come together are stored together", async () => {
+  let commits = 0;
+  await using store = await storeInMemory((_commit, store) => {
+    commits++;
+    return store();
+  });
+  const waiting = Array.from({ length: 300 }, (_, order) => {
+    const pace: Pace = { concurrency: { key: `key ${order}`, limit: 1, when_full: "queue" } };
+    return holdWrites(pendingOf({ pace }), { order });
+  });
+  await Promise.all(waiting.map((writes) => store.committer.write(writes)));
+  commits = 0;
+  let performed = 0;
+  await using desk = openDesk(store, {
+    perform: () => {
+      performed++;
+      return Promise.resolve([{ action: "none" }]);
+    },
+  });
+  await desk.worker.start();
+  await eventually(() => performed === waiting.length || undefined, { what: "the turn of all" });
+  assertLess(commits, waiting.length);
 });
 
 /** Thrown in place of what comes after a stop. */

@@ -54,6 +54,7 @@ export class Decisions {
     if (item.isHeld || record === undefined) return;
     item.isHeld = true;
     this.#steps.add(item.triggerId, {
+      of: [item.id],
       writes: () => [...holdWrites(record, { order, ...joins }), ...beside],
       stored: () => item.record = undefined,
     });
@@ -78,10 +79,15 @@ export class Decisions {
     };
     if (!isHeld && record) {
       if (taken.length === 0) return begin(record);
-      return this.#steps.add(triggerId, { writes: () => taken, stored: () => begin(record) });
+      return this.#steps.add(triggerId, {
+        of: [item.id],
+        writes: () => taken,
+        stored: () => begin(record),
+      });
     }
     let released: PendingRun | undefined;
     this.#steps.add(triggerId, {
+      of: [item.id],
       reads: true,
       writes: async () => {
         const found = await getHeld(store, item);
@@ -108,6 +114,7 @@ export class Decisions {
     const { clock, onGone } = this.#parts;
     let run: Run | undefined;
     this.#steps.add(item.triggerId, {
+      of: [item.id],
       reads: item.record === undefined,
       writes: async () => {
         const pending = await this.#recordOf(item);
@@ -133,6 +140,7 @@ export class Decisions {
     const created_ms = clock.now();
     let made: PendingRun | undefined;
     this.#steps.add(burst.trigger_id, {
+      of: items.map(({ id }) => id),
       reads: true,
       writes: async () => {
         const records = await Promise.all(items.map((item) => this.#recordOf(item)));

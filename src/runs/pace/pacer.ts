@@ -9,7 +9,6 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import { newId } from "../../platform/ids.ts";
-import { every } from "../../platform/waiting/timers.ts";
 import {
   type Burst,
   bursts,
@@ -38,6 +37,7 @@ import { Decisions } from "./decisions.ts";
 import { type Item, itemOf, nameOf } from "./item.ts";
 import { hasRoom } from "./joined_run.ts";
 import { Lane } from "./lane.ts";
+import { sweepEach } from "./sweep.ts";
 import { type Waiting, waitingOf } from "./waiting.ts";
 import { WaitingRuns } from "./waiting_runs.ts";
 
@@ -156,9 +156,10 @@ export class Pacer {
     this.#order = (held.at(-1)?.[0].order ?? -1) + 1;
     for (const [item] of held) this.#items.add(item);
     for (const [item, { joins }] of held) this.#resume(item, joins);
-    this.#sweep();
-    const sweep_ms = store.shared ? SHARED_SWEEP_MS : SWEEP_MS;
-    this.#endSweeps = every(clock, sweep_ms, () => this.#sweep());
+    this.#endSweeps = sweepEach(clock, store.shared ? SHARED_SWEEP_MS : SWEEP_MS, {
+      ids: () => this.#turns.keys(),
+      look: (runId) => this.#free(runId),
+    });
   }
 
   /** Lets bursts close that were open at the last stop. Call it once all that was accepted before is admitted. */
@@ -182,9 +183,13 @@ export class Pacer {
 
   /** Notes that a run has ended, or that work of it has. Returns at once. */
   ended(runId: string): void {
+    void this.#free(runId);
+  }
+
+  async #free(runId: string): Promise<void> {
     const turn = this.#turns.get(runId);
     if (turn === undefined || this.#abort.signal.aborted) return;
-    this.#freeIfEnded(turn).catch((error) => {
+    await this.#freeIfEnded(turn).catch((error) => {
       log.warn(
         "Cannot see whether the work of run {run_id} has ended, looking again later: {error}",
         { run_id: runId, error },
@@ -390,10 +395,5 @@ export class Pacer {
     const name = nameOf(item.triggerId, item.pace.coalesce.key);
     const burst = this.#bursts.get(name);
     return burst?.items.includes(item) ? [name, burst] : undefined;
-  }
-
-  /** Looks at the work of each run that takes a place. */
-  #sweep(): void {
-    for (const runId of this.#turns.keys()) this.ended(runId);
   }
 }

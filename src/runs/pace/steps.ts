@@ -14,12 +14,16 @@ import type { Committer } from "../../store/commit/committer.ts";
 const WRITES_MAX = 200;
 const BYTES_MAX = 256 * 1024;
 const RETRY_MS = 1_000;
+/** Stored decisions that are taken off together. */
+const TAKEN_MAX = 1_024;
 
 const log = getLogger(["hooklaunch", "runs"]);
 
 /** A decision. */
 interface Step {
-  /** Set where `writes` reads what is stored. */
+  /** The ids of the runs whose records it changes. */
+  readonly of?: readonly string[];
+  /** Set where `writes` reads what is stored of these runs. */
   readonly reads?: boolean;
   /** Returns what stores it, once all before it is stored; it may be asked again after a failure. */
   writes(): readonly Write[] | Promise<readonly Write[]>;
@@ -62,25 +66,34 @@ export class Steps {
     const waiting = this.#waiting.get(triggerId) ?? [];
     // What comes in the same turn of the event loop is stored together.
     await Promise.resolve();
-    while (waiting.length > 0 && !this.#parts.signal.aborted) {
-      const stored = await this.#storeSome(waiting);
-      for (const step of waiting.splice(0, stored)) step.stored?.();
+    let first = 0;
+    while (first < waiting.length && !this.#parts.signal.aborted) {
+      const end = first + await this.#storeSome(waiting, first);
+      for (; first < end; first++) waiting[first]?.stored?.();
+      // Taking each off at once takes a time that grows with the square of how many wait.
+      if (first >= TAKEN_MAX) {
+        waiting.splice(0, first);
+        first = 0;
+      }
     }
     this.#waiting.delete(triggerId);
   }
 
-  /** Stores the first decisions; returns how many. */
-  async #storeSome(waiting: readonly Step[]): Promise<number> {
+  /** Stores decisions from one on; returns how many. */
+  async #storeSome(waiting: readonly Step[], first: number): Promise<number> {
     const { committer, clock, signal } = this.#parts;
     try {
       const writes: Write[] = [];
+      const changed = new Set<string>();
       let bytes = 0;
       let count = 0;
-      for (const step of waiting) {
+      for (let step = waiting[first]; step; step = waiting[first + count]) {
+        const { of = [], reads } = step;
         // What it reads may be what those before it write.
-        if (step.reads && count > 0) break;
+        if (reads && of.some((id) => changed.has(id))) break;
         const some = await step.writes();
         writes.push(...some);
+        for (const id of of) changed.add(id);
         bytes += some.reduce((sum, write) => sum + (write.bytes ?? 1_024), 0);
         count++;
         if (writes.length >= WRITES_MAX || bytes >= BYTES_MAX) break;
