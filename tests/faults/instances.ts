@@ -14,7 +14,7 @@ import { mostWithin } from "./check_ledger.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import type { KeptLaunch } from "./ledger.ts";
 import { checkPaces, PACED_SENDERS, PACED_TRIGGERS } from "./paces.ts";
-import { serve, type Served } from "./served.ts";
+import { serve, type Served, TOKEN } from "./served.ts";
 import { type Workshop, workshop } from "./workshop.ts";
 
 const SENDERS = 12;
@@ -191,12 +191,22 @@ async function suffer(
 
 /** Waits until the others have taken an instance for gone. */
 async function untilGone({ url: gone }: Served, serving: readonly Served[]): Promise<void> {
-  const other = serving.find(({ url }) => url !== gone);
+  const { url: other = gone } = serving.find(({ url }) => url !== gone) ?? {};
   await eventually(async () => {
     // Nobody answers operators until another instance leads.
-    const all: { url?: string }[] = await other?.all("instances/").catch(() => undefined) ?? [];
+    const all = await instancesAt(other).catch(() => []);
     return all.length > 0 && all.every(({ url }) => url !== gone) ? true : undefined;
   }, { what: "a frozen instance being taken for gone", within_ms: GONE_WITHIN_MS });
+}
+
+/** Returns the instances that one knows. */
+async function instancesAt(url: string): Promise<{ url?: string }[]> {
+  const answer = await fetch(`${url}/api/v0/instances/`, {
+    headers: { authorization: `Bearer ${TOKEN}` },
+    // It may wait for a leader that is frozen.
+    signal: AbortSignal.timeout(2_000),
+  });
+  return (await answer.json()).results ?? [];
 }
 
 /** Launches until it is told to end. */
