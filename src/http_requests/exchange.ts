@@ -51,7 +51,10 @@ export interface ExchangeParts {
 }
 
 /** The parts of a plan that every request of it has. */
-type Common = Pick<HttpRequestPlan, "headers" | "timeout_ms" | "private_networks" | "body">;
+type Common = Pick<
+  HttpRequestPlan,
+  "headers" | "timeout_ms" | "private_networks" | "body" | "tells_sender"
+>;
 
 /**
  * Sends the request of a plan.
@@ -108,11 +111,15 @@ async function exchange(
     body: Uint8Array | undefined;
     method: string;
   },
-  { private_networks, secrets, mask }: {
-    private_networks: boolean;
-    secrets: Record<string, string>;
-    mask: AnswerMask;
-  },
+  { private_networks, tells_sender, secrets, mask }:
+    & Pick<
+      Common,
+      "private_networks" | "tells_sender"
+    >
+    & {
+      secrets: Record<string, string>;
+      mask: AnswerMask;
+    },
   { clock, network }: ExchangeParts,
   signal: AbortSignal,
 ): Promise<Answered> {
@@ -129,7 +136,8 @@ async function exchange(
     network,
     privateNetworks: private_networks,
     othersAreStrangers: true,
-    setting: "private_networks of the action",
+    followsRedirects: !tells_sender,
+    setting: `private_networks of the ${tells_sender ? "callback" : "action"}`,
     signal,
   });
   const { bytes, isCut } = await firstBytes(answer);

@@ -13,6 +13,8 @@ import type {
 } from "../store/records/http_requests.ts";
 import type { Answered, Failed } from "./exchange.ts";
 
+/** Nothing is there any more, nor will be (RFC 9110 section 15.5.11). */
+const GONE = 410;
 /** Bytes of a body that are kept. */
 const KEPT_BYTES_MAX = 64 * 1024;
 /** Characters of an answer's headers that are kept. */
@@ -68,7 +70,7 @@ export function answered(
 /** Goes on after an attempt that has failed: sends it again later, or ends it. */
 export function notAnswered(
   request: HttpRequest,
-  { retry }: HttpRequestPlan,
+  { retry, tells_sender }: HttpRequestPlan,
   now_ms: number,
   outcome: Answered | Failed,
 ): void {
@@ -76,7 +78,8 @@ export function notAnswered(
   const asked_ms = "status" in outcome ? outcome.wait_ms ?? 0 : 0;
   const own_ms = retry.first * 1_000 * retry.factor ** (request.tried - 1);
   const wait_ms = Math.max(asked_ms, Math.min(own_ms, PAUSE_MAX_MS));
-  if (!outcome.mayPass) return end(request, now_ms, reason);
+  const isFinal = tells_sender && "status" in outcome ? outcome.status === GONE : !outcome.mayPass;
+  if (isFinal) return end(request, now_ms, reason);
   if (request.tried >= retry.attempts) {
     return end(request, now_ms, `${reason}, at attempt ${request.tried} of ${retry.attempts}`);
   }

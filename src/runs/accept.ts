@@ -244,7 +244,7 @@ export class Acceptor {
 
   #newRun(launch: Launch): Run {
     const { triggerId, project, body, contentType, remoteIp, facts, deliveryId } = launch;
-    const { replayOf, replayId, launchedBy, schedule } = launch;
+    const { replayOf, replayId, launchedBy, schedule, callback } = launch;
     const now_ms = this.#clock.now();
     return {
       id: newId(now_ms),
@@ -265,6 +265,7 @@ export class Acceptor {
       ...(replayId === undefined ? {} : { replay_id: replayId }),
       ...(launchedBy === undefined ? {} : { launched_by: launchedBy }),
       ...(schedule && scheduleFields(schedule)),
+      ...(callback && { callback }),
     };
   }
 }

@@ -46,6 +46,8 @@ export interface Launch {
   schedule?: { time_ms?: number };
   /** The right to accept it, in place of the one by its delivery's id. */
   claim?: Claim;
+  /** Set where its trigger has a callback. */
+  callback?: true;
   /** Its turn; absent where it is performed as soon as there is a place. */
   pace?: Pace | undefined;
   /** Returns true when the sender no longer waits: the launch is not stored then, or withdrawn. */

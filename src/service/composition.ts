@@ -5,7 +5,6 @@
  */
 import type { Reload } from "../config/reload.ts";
 import { getLogger } from "@logtape/logtape";
-import type { ActionServices } from "../actions/mod.ts";
 import { systemNetwork } from "../platform/network/connection.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -22,25 +21,28 @@ import { Metrics } from "../telemetry/metrics.ts";
 import type { ProjectCode } from "../projects/project_code.ts";
 import { Pipelines } from "../pipelines/pipelines.ts";
 import { noteExecutionEnd } from "./execution_end.ts";
+import { newWorker } from "./new_worker.ts";
 import { noteRequestEnd } from "./http_request_end.ts";
 import type { ServiceHeavyWork } from "./heavy_work.ts";
 import { secretsOfSteps } from "./secrets_of_steps.ts";
-import { tracePipeline, traceRuns } from "./record_spans.ts";
+import { tracePipeline } from "./record_spans.ts";
 import type { Runtime, ServiceSpace } from "./runtime.ts";
 import { Acceptor } from "../runs/accept.ts";
 import { Quotas } from "../runs/quotas.ts";
-import { Worker } from "../runs/worker.ts";
+import type { Worker } from "../runs/worker.ts";
 import { RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
+import type { HttpRequest } from "../store/records/http_requests.ts";
 import { refsKeeper } from "../store/records/project_refs.ts";
 import { getProject } from "../store/records/projects.ts";
-import type { PendingRun, Run } from "../store/records/runs.ts";
+import type { PendingRun } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { ProjectFailures } from "../store/records/project_failures.ts";
 import { DeliveryCounts } from "../store/records/delivery_counts.ts";
 import { TriggerLog } from "../store/records/trigger_log.ts";
 import { KeptRequests } from "../triggers/kept_requests.ts";
 import { Listeners } from "../triggers/listeners.ts";
+import { Callbacks } from "../triggers/callbacks.ts";
 import { TriggerRegistry } from "../triggers/registry.ts";
 import { valuesOfRun } from "../triggers/run_values.ts";
 import { Replays } from "../triggers/replays.ts";
@@ -73,6 +75,7 @@ export interface Parts {
   engines: Engines;
   pipelines: Pipelines;
   httpRequests: HttpRequests;
+  callbacks: Callbacks;
   worker: Worker;
   runWork: RunWork;
   /** Time limits of actions. */
@@ -170,7 +173,11 @@ function partsOn(
     projectOf: (name) => getProject(store, name),
   });
   const deliveryCounts = new DeliveryCounts(store, clock);
-  const runWork = new RunWork({ store, clock, onEnd: (id) => worker.pacer.ended(id) });
+  const onWorkEnd = (runId: string) => {
+    worker.pacer.ended(runId);
+    callbacks.workEnded(runId);
+  };
+  const runWork = new RunWork({ store, clock, onEnd: onWorkEnd });
   const { engines, pipelines } = newEngines(settings, makers, {
     deliveryCounts,
     runWork,
@@ -188,6 +195,8 @@ function partsOn(
   const baseUrl = () => parts.baseUrl;
   const valuesOf = (of: Pick<PendingRun, "run" | "body">) =>
     valuesOfRun({ store, triggers, heavyWork, baseUrl }, of);
+  const onRequestEnd = (request: HttpRequest) =>
+    noteRequestEnd(request, { metrics, triggerLog, deliveryCounts, runWork });
   const httpRequests = new HttpRequests(() => ({
     store,
     clock,
@@ -196,7 +205,15 @@ function partsOn(
     valuesOf,
     reveal: (secret, triggerId) =>
       isReference(secret) ? resolveSecret(secret, env) : tryOpen(secret, secrets, triggerId),
-    onEnd: (request) => noteRequestEnd(request, { metrics, triggerLog, deliveryCounts, runWork }),
+    onEnd: onRequestEnd,
+  }));
+  const callbacks = new Callbacks(() => ({
+    store,
+    clock,
+    runWork,
+    valuesOf,
+    begin: (id) => httpRequests.begin(id),
+    onRefused: onRequestEnd,
   }));
   const services = {
     deadlines,
@@ -209,7 +226,7 @@ function partsOn(
     valuesOf,
     baseUrl,
   };
-  const worker = newWorker(services, { triggers, triggerLog, metrics, deliveryCounts });
+  const worker = newWorker(services, { triggers, triggerLog, metrics, deliveryCounts, callbacks });
   const space = runtime.newSpace(settings);
   const quotas = new Quotas(store, clock);
   const keptRequests = new KeptRequests({ store, secrets, clock, space });
@@ -248,6 +265,7 @@ function partsOn(
     engines,
     pipelines,
     httpRequests,
+    callbacks,
     worker,
     runWork,
     deadlines,
@@ -324,34 +342,6 @@ async function keepsFilesHere(store: Store, projectName: string): Promise<boolea
   return type === undefined || !ENGINE_TYPES.includes(type) || engineKind(type).keepsFiles;
 }
 
-/** Makes the worker, which performs the actions of runs. */
-function newWorker(
-  services: ActionServices,
-  { triggers, triggerLog, metrics, deliveryCounts }: Pick<
-    Parts,
-    "triggers" | "triggerLog" | "metrics" | "deliveryCounts"
-  >,
-): Worker {
-  return new Worker({
-    store: services.store,
-    clock: services.clock,
-    perform: traceRuns(
-      async (id) => (await triggers.prepared(id))?.trigger.name,
-      async (waiting, signal) => {
-        const { performActions } = await import("../actions/mod.ts");
-        return await performActions(waiting, services, signal);
-      },
-    ),
-    onEnd(run) {
-      metrics.run(run);
-      if (run.status !== "completed") deliveryCounts.note(run.trigger_id, "run_error");
-      logFailures(triggerLog, run);
-      const { id: run_id, project, status } = run;
-      log.debug("Run {run_id} ended: {status}", { run_id, project, status });
-    },
-  });
-}
-
 /** Closes the parts of a service. Work under way may end until the deadline. */
 export async function closeParts(
   parts: Parts,
@@ -367,6 +357,7 @@ export async function closeParts(
   await parts.scheduler.close();
   await worker.close(deadline_ms);
   deadlines[Symbol.dispose]();
+  await parts.callbacks.close();
   await httpRequests.close(Math.max(0, until_ms - clock.steady()));
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
@@ -383,15 +374,4 @@ export async function closeParts(
   await lastly();
   await store.close();
   parts.artifacts[Symbol.dispose]();
-}
-
-/** Writes why actions of a run failed into its trigger's log. */
-function logFailures(triggerLog: TriggerLog, run: Run): void {
-  const { id: run_id, project } = run;
-  const owner = { id: run.trigger_id, project };
-  for (const [action_index, { action, error }] of run.actions.entries()) {
-    if (error === undefined) continue;
-    log.warn("Run {run_id}: {action} failed: {error}", { run_id, project, action, error });
-    triggerLog.add(owner, { kind: "action_failed", run_id, action, action_index, error });
-  }
 }

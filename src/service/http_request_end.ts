@@ -35,7 +35,7 @@ export function noteRequestEnd(
   }
   log.warn("HTTP request {http_request_id} to {url} ended: {status}: {reason}", details);
   if (status !== "error") return;
-  deliveryCounts.note(trigger_id, "execution_error");
+  if (!request.tells_sender) deliveryCounts.note(trigger_id, "execution_error");
   const owner = { id: trigger_id, project };
   triggerLog.add(owner, {
     kind: "http_request_failed",

@@ -101,6 +101,7 @@ export class Leadership implements Leading {
       await engines.start();
       await pipelines.start();
       await httpRequests.start();
+      await this.#parts.callbacks.start();
       await worker.start();
       await this.#parts.scheduler.start();
     }

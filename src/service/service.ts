@@ -166,6 +166,9 @@ export class Service {
     this.#parts.triggerLog.turn();
     void this.#parts.artifacts.probe();
     void this.#certificates?.tick();
+    this.#parts.callbacks.sweep().catch((error) =>
+      log.error("Cannot look for callbacks that are due: {error}", { error })
+    );
     this.#parts.keptRequests.sweep().catch((error) =>
       log.error("Cannot remove refused requests whose time is over: {error}", { error })
     );

@@ -115,6 +115,8 @@ export const keys = {
   paceMark: (instanceId: string): Deno.KvKey => ["pace_mark", instanceId],
   /** `Turn`: a run whose work, until it has ended, takes one of the places of its concurrency key. */
   turn: (runId: string): Deno.KvKey => ["turn", runId],
+  /** The id of the trigger of a run that has ended, whose callback is not sent yet. */
+  callbackDue: (runId: string): Deno.KvKey => ["callback_due", runId],
   /** Bytes: one chunk of a payload that does not lie in its run's record. */
   payload: (runId: string, index: number): Deno.KvKey => ["payload", runId, index],
   /** True, while the chunks of a payload are written whose run is not accepted yet. */

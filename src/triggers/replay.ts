@@ -241,6 +241,7 @@ async function launchAgain(
         : trigger.actions.map((action) => atCommit(action, commit)),
       quotas,
       pace,
+      ...(trigger.callback && { callback: true as const }),
       replayOf: deliveryId,
       replayId,
       launchedBy: { kind: "replay", ...author },

@@ -17,6 +17,7 @@ import { pointer } from "../platform/schema/pointer.ts";
 import { checkSecrets, secretWarnings } from "./secret_strength.ts";
 import { responseTexts } from "./response.ts";
 import { tracedTokenWarnings } from "./traced_tokens.ts";
+import { callbackMistakes } from "./callback_settings.ts";
 import type { TriggerSettings } from "./trigger.ts";
 
 /**
@@ -30,6 +31,7 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
     ...reviewFiltered(settings),
     ...reviewHandshakes(settings),
     ...settings.actions.flatMap((action, index) => prefixed(`/actions/${index}`, review(action))),
+    ...callbackMistakes(settings.callback),
     ...paceMistakes(settings),
     ...scheduleMistakes(settings.schedule),
     ...prefixed("/response", settings.response ? mistakesIn(responseTexts(settings.response)) : []),

@@ -14,6 +14,10 @@ import { childOf, pointer, pointerParts } from "../platform/schema/pointer.ts";
  */
 export function receiversOf(trigger: unknown, at: string): string[] {
   const [list, index = ""] = pointerParts(at);
+  if (list === "callback") {
+    const allow = childOf(childOf(trigger, "callback"), "allow");
+    return Array.isArray(allow) ? allow.map(String) : [];
+  }
   if (list !== "actions") return [];
   const action = pointerParts(pointer(list, index)).reduce(childOf, trigger);
   const url = childOf(action, "url");

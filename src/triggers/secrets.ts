@@ -22,7 +22,7 @@ const REFERENCES = /\{(?:env|file):[^}]*\}/g;
 /** The fields of an element of `secrets` that hold the secret. `secret` is the earlier name of `value`. */
 const SECRET_FIELDS = ["value", "secret"];
 /** The objects of a single secret in the field `secret`: elsewhere that is a field like any other. */
-const SINGLE = /^\/(?:handshakes\/\d+|actions\/\d+\/(?:sign|headers\/[^/]+))$/;
+const SINGLE = /^\/(?:handshakes\/\d+|callback\/sign|actions\/\d+\/(?:sign|headers\/[^/]+))$/;
 /** Those among the parts of an action, which are opened when it is performed, and not before. */
 const OF_ACTION = /^\/actions\/\d+\/(?:sign|headers\/[^/]+)\/secret(?:\/|$)/;
 /** The parts of an action in which a field named `secrets` is one like any other: it is the sender's, or a header. */

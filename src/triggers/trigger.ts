@@ -15,6 +15,7 @@ import { KEEP_TIME_MAX } from "./keep_refused.ts";
 import { isTimeSpan, timeSpan_ms } from "../platform/text/time_span.ts";
 import { retentionSchema } from "../runs/retention_schema.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
+import { callbackSchema } from "./callback_settings.ts";
 import { coalesceSchema, concurrencySchema, delaySchema } from "./pace_settings.ts";
 import { refusedSchema } from "./refused.ts";
 import { responseSchema } from "./response.ts";
@@ -63,6 +64,8 @@ export const triggerSchema = z.strictObject({
   retention: retentionSchema.optional(),
   /** The answer to an accepted request. */
   response: responseSchema.optional(),
+  /** Tells the sender when the run and its work have ended. */
+  callback: callbackSchema.optional(),
   /** Runs that arrive together become one. */
   coalesce: coalesceSchema.optional(),
   /** The most runs with work under way. */

@@ -98,7 +98,7 @@ const details = answer<DeliveryDetails>()(
     replays: z.array(z.object({ ...fields, differences: outcomeDifferences })).exactOptional()
       .describe("The newest deliveries that launched this one again, at most 20"),
     sent: z.array(httpRequest).exactOptional().describe(
-      "The HTTP requests of its run, and what came back",
+      "The HTTP requests of its run and its callback, and what came back",
     ),
     run: run.exactOptional().describe(
       "The run that it made, or that it is a repeat of; absent when it was removed",

@@ -8,6 +8,7 @@ import type { FoundDelivery } from "../../store/records/deliveries.ts";
 import { getHttpRequest } from "../../store/records/http_requests.ts";
 import type { Run } from "../../store/records/runs.ts";
 import type { DeliveryEntry, KnownVerdict } from "../../store/records/trigger_log_entries.ts";
+import { callbackId } from "../../triggers/callback_id.ts";
 import { NO_CONDITION } from "../../triggers/order.ts";
 import { shownKeptBody, shownPayload } from "../../triggers/shown_body.ts";
 import { knownVerdicts } from "../../triggers/verdicts.ts";
@@ -95,9 +96,9 @@ async function runDetails(
   const { store } = parts;
   const labels = new TriggerLabels(parts);
   const shown = await records.withoutForeignName(await shownRun(parts, labels, run));
-  const requests = await Promise.all(
-    shown.http_requests.map(({ id }) => getHttpRequest(store, id)),
-  );
+  const ids = shown.http_requests.map(({ id }) => id);
+  if (run.callback) ids.push(callbackId(run.id));
+  const requests = await Promise.all(ids.map((id) => getHttpRequest(store, id)));
   const sent = await Promise.all(
     requests.filter((request) => request !== undefined)
       .map(async (request) =>

@@ -67,6 +67,9 @@ export const httpRequest = answer<ShownHttpRequest>()(
     until: time.exactOptional().describe("The end of the wait"),
     answer: came.exactOptional().describe("The answer to the last attempt that had one"),
     result: came.exactOptional().describe("The callback, or the answer to the last poll"),
+    tells_sender: z.literal(true).exactOptional().describe(
+      "Set for the callback of a trigger, which tells the sender that the run has ended: no action sends it",
+    ),
     reason: text.exactOptional().describe("Why it failed, or the last failure so far"),
   }),
 );

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { WORK_STATES } from "../../runs/work_state.ts";
 import { type Scope, SCOPES } from "../../store/records/tokens.ts";
 import { RUN_STATUSES } from "../../store/records/runs.ts";
-import type { RunInfo } from "../door/run_info.ts";
+import type { RunInfo } from "../../runs/run_info.ts";
 import { CALLBACK_BYTES_MAX } from "../callbacks/routes.ts";
 import { answer, input, problemDetails, text } from "./answer.ts";
 import type { Declaration } from "./declaration.ts";

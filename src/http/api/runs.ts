@@ -84,6 +84,9 @@ export const run = answer<ShownRun>()(
     skipped_by: text.exactOptional().describe(
       "The run of the same concurrency key whose work was under way, so that it was not performed",
     ),
+    callback: z.literal(true).exactOptional().describe(
+      "Set where its trigger has a callback, which is sent once its work has ended",
+    ),
     ...workStates,
     work: workState,
   }),

@@ -201,6 +201,7 @@ function launchOf(
     contentType,
     remoteIp,
     ...(facts && { facts }),
+    ...(trigger.callback && { callback: true }),
     delivery,
     pace,
     deliveryId: delivery === undefined ? deliveryId : keptId(delivery),

@@ -11,14 +11,9 @@ import { isId } from "../../platform/ids.ts";
 import type { Refusal } from "../../conditions/check.ts";
 import { describeBody, describeUnreadable, type LaunchRequest } from "../../conditions/request.ts";
 import { childOf } from "../../platform/schema/pointer.ts";
-import { getHttpRequest, type HttpRequestStatus } from "../../store/records/http_requests.ts";
-import {
-  type CreatedObject,
-  getRun,
-  type Run,
-  runInMemory,
-  type RunStatus,
-} from "../../store/records/runs.ts";
+import { type RunInfo, runInfoOf } from "../../runs/run_info.ts";
+import { getHttpRequest } from "../../store/records/http_requests.ts";
+import { getRun, type Run, runInMemory } from "../../store/records/runs.ts";
 import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
 import type { WorkState } from "../../runs/work_state.ts";
 import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instances.ts";
@@ -164,61 +159,13 @@ async function waitForEnd(
   }
 }
 
-/** The answer of run info. */
-export interface RunInfo {
-  status: RunStatus;
-  result: RunResult[];
-  work?: WorkState;
-  /** Set where a schedule has launched it. */
-  source?: "schedule";
-  /** The run that was performed in its place. */
-  superseded_by?: string;
-  /** The run whose work was under way, so that it was not performed. */
-  skipped_by?: string;
-}
-
-/** The object of an action, or what came of its HTTP request so far. */
-type RunResult =
-  & { action: string }
-  & (
-    | Exclude<CreatedObject, { http_request_id: string }>
-    | { url: string; status: number | null; outcome: HttpRequestStatus }
+/** Returns the part of a run that its sender sees. */
+function infoOf(door: Door, run: Run, work: WorkState | undefined): Promise<RunInfo> {
+  return runInfoOf(
+    run,
+    work,
+    (id) => door.databaseDeadline.read(getHttpRequest(door.store, id)),
   );
-
-/**
- * Returns the part of a run that its sender sees: its status, the objects of successful actions in order, and, where
- * it asks, the state of the work.
- */
-async function infoOf(
-  door: Door,
-  { status, actions, source, superseded_by, skipped_by }: Run,
-  work: WorkState | undefined,
-): Promise<RunInfo> {
-  const result: RunResult[] = [];
-  for (const { action, created } of actions) {
-    if (created === undefined) continue;
-    result.push({
-      action,
-      ...("http_request_id" in created ? await httpResultOf(door, created) : created),
-    });
-  }
-  return {
-    status,
-    result,
-    ...(source !== undefined && { source }),
-    ...(superseded_by !== undefined && { superseded_by }),
-    ...(skipped_by !== undefined && { skipped_by }),
-    ...(work !== undefined && { work }),
-  };
-}
-
-async function httpResultOf(
-  door: Door,
-  { url, http_request_id }: Extract<CreatedObject, { http_request_id: string }>,
-) {
-  const request = await door.databaseDeadline.read(getHttpRequest(door.store, http_request_id));
-  const { answer, status: outcome = "stopped" } = request ?? {};
-  return { url, status: answer?.status ?? null, outcome };
 }
 
 function noRun(request: LaunchRequest, answersGet: boolean): Refusal {

@@ -79,6 +79,8 @@ export interface HttpRequest extends Launched {
   result?: HttpAnswer;
   /** The cause of its end, unless it is complete; before, of the last failure. */
   reason?: string;
+  /** Set where it tells a sender that its run has ended: no action sends it. */
+  tells_sender?: true;
   /** The SHA-256 of the token of its callback. */
   callback_hash?: string;
   /** The trace context of its launch. */
@@ -102,6 +104,8 @@ export interface HttpRequestPlan {
   timeout_ms: number;
   retry: { attempts: number; first: number; factor: number };
   private_networks: boolean;
+  /** It goes to an address that the sender chose: redirects are answers, and every refusal is tried again. */
+  tells_sender?: true;
   /** An expression that is true where what came back says that the work has failed. */
   failed?: string;
   wait: HttpWaitPlan;

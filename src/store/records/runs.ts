@@ -88,6 +88,8 @@ export interface Run extends Launched {
   superseded_by?: string;
   /** The run with the same concurrency key whose work was under way, so that this one was not performed. */
   skipped_by?: string;
+  /** Set where its trigger has a callback: it is sent once the run and its work have ended. */
+  callback?: true;
 }
 
 /** The settings of an action, as its kind's schema gives them. */
@@ -254,6 +256,7 @@ export function endWrites(run: Run, body?: Uint8Array): Write[] {
     ...sentIdWrites(run.delivery_id, run.id),
     { key: keys.run(run.id), value, bytes },
     { key: keys.pending(run.id, run.trigger_id) },
+    ...run.callback ? [{ key: keys.callbackDue(run.id), value: run.trigger_id }] : [],
   ];
 }
 

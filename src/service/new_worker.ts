@@ -1,0 +1,54 @@
+/**
+ * The worker of a service: it performs the actions of runs, and what it tells of their ends.
+ *
+ * @module
+ */
+import { getLogger } from "@logtape/logtape";
+import type { ActionServices } from "../actions/mod.ts";
+import { Worker } from "../runs/worker.ts";
+import type { Run } from "../store/records/runs.ts";
+import type { TriggerLog } from "../store/records/trigger_log.ts";
+import type { Parts } from "./composition.ts";
+import { traceRuns } from "./record_spans.ts";
+
+const log = getLogger(["hooklaunch"]);
+
+/** Makes the worker, which performs the actions of runs. */
+export function newWorker(
+  services: ActionServices,
+  { triggers, triggerLog, metrics, deliveryCounts, callbacks }: Pick<
+    Parts,
+    "triggers" | "triggerLog" | "metrics" | "deliveryCounts" | "callbacks"
+  >,
+): Worker {
+  return new Worker({
+    store: services.store,
+    clock: services.clock,
+    perform: traceRuns(
+      async (id) => (await triggers.prepared(id))?.trigger.name,
+      async (waiting, signal) => {
+        const { performActions } = await import("../actions/mod.ts");
+        return await performActions(waiting, services, signal);
+      },
+    ),
+    onEnd(run) {
+      metrics.run(run);
+      callbacks.runEnded(run);
+      if (run.status !== "completed") deliveryCounts.note(run.trigger_id, "run_error");
+      logFailures(triggerLog, run);
+      const { id: run_id, project, status } = run;
+      log.debug("Run {run_id} ended: {status}", { run_id, project, status });
+    },
+  });
+}
+
+/** Writes why actions of a run failed into its trigger's log. */
+function logFailures(triggerLog: TriggerLog, run: Run): void {
+  const { id: run_id, project } = run;
+  const owner = { id: run.trigger_id, project };
+  for (const [action_index, { action, error }] of run.actions.entries()) {
+    if (error === undefined) continue;
+    log.warn("Run {run_id}: {action} failed: {error}", { run_id, project, action, error });
+    triggerLog.add(owner, { kind: "action_failed", run_id, action, action_index, error });
+  }
+}
