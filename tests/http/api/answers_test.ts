@@ -604,6 +604,18 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/deliveries/{id}/", { at: delivered });
   });
 
+  await t.step("callbacks", async () => {
+    const callback = { url: "{body.callback_url}", allow: ["https://*.example.com/"] };
+    const { id: trigger_id } = await service.trigger({ ...LAUNCHED, callback });
+    await ask("/triggers/{id}/", { at: { id: trigger_id } });
+    const id = await ask("/launch/{trigger_id}/", { method: "POST", at: { trigger_id } });
+    const [sent] = await eventually(async () => {
+      return (await ask("/deliveries/{id}/", { at: { id } })).sent;
+    });
+    await ask("/runs/{id}/", { at: { id } });
+    await ask("/http-requests/{id}/", { at: { id: sent.id } });
+  });
+
   await t.step("runs that wait for their turn", async () => {
     const launch = async (settings: object) => {
       const { id: trigger_id } = await service.trigger({ ...LAUNCHED, ...settings });
