@@ -8,18 +8,27 @@ import type { ActionServices } from "../actions/mod.ts";
 import { Worker } from "../runs/worker.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { TriggerLog } from "../store/records/trigger_log.ts";
-import type { Parts } from "./composition.ts";
+import type { DeliveryCounts } from "../store/records/delivery_counts.ts";
+import type { Metrics } from "../telemetry/metrics.ts";
+import type { Callbacks } from "../triggers/callbacks.ts";
+import type { TriggerRegistry } from "../triggers/registry.ts";
 import { traceRuns } from "./record_spans.ts";
 
 const log = getLogger(["hooklaunch"]);
 
+/** The parts of a service that hear of the ends of runs. */
+interface WorkerSurroundings {
+  triggers: TriggerRegistry;
+  triggerLog: TriggerLog;
+  metrics: Metrics;
+  deliveryCounts: DeliveryCounts;
+  callbacks: Callbacks;
+}
+
 /** Makes the worker, which performs the actions of runs. */
 export function newWorker(
   services: ActionServices,
-  { triggers, triggerLog, metrics, deliveryCounts, callbacks }: Pick<
-    Parts,
-    "triggers" | "triggerLog" | "metrics" | "deliveryCounts" | "callbacks"
-  >,
+  { triggers, triggerLog, metrics, deliveryCounts, callbacks }: WorkerSurroundings,
 ): Worker {
   return new Worker({
     store: services.store,
