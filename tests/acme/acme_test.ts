@@ -14,7 +14,10 @@ import { Service } from "../../src/service/service.ts";
 import { getCertificate } from "../../src/store/records/acme.ts";
 import { ADMIN_TOKEN, eventually, temporaryFolder, TestClock } from "../data.ts";
 import { has } from "../needs.ts";
-import { startPebble } from "./pebble.ts";
+import { hooklaunch } from "../commands/process.ts";
+import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
+import { freePort } from "../surroundings.ts";
+import { type Pebble, startPebble } from "./pebble.ts";
 
 const DAY_MS = 86_400_000;
 const DOMAIN = "hooks.example.com";
@@ -50,7 +53,7 @@ interface Seen {
   isTrusted: boolean;
 }
 
-function look({ port }: Service, name: string, root: string): Promise<Seen> {
+function look({ port }: { port: number }, name: string, root: string): Promise<Seen> {
   const { promise, resolve, reject } = Promise.withResolvers<Seen>();
   const options = { host: "127.0.0.1", port, ca: root, rejectUnauthorized: false };
   const isDomain = !/^[\d.]+$/.test(name);
@@ -68,7 +71,12 @@ function look({ port }: Service, name: string, root: string): Promise<Seen> {
 }
 
 /** Waits for a certificate of the authority, other than one before. */
-function trusted(service: Service, name: string, root: string, before = ""): Promise<Seen> {
+function trusted(
+  service: { port: number },
+  name: string,
+  root: string,
+  before = "",
+): Promise<Seen> {
   return eventually(async () => {
     const seen = await look(service, name, root).catch(() => undefined);
     return seen?.isTrusted && seen.serial !== before ? seen : undefined;
@@ -212,7 +220,65 @@ exec curl -sf -d "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" $url
     );
     assertEquals(await Deno.readTextFile(`${hook}.env`), "");
   });
+
+  await test.step("three instances: the leader is killed between order and challenge, and another one orders", async () => {
+    await threeInstances(folder.path, pebble);
+  });
 });
+
+/** Starts three instances on one database, by the command that the page of the documentation prints. */
+async function threeInstances(
+  folder: string,
+  { directory, root, httpPort }: Pebble,
+): Promise<void> {
+  const page = await Deno.readTextFile(new URL("../../src/docs/https.md", import.meta.url));
+  const [, command = ""] = /^hooklaunch (serve --acme .*)$/m.exec(page) ?? [];
+  await using remote = new RemoteKv();
+  await using running = new AsyncDisposableStack();
+  const instances = ["a", "b", "c"].map((name) => {
+    const plainPort = freePort();
+    const process = running.use(hooklaunch(command.split(" "), {
+      HOOKLAUNCH_HOST: "127.0.0.1",
+      HOOKLAUNCH_PORT: "0",
+      HOOKLAUNCH_DATA: `${folder}/${name}`,
+      HOOKLAUNCH_KV: remote.way().url,
+      HOOKLAUNCH_SECRET_KEY: "00".repeat(32),
+      HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN,
+      HOOKLAUNCH_ACME_DIRECTORY: directory,
+      HOOKLAUNCH_ACME_CA: new URL("../http/localhost_ca.pem", import.meta.url).pathname,
+      HOOKLAUNCH_ACME_PORT: String(plainPort),
+      [KV_TOKEN.name]: KV_TOKEN.value,
+    }));
+    const reached = process.expect(/reached as https:\/\/hooks\.example\.com:(\d+)/);
+    return { process, plainPort, port: reached.then(([, port]) => Number(port)) };
+  });
+  const leads = ({ process }: typeof instances[number]) => /Leading: /.test(process.printed());
+  const all = Promise.all(instances.map(({ port }) => port));
+  let killed: typeof instances[number] | undefined;
+  const front = Deno.serve(
+    { hostname: "127.0.0.1", port: httpPort, onListen() {} },
+    async (request) => {
+      await all;
+      if (killed === undefined) {
+        killed = instances.find(leads);
+        killed?.process.child.kill("SIGKILL");
+        return new Response("gone", { status: 503 });
+      }
+      // The one that follows answers the challenge of the one that leads.
+      const follower = instances.find((each) => each !== killed && !leads(each));
+      const { pathname } = new URL(request.url);
+      return await fetch(`http://127.0.0.1:${follower?.plainPort}${pathname}`);
+    },
+  );
+  running.defer(() => front.shutdown());
+  const ports = await all;
+  // The authority's first look is the end of the leader: another one orders anew.
+  await eventually(() => killed, { what: "a look of the authority" });
+  const left = ports.filter((_, index) => instances[index] !== killed);
+  const seen = await Promise.all(left.map((port) => trusted({ port }, DOMAIN, root)));
+  assertEquals(seen.length, 2);
+  assertEquals(seen[0]?.serial, seen[1]?.serial);
+}
 
 function withChange(settings: AcmeSettings, change: { [name: string]: unknown }): AcmeSettings {
   const changed = Object.entries({ ...settings, ...change });

@@ -8,6 +8,13 @@ import { newCertificateKey } from "../../src/acme/certificate_request.ts";
 import { orderCertificate } from "../../src/acme/order.ts";
 import { readNames } from "../../src/acme/names.ts";
 import { checkAcme, LETS_ENCRYPT } from "../../src/acme/settings.ts";
+import { ACCOUNT_OWNER, CERTIFICATE_OWNER, sealAcmeAgain } from "../../src/acme/seal_again.ts";
+import {
+  getAccount,
+  getCertificate,
+  putAccount,
+  putCertificate,
+} from "../../src/store/records/acme.ts";
 import { secretBox } from "../../src/triggers/secrets.ts";
 import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
@@ -198,6 +205,24 @@ Deno.test("a limit of the authority is kept, also over a restart", async () => {
   await (await start(again.signal)).close();
   again.abort();
   assertEquals(orders(), 4);
+});
+
+Deno.test("the keys of the account and of the certificate are encrypted with a new key", async () => {
+  await using opened = await openTestStore();
+  const { store } = opened;
+  const [before, after] = [new Uint8Array(32), new Uint8Array(32).fill(1)];
+  const box = secretBox([before]);
+  await putAccount(store, LETS_ENCRYPT, box.seal("account", ACCOUNT_OWNER));
+  const key = box.seal("certificate", CERTIFICATE_OWNER);
+  await putCertificate(store, { names: [NAME], directory: LETS_ENCRYPT, chain: CA, key });
+  await sealAcmeAgain(store, secretBox([after, before]));
+  const alone = secretBox([after]);
+  assertEquals(
+    alone.open(await getAccount(store, LETS_ENCRYPT) ?? "", ACCOUNT_OWNER),
+    "account",
+  );
+  const stored = await getCertificate(store);
+  assertEquals(alone.open(stored?.key ?? "", CERTIFICATE_OWNER), "certificate");
 });
 
 Deno.test("names and settings that cannot be ordered are refused at the start", () => {
