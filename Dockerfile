@@ -23,8 +23,8 @@ ENV HOOKLAUNCH_HOST=0.0.0.0 HOOKLAUNCH_PORT=8000 HOOKLAUNCH_DATA=/data OTEL_DENO
 # that its certificate need not name.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD \
   OTEL_DENO=false NO_PROXY=127.0.0.1 deno eval --quiet --unsafely-ignore-certificate-errors=127.0.0.1 \
-  "const { HOOKLAUNCH_TLS_CERT: cert, HOOKLAUNCH_PORT: port } = Deno.env.toObject(); \
-  const answer = await fetch((cert ? 'https' : 'http') + '://127.0.0.1:' + port + '/healthz'); \
+  "const { HOOKLAUNCH_TLS_CERT: cert, HOOKLAUNCH_ACME: acme, HOOKLAUNCH_PORT: port } = Deno.env.toObject(); \
+  const answer = await fetch((cert || acme ? 'https' : 'http') + '://127.0.0.1:' + port + '/healthz'); \
   if (!answer.ok) Deno.exit(1)" 2>/dev/null
 
 # tini reaps what steps leave behind and hands SIGTERM on.

@@ -30,6 +30,16 @@ export function addressBytes(address: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(all.flatMap((group) => [group >> 8, group & 0xff]));
 }
 
+/** Returns the first name that is not one for several hosts. */
+export function firstHost({ names }: { names: readonly string[] }): string | undefined {
+  return names.find((name) => !name.startsWith("*."));
+}
+
+/** Returns true when a name of a certificate, such as `*.example.com`, is that of a host. */
+export function covers(name: string, host: string): boolean {
+  return name === host || name.startsWith("*.") && name.slice(1) === host.slice(host.indexOf("."));
+}
+
 /**
  * Reads the names of a certificate: in lower case, each once.
  *

@@ -5,6 +5,7 @@
  */
 import type { Command } from "commander";
 import { getLogger } from "@logtape/logtape";
+import { firstHost } from "../acme/names.ts";
 import { systemClock } from "../platform/clock.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 import { type Parts, type Prepare, Service, type ServiceSettings } from "../service/service.ts";
@@ -369,7 +370,7 @@ function announce(service: Service, { data }: ServeOptions): void {
       "The service refuses every request: give --acme, or --tls-cert and --tls-key, or name the proxy that serves " +
         "HTTPS with --trusted-proxy, or use --dev to try things out on this machine",
     );
-  } else if (settings.publicUrl === undefined && settings.acme === undefined) {
+  } else if (settings.publicUrl === undefined && !(settings.acme && firstHost(settings.acme))) {
     log.warn(
       "Launch URLs begin with {url}, which senders may not reach. Set --public-url to the address that " +
         "senders use; schemes that sign the URL need it too",

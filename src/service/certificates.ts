@@ -5,7 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { CertificateKeeper } from "../acme/keeper.ts";
-import { isAddress } from "../acme/names.ts";
+import { covers, firstHost, isAddress } from "../acme/names.ts";
 import type { AcmeSettings } from "../acme/settings.ts";
 import type { ServiceSettings, Tls } from "../config/settings.ts";
 import { answerPlain } from "../http/challenge_port.ts";
@@ -57,9 +57,10 @@ export class Certificates {
     });
   }
 
-  /** Returns the address of the service by its first name. */
-  url(port: number): string {
-    return secureUrl(this.#acme.names[0] ?? this.#settings.host, port);
+  /** Returns the address of the service by its first name; undefined where none is the name of a host. */
+  url(port: number): string | undefined {
+    const name = firstHost(this.#acme);
+    return name && secureUrl(name, port);
   }
 
   /** Begins to answer challenges, and to order. */
@@ -123,8 +124,8 @@ export class Certificates {
     const { publicUrl } = this.#settings;
     if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, "");
     const bare = host.replace(/^\[(.*)\]$/, "$1");
-    const [first = bare] = this.#acme.names;
-    return secureUrl(this.#acme.names.includes(bare) ? bare : first, this.#port ?? HTTPS_PORT);
+    const isNamed = this.#acme.names.some((name) => covers(name, bare));
+    return secureUrl(isNamed ? bare : firstHost(this.#acme) ?? bare, this.#port ?? HTTPS_PORT);
   }
 }
 

@@ -254,14 +254,22 @@ async function threeInstances(
   });
   const leads = ({ process }: typeof instances[number]) => /Leading: /.test(process.printed());
   const all = Promise.all(instances.map(({ port }) => port));
+  // The authority's first look, which is several at once, is the end of the leader: another one orders anew.
+  const looked = Promise.withResolvers<void>();
+  const killing = looked.promise.then(async () => {
+    await all;
+    const leader = await eventually(() => instances.find(leads), { what: "a leader" });
+    leader.process.child.kill("SIGKILL");
+    await leader.process.end();
+    return leader;
+  });
   let killed: typeof instances[number] | undefined;
   const front = Deno.serve(
     { hostname: "127.0.0.1", port: httpPort, onListen() {} },
     async (request) => {
-      await all;
+      looked.resolve();
       if (killed === undefined) {
-        killed = instances.find(leads);
-        killed?.process.child.kill("SIGKILL");
+        killed = await killing;
         return new Response("gone", { status: 503 });
       }
       // The one that follows answers the challenge of the one that leads.
@@ -272,9 +280,8 @@ async function threeInstances(
   );
   running.defer(() => front.shutdown());
   const ports = await all;
-  // The authority's first look is the end of the leader: another one orders anew.
-  await eventually(() => killed, { what: "a look of the authority" });
-  const left = ports.filter((_, index) => instances[index] !== killed);
+  const gone = await killing;
+  const left = ports.filter((_, index) => instances[index] !== gone);
   const seen = await Promise.all(left.map((port) => trusted({ port }, DOMAIN, root)));
   assertEquals(seen.length, 2);
   assertEquals(seen[0]?.serial, seen[1]?.serial);

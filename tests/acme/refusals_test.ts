@@ -6,7 +6,7 @@ import { AcmeError } from "../../src/acme/error.ts";
 import { CertificateKeeper } from "../../src/acme/keeper.ts";
 import { newCertificateKey } from "../../src/acme/certificate_request.ts";
 import { orderCertificate } from "../../src/acme/order.ts";
-import { readNames } from "../../src/acme/names.ts";
+import { covers, readNames } from "../../src/acme/names.ts";
 import { checkAcme, LETS_ENCRYPT } from "../../src/acme/settings.ts";
 import { ACCOUNT_OWNER, CERTIFICATE_OWNER, sealAcmeAgain } from "../../src/acme/seal_again.ts";
 import {
@@ -239,6 +239,15 @@ Deno.test("names and settings that cannot be ordered are refused at the start", 
     if (expected instanceof RegExp) assertMatch("wrong" in read ? read.wrong : "", expected);
     else assertEquals(read, { names: expected });
   }
+  for (
+    const [name, host, isCovered] of [
+      ["a.example.com", "a.example.com", true],
+      ["*.example.com", "a.example.com", true],
+      ["*.example.com", "a.b.example.com", false],
+      ["*.example.com", "example.com", false],
+      ["*.example.com", "aexample.com", false],
+    ] as const
+  ) assertEquals(covers(name, host), isCovered, `${name} ${host}`);
   const settings = { directory: LETS_ENCRYPT, port: 80, names: [NAME] };
   for (
     const [change, message] of [
