@@ -77,12 +77,7 @@ export function hostedRuntime({ onHandler, peerOf, begin }: HostedProcess): Runt
       });
       onHandler(handler);
       return {
-        listener: {
-          port: 0,
-          isEnding: false,
-          renew: () => Promise.resolve(),
-          shutdown: () => relay.close(),
-        },
+        listener: { port: 0, shutdown: () => relay.close() },
         socket: undefined,
         way: { address: relay.address, send: (url, init) => relay.send(url, init) },
       };

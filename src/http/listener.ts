@@ -6,16 +6,13 @@
 import { getLogger } from "@logtape/logtape";
 import { delay } from "@std/async/delay";
 import { messageOf } from "../platform/errors.ts";
-import type { Tls } from "../config/settings.ts";
 
 const RETRY_MS = 1_000;
-/** A server that is told to end still listens for a moment. */
-const RENEWAL_RETRY_MS = 1;
 
 const log = getLogger(["hooklaunch", "http"]);
 
-/** Starts a server on a port, for HTTPS where there is a certificate. */
-export type Serve = (port: number, tls: Tls | undefined) => Deno.HttpServer<Deno.NetAddr>;
+/** Starts a server on a port. */
+type Serve = (port: number) => Deno.HttpServer<Deno.NetAddr>;
 
 /**
  * Listens on a port until it is shut down. Deno ends a server that cannot accept a connection, such as when
@@ -25,7 +22,6 @@ export class Listener {
   /** The port that it listens on. */
   readonly port: number;
   readonly #serve: Serve;
-  #tls: Tls | undefined;
   #server: Deno.HttpServer<Deno.NetAddr>;
   /** The servers that no longer listen, and still answer the requests under way. */
   readonly #ending = new Set<Promise<void>>();
@@ -34,27 +30,10 @@ export class Listener {
   readonly #shut = new AbortController();
 
   /** @param port 0 for any that is free */
-  constructor(serve: Serve, { port, tls }: { port: number; tls?: Tls | undefined }) {
+  constructor(serve: Serve, port: number) {
     this.#serve = serve;
-    this.#tls = tls;
     this.#server = this.#begin(port);
     this.port = this.#server.addr.port;
-  }
-
-  /** True while a server ends, as after a renewal: Deno breaks off the bodies that are arriving there. */
-  get isEnding(): boolean {
-    return this.#ending.size > 0;
-  }
-
-  /**
-   * Serves another certificate from now on. Requests under way are answered. For some milliseconds nobody
-   * listens; resolves when somebody does again.
-   */
-  async renew(tls: Tls): Promise<void> {
-    if (this.#shut.signal.aborted) return;
-    this.#tls = tls;
-    this.#end(this.#server);
-    await this.#beginAgain(RENEWAL_RETRY_MS);
   }
 
   /** Accepts no more connections, and waits until the requests under way are answered. */
@@ -65,14 +44,12 @@ export class Listener {
   }
 
   #begin(port: number): Deno.HttpServer<Deno.NetAddr> {
-    const server = this.#serve(port, this.#tls);
+    const server = this.#serve(port);
     server.finished.catch((error) => {
-      // Another server listens already in the place of one that was ending.
-      if (server !== this.#server) return;
       logFailure(error);
       // This closes its idle connections, which may be what holds all open files.
       this.#end(server);
-      return this.#beginAgain(RETRY_MS);
+      return this.#beginAgain();
     });
     return server;
   }
@@ -83,24 +60,23 @@ export class Listener {
     this.#ending.add(ending);
   }
 
-  #beginAgain(wait_ms: number): Promise<void> {
-    return this.#beginning ??= this.#tryToBegin(wait_ms).finally(() => {
+  #beginAgain(): Promise<void> {
+    return this.#beginning ??= this.#tryToBegin().finally(() => {
       this.#beginning = undefined;
     });
   }
 
   /** Tries until it listens or is shut down. */
-  async #tryToBegin(first_ms: number): Promise<void> {
+  async #tryToBegin(): Promise<void> {
     const { signal } = this.#shut;
-    for (let wait_ms = first_ms;;) {
-      await delay(wait_ms, { signal }).catch(() => {});
+    for (;;) {
+      await delay(RETRY_MS, { signal }).catch(() => {});
       if (signal.aborted) return;
       try {
         this.#server = this.#begin(this.port);
         return;
       } catch (error) {
-        if (wait_ms === RETRY_MS) logFailure(error);
-        wait_ms = Math.min(2 * wait_ms, RETRY_MS);
+        logFailure(error);
       }
     }
   }

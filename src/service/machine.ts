@@ -6,7 +6,8 @@
 import { openArtifactStore } from "../artifacts/mod.ts";
 import { engineMakers } from "../engines/mod.ts";
 import { listenError } from "../http/listen_error.ts";
-import { Listener, type Serve } from "../http/listener.ts";
+import { Listener } from "../http/listener.ts";
+import { TlsListener } from "../http/tls_listener.ts";
 import { SocketServer } from "../http/socket_server.ts";
 import { Projects } from "../projects/projects.ts";
 import { databaseBytes } from "../store/file/database_file.ts";
@@ -16,7 +17,7 @@ import { openStore } from "../store/open_store.ts";
 import { openSecretBox } from "../triggers/secret_key.ts";
 import type { ServiceSettings } from "../config/settings.ts";
 import { newHeavyWork } from "./heavy_work.ts";
-import type { Runtime } from "./runtime.ts";
+import type { Handler, Ports, Runtime } from "./runtime.ts";
 
 /** Length of the kernel's queue of new connections. Beyond it a client's SYN is dropped and sent again after 1 s. */
 const CONNECTIONS_WAITING_MAX = 4_096;
@@ -41,16 +42,31 @@ export const machine: Runtime = {
   newHeavyWork: () => newHeavyWork(),
   databaseBytes: ({ data }) => databaseBytes(data),
   listen(settings, handler) {
-    const { host, data } = settings;
-    const options = { hostname: host, tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
-    const serve: Serve = (port, tls) => Deno.serve({ ...options, ...tls, port }, handler);
-    return { listener: openListener(serve, settings), socket: SocketServer.open(data, handler) };
+    return {
+      listener: openListener(settings, handler),
+      socket: SocketServer.open(settings.data, handler),
+    };
   },
 };
 
-function openListener(serve: Serve, settings: ServiceSettings): Listener {
+function openListener(settings: ServiceSettings, handler: Handler): Ports["listener"] {
+  const { host: hostname, port, tls } = settings;
+  const options = { tcpBacklog: CONNECTIONS_WAITING_MAX, onListen() {} };
   try {
-    return new Listener(serve, settings);
+    if (tls === undefined) {
+      return new Listener((port) => Deno.serve({ ...options, hostname, port }, handler), port);
+    }
+    return new TlsListener(
+      (at, clientOf) =>
+        Deno.serve({ ...options, ...at }, (request, info) =>
+          handler(request, {
+            remoteAddr: clientOf(info.remoteAddr),
+            get completed() {
+              return info.completed;
+            },
+          })),
+      { hostname, port, tcpBacklog: CONNECTIONS_WAITING_MAX, tls },
+    );
   } catch (error) {
     throw listenError(error, settings);
   }

@@ -11,6 +11,7 @@ import type { HandlerInfo } from "../http/door/request_queue.ts";
 import type { SendToInstance } from "../http/forward.ts";
 import type { Listener } from "../http/listener.ts";
 import type { Peer } from "../http/peer.ts";
+import type { TlsListener } from "../http/tls_listener.ts";
 import type { SocketServer } from "../http/socket_server.ts";
 import type { ProjectCode } from "../projects/project_code.ts";
 import type { ProjectsOptions } from "../projects/projects.ts";
@@ -25,7 +26,7 @@ export type Handler = (request: Request, info: HandlerInfo) => Response | Promis
 
 /** The ways by which a service is reached. */
 export interface Ports {
-  listener: Pick<Listener, "port" | "isEnding" | "renew" | "shutdown">;
+  listener: Pick<Listener, "port" | "shutdown"> & Partial<Pick<TlsListener, "isEnding" | "renew">>;
   /** The socket in the data folder. */
   socket: Pick<SocketServer, "close"> | undefined;
   /** The way to other instances, where they have no addresses. */

@@ -49,8 +49,6 @@ const CLEANUP_END_MS = 1_000;
 const ARRIVING_SHARE = 0.5;
 /** Time for the last answers when the port is closed, just before the end. */
 const LAST_ANSWERS_MS = 250;
-/** Time for request bodies to arrive before a new certificate is served, which interrupts them. */
-const RENEWAL_TIMEOUT_MS = 5_000;
 /** Memory that senders' long bodies, which may arrive slowly, leave to the usual short ones. */
 const SHORT_BODIES_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -202,15 +200,13 @@ export class Service {
   }
 
   /**
-   * Serves another certificate from now on. Requests under way are answered. New connections are refused for
-   * a few milliseconds.
+   * Serves another certificate from now on. Requests under way are answered, and no new connection fails.
    *
    * @throws {InvalidInputError} when it cannot be used; the old one stays in use
    */
-  async renewTls(tls: Tls): Promise<void> {
+  renewTls(tls: Tls): void {
     checkTls(tls);
-    await this.#bodiesArrived(RENEWAL_TIMEOUT_MS);
-    await this.#ports.listener.renew(tls);
+    this.#ports.listener.renew?.(tls);
   }
 
   /**
@@ -309,7 +305,7 @@ function listen(
       baseUrl: () => parts.baseUrl,
       closing: closing.signal,
       retryAfterStop_s: () => requests.retryAfter_s,
-      breaksOff: () => closing.signal.aborted || listener.isEnding,
+      breaksOff: () => closing.signal.aborted || listener.isEnding === true,
     },
     operator: {
       ...parts,

@@ -59,7 +59,7 @@ Deno.test("a listener listens again at its port, though it cannot at the first t
       taken.pop()?.close();
       throw error;
     }
-  }, { port: 0 });
+  }, 0);
   await first.end();
   taken.push(Deno.listen({ hostname, port: listener.port }));
   await isBack;
@@ -75,28 +75,11 @@ Deno.test("a listener that is shut does not listen again", async () => {
   const listener = new Listener((port) => {
     begun++;
     return port === 0 ? first.server : serve(port);
-  }, { port: 0 });
+  }, 0);
   const { port } = listener;
   await first.end();
   // The retry is a second away: it is taken back.
   await listener.shutdown();
   assertEquals(begun, 1);
   assertEquals(await answerAt(port), undefined);
-});
-
-Deno.test("a server that fails while it ends after a renewal has no other one listen again", async () => {
-  const first = endingServer(0);
-  let begun = 0;
-  const listener = new Listener((port) => {
-    begun++;
-    return port === 0 ? first.server : serve(port);
-  }, { port: 0 });
-  await listener.renew({ cert: "", key: "" });
-  const before = begun;
-  await first.end();
-  // Longer than until the next try.
-  await new Promise((resolve) => setTimeout(resolve, 1_200));
-  assertEquals(begun, before);
-  assertEquals(await answerAt(listener.port), "here");
-  await listener.shutdown();
 });

@@ -60,7 +60,7 @@ export class TlsFiles {
     const tls = await this.#read();
     const isNew = tls.cert !== this.#served?.cert || tls.key !== this.#served.key;
     if (isNew) {
-      await service.renewTls(tls);
+      service.renewTls(tls);
       this.#served = tls;
       log.info("Serving the renewed certificate in {cert}", { cert: this.#cert });
     }

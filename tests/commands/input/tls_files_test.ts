@@ -1,7 +1,7 @@
 /**
  * A renewed certificate: it is served as soon as its files are looked at, and nobody's request is lost.
  */
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { TlsFiles } from "../../../src/commands/input/tls_files.ts";
 import { InvalidInputError } from "../../../src/platform/errors.ts";
 import { Service, type Tls } from "../../../src/service/service.ts";
@@ -53,7 +53,7 @@ Deno.test("a renewed certificate is served when both of its files are there", as
   const { service, files, paths, launch } = secure;
   // What is in the files is served already: no listener is made anew for it, minute by minute.
   let renewals = 0;
-  await files.renew({ renewTls: () => Promise.resolve(void renewals++) });
+  await files.renew({ renewTls: () => void renewals++ });
   assertEquals(renewals, 0);
   assertEquals(await launch(FIRST_CA), "launched");
 
@@ -77,7 +77,11 @@ Deno.test("a renewed certificate that could not be served for a moment is served
   await using log = await collectLog("error");
   await Deno.copyFile(pem("renewed_cert"), paths.cert);
   await Deno.copyFile(pem("renewed_key"), paths.key);
-  const failing = { renewTls: () => Promise.reject(new Error("Too many open files")) };
+  const failing = {
+    renewTls() {
+      throw new Error("Too many open files");
+    },
+  };
   for (let minute = 0; minute < 3; minute++) await files.renew(failing);
   const said = log.lines();
   assertEquals(said.length, 1);
@@ -90,7 +94,7 @@ Deno.test("a certificate is taken up when it or its key is another one, and once
   await using folder = await temporaryFolder();
   const paths = { cert: `${folder.path}/cert.pem`, key: `${folder.path}/key.pem` };
   const taken: Tls[] = [];
-  const service = { renewTls: (tls: Tls) => Promise.resolve(void taken.push(tls)) };
+  const service = { renewTls: (tls: Tls) => void taken.push(tls) };
   const files = new TlsFiles(paths);
   for (const [cert, key] of [["1", "1"], ["2", "1"], ["2", "2"], ["2", "2"]] as const) {
     await Deno.writeTextFile(paths.cert, cert);
@@ -105,9 +109,9 @@ Deno.test("a certificate that cannot be served is refused, and the one before st
   const { service, launch } = secure;
   const cert = await Deno.readTextFile(pem("renewed_cert"));
   const key = await Deno.readTextFile(pem("localhost_key"));
-  const error = await assertRejects(() => service.renewTls({ cert, key }), InvalidInputError);
+  const error = assertThrows(() => service.renewTls({ cert, key }), InvalidInputError);
   assertStringIncludes(error.message, "--tls-key: ");
-  await assertRejects(() => service.renewTls({ cert: key, key }), InvalidInputError);
+  assertThrows(() => service.renewTls({ cert: key, key }), InvalidInputError);
   assertEquals(await launch(FIRST_CA), "launched");
 });
 
@@ -135,19 +139,62 @@ Deno.test("a request under way is answered though the certificate changes meanwh
   };
   const arrives = await connect(8);
   const stays = await connect(9);
+  // Nothing is under way on it: it ends when its server does.
+  using idle = await Deno.connectTls({
+    hostname: "localhost",
+    port: service.port,
+    caCerts: [FIRST_CA],
+  });
+  await idle.handshake();
   await Deno.copyFile(pem("renewed_cert"), paths.cert);
   await Deno.copyFile(pem("renewed_key"), paths.key);
-  const renewed = files.renew(service);
+  await files.renew(service);
+  assertEquals(await secure.launch(RENEWED_CA), "launched");
   await arrives.send("end");
   await t.step("a body that arrives in time is launched", async () => {
     assertStringIncludes(await arrives.answered, "launched");
   });
-  await renewed;
   await t.step("one that does not is to be sent again", async () => {
+    assertEquals(await idle.read(new Uint8Array(1)).catch(() => null), null);
     await stays.send("more");
     const answer = await stays.answered;
     assertStringIncludes(answer, "HTTP/1.1 503 ");
     assertStringIncludes(answer, "retry-after: 1");
   });
-  assertEquals(await secure.launch(RENEWED_CA), "launched");
+});
+
+Deno.test("no new connection fails while the certificate changes 20 times", async () => {
+  await using secure = await startSecure();
+  const { service, path } = secure;
+  const read = (name: string) => Deno.readTextFile(pem(name));
+  const certificates: Tls[] = [
+    { cert: await read("localhost_cert"), key: await read("localhost_key") },
+    { cert: await read("renewed_cert"), key: await read("renewed_key") },
+  ];
+  const caCerts = [FIRST_CA, RENEWED_CA];
+  const request = new TextEncoder().encode(
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`,
+  );
+  const answers: string[] = [];
+  const client = async () => {
+    while (answers.length < 2_000) {
+      using connection = await Deno.connectTls({
+        hostname: "127.0.0.1",
+        port: service.port,
+        caCerts,
+      });
+      await connection.write(request);
+      const answer = new Uint8Array(64);
+      const length = await connection.read(answer) ?? 0;
+      const [line = ""] = new TextDecoder().decode(answer.subarray(0, length)).split("\r\n");
+      if (answers.push(line) % 100 === 50) {
+        for (const tls of certificates.splice(0, 1)) {
+          service.renewTls(tls);
+          certificates.push(tls);
+        }
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: 4 }, client));
+  assertEquals(answers.filter((line) => line !== "HTTP/1.1 200 OK"), []);
 });
