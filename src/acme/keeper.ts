@@ -61,7 +61,7 @@ interface KeeperParts {
 /** The service, as a keeper sees it. */
 interface Served {
   /** Serves another certificate from now on. */
-  serve(tls: Pair): Promise<void>;
+  serve(tls: Pair): void;
   /** Returns true while this instance orders. */
   leads(): boolean;
   /** Aborted when the service begins to stop. */
@@ -214,7 +214,7 @@ export class CertificateKeeper {
   async #take({ serve }: Served): Promise<void> {
     const found = await this.#read();
     if (found === undefined || found.stored.chain === this.#stored?.chain) return;
-    await serve(found.pair);
+    serve(found.pair);
     this.#adopt(found.stored);
     log.info("Serving the certificate of {names}, which ends at {until}", {
       names: found.stored.names.join(", "),

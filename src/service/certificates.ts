@@ -19,7 +19,7 @@ const log = getLogger(["hooklaunch", "acme"]);
 
 /** The service that is told of certificates. */
 interface Told {
-  renewTls(tls: Tls): Promise<void>;
+  renewTls(tls: Tls): void;
   leads(): boolean;
 }
 
