@@ -17,6 +17,7 @@ import {
 import type { Clock } from "../platform/clock.ts";
 import { ConflictError, messageOf } from "../platform/errors.ts";
 import {
+  betweenPasskeys,
   getPasskey,
   type Grant,
   listPasskeys,
@@ -54,15 +55,6 @@ interface PasskeyParts {
 interface Ceremony<Options> {
   options: Options;
   challenge: string;
-}
-
-/** Changes of passkeys, one after the other: a challenge and a count are looked at and stored together. */
-let latest: Promise<unknown> = Promise.resolve();
-
-function inTurn<T>(act: () => Promise<T>): Promise<T> {
-  const result = latest.then(act);
-  latest = result.catch(() => undefined);
-  return result;
 }
 
 /** Returns the options with which a browser makes a passkey for somebody. */
@@ -140,7 +132,7 @@ export async function addPasskey(parts: PasskeyParts, made: NewPasskey): Promise
     used: [],
     ...(token_hash === undefined ? { person: person ?? "" } : { token_hash }),
   };
-  return await inTurn(async () => {
+  return await betweenPasskeys(async () => {
     const all = await listPasskeys(store);
     if (all.some(({ credential }) => credential === id)) {
       throw new ConflictError("Cannot add the passkey: it is there already");
@@ -194,7 +186,7 @@ export async function completePasskeyLogin(
   }
   const response: AuthenticationResponseJSON = read(credential);
   const key = passkeyKey(String(response.id));
-  return await inTurn(async () => {
+  return await betweenPasskeys(async () => {
     const passkey = await getPasskey(store, key);
     if (passkey === undefined) {
       throw new PasskeyError(

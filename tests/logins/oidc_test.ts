@@ -118,6 +118,23 @@ Deno.test("a person logs in at the issuer, with the first role that fits", async
     assertEquals((await logIn(new Browser(service.url), "ada")).status, 403);
     assertEquals((await before.get("triggers")).status, 303);
   });
+  await t.step("the login leads nowhere else", async () => {
+    const elsewhere = [
+      "https://evil.example/",
+      "//evil.example",
+      "/\\evil.example",
+      "login",
+      "x".repeat(2_000),
+    ];
+    const { text } = await new Browser(service.url).get("login");
+    const [, button = ""] = /href="(login\/with\/\w+)/.exec(text) ?? [];
+    for (const to of elsewhere) {
+      const browser = new Browser(service.url);
+      const { headers } = await browser.get(`${button}?${new URLSearchParams({ to })}`);
+      const back = await logInAtIssuer(headers.get("location") ?? "", "eve");
+      assertEquals((await comeBack(browser, back)).headers.get("location"), "/", to);
+    }
+  });
   await t.step("a day later the session has ended", async () => {
     const browser = new Browser(service.url);
     await logIn(browser, "eve");

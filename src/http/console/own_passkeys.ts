@@ -8,6 +8,7 @@ import { hasSameGrounds, relyingParty } from "../../logins/passkey.ts";
 import { authorFrom, writeAudit } from "../../store/records/audit.ts";
 import { changesBetween } from "../../store/records/audit_changes.ts";
 import {
+  betweenPasskeys,
   getPasskey,
   type ListedPasskey,
   listPasskeys,
@@ -96,10 +97,13 @@ export class OwnPasskeys {
 
   /** Gives one another name. */
   async rename(id: string, written: string): Promise<void> {
-    const { id: _, ...passkey } = await this.#own(id);
     const name = named(written, "the name of the passkey");
-    await putPasskey(this.#parts.store, { ...passkey, name });
-    await this.#audit("renamePasskey", id, { name: passkey.name }, { name });
+    const before = await betweenPasskeys(async () => {
+      const { id: _, ...passkey } = await this.#own(id);
+      await putPasskey(this.#parts.store, { ...passkey, name });
+      return { name: passkey.name };
+    });
+    await this.#audit("renamePasskey", id, before, { name });
   }
 
   /** Removes one: it opens nothing from then on. */

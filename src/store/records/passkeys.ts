@@ -46,6 +46,16 @@ export interface ListedPasskey extends Passkey {
 
 const ID_LENGTH = 16;
 
+/** Changes of passkeys, one after the other: what was read is what is changed. */
+let latest: Promise<unknown> = Promise.resolve();
+
+/** Runs a change of passkeys between two others: none stores again what another has removed. */
+export function betweenPasskeys<T>(act: () => Promise<T>): Promise<T> {
+  const result = latest.then(act);
+  latest = result.catch(() => undefined);
+  return result;
+}
+
 /** Returns the key of a passkey: the SHA-256 of its credential's id, in hex. */
 export function passkeyKey(credential: string): string {
   return hash("sha256", credential);
@@ -57,7 +67,7 @@ export async function getPasskey(store: Store, key: string): Promise<Passkey | u
   return isPasskey(value) ? value : undefined;
 }
 
-/** Stores a passkey. It resolves when the record is on disk. */
+/** Stores a passkey, within {@linkcode betweenPasskeys}. It resolves when the record is on disk. */
 export async function putPasskey(store: Store, passkey: Passkey): Promise<void> {
   const key = keys.passkey(passkeyKey(passkey.credential));
   await store.committer.write([{ key, value: passkey }]);
@@ -77,11 +87,13 @@ export async function listPasskeys(store: Store): Promise<ListedPasskey[]> {
  *
  * @returns the passkey; undefined when there is none of this id
  */
-export async function removePasskey(store: Store, id: string): Promise<ListedPasskey | undefined> {
-  const found = (await listPasskeys(store)).find((each) => each.id === id);
-  if (found === undefined) return undefined;
-  await store.committer.write([{ key: keys.passkey(passkeyKey(found.credential)) }]);
-  return found;
+export function removePasskey(store: Store, id: string): Promise<ListedPasskey | undefined> {
+  return betweenPasskeys(async () => {
+    const found = (await listPasskeys(store)).find((each) => each.id === id);
+    if (found === undefined) return undefined;
+    await store.committer.write([{ key: keys.passkey(passkeyKey(found.credential)) }]);
+    return found;
+  });
 }
 
 /** Removes the passkeys that rest on a token. */
