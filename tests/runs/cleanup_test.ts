@@ -14,6 +14,7 @@ import {
   type Execution,
   type ExecutionStatus,
   executionWrites,
+  getExecutions,
   saveExecution,
 } from "../../src/store/records/executions.ts";
 import { CHUNK_BYTES, uploadPayload } from "../../src/store/records/payloads.ts";
@@ -342,6 +343,42 @@ Deno.test("ended executions go with what the engine keeps of them, open and youn
   assertEquals(told.forgotten, ended);
   assertEquals(await storedUnder(store, "execution"), [...open, young]);
   assertEquals(told.inUse, new Set(["files/c0ffee"]));
+});
+
+Deno.test("the logs and outputs of all attempts go when their retention is over", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const time = new Date(clock.time_ms).toISOString();
+  const settings = { project: "files", actions: [], retention: { logs: "1h", outputs: "2h" } };
+  const times = { created_at: time, updated_at: time };
+  await putStoredTrigger(store, { id: TRIGGER_ID, name: "short", settings, ...times });
+  const first = firstAttempt(executionOf({
+    ...{ id: newId(clock.time_ms), trigger_id: TRIGGER_ID },
+    retry: { attempts: 2, first: 0, factor: 1, exit_codes: "*" },
+  }));
+  const outputs = [{ path: "f", size: 1, sha256: "" }];
+  const failed: Execution = { ...first, status: "error", ended_at: time, outputs };
+  const next = nextAttempt(failed);
+  assert(next);
+  // The last one leaves nothing.
+  const last: Execution = { ...next, status: "error", ended_at: time };
+  for (const each of [failed, last]) await store.committer.write(executionWrites(each));
+  const ids = [first.attempt_of ?? "", first.id, next.id];
+  const seen = async () => {
+    const all = await getExecutions(store, ids);
+    return all.map(({ log_removed_at, outputs_removed_at, outputs }) => [
+      log_removed_at !== undefined,
+      outputs_removed_at !== undefined,
+      outputs.length,
+    ]);
+  };
+  clock.time_ms += HOUR_MS + 1;
+  assertEquals((await cleanUpAt(store, clock)).told.forgotten, [ids[0]]);
+  assertEquals(await seen(), [[true, false, 0], [true, false, 1], [true, false, 0]]);
+  clock.time_ms += HOUR_MS;
+  assertEquals((await cleanUpAt(store, clock)).told.forgotten, [ids[0]]);
+  assertEquals(await seen(), Array(3).fill([true, true, 0]));
+  assertEquals((await cleanUpAt(store, clock)).told.forgotten, []);
 });
 
 Deno.test("attempts go with their execution, and stay while another attempt is to come", async () => {

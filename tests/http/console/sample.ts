@@ -102,7 +102,7 @@ export async function fillSample(service: TestService): Promise<Sample> {
       { type: "hmac", preset: "stripe", secrets: [STRIPE_SECRET] },
       { type: "rate_limit", quota: 100, period: 60 },
     ],
-    actions: [action("export")],
+    actions: [{ ...action("export"), retry: { attempts: 2, first: 0, exit_codes: [3] } }],
     response,
   });
   const labels = await service.trigger({ name: "labels", actions: [action("retrain")], response });
@@ -209,6 +209,7 @@ export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<st
     executions: "executions",
     execution: `executions/${executions.completed}`,
     execution_failed: `executions/${executions.failed}`,
+    executions_dead: "executions?dead=true",
     pipelines: "pipelines",
     pipeline: `pipelines/${pipeline}`,
     projects: "projects",

@@ -16,8 +16,8 @@ export function Attempts({ view, execution }: {
   const time = (at: string | undefined) =>
     at === undefined ? "" : <Time at={at} now_ms={view.now_ms} />;
   return (
-    <section aria-labelledby="attempts-title">
-      <h2 id="attempts-title">Attempts</h2>
+    <section>
+      <h2>Attempts</h2>
       <Table label="Attempts" columns={["Attempt", "State", "Exit code", "Started", "Ended"]}>
         {attempts.map((each) => (
           <Row id={each.execution_id}>
