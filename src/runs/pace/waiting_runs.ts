@@ -24,8 +24,8 @@ const TOO_MANY_OF_TRIGGER = new UnavailableError(
 /** The runs that wait. */
 export class WaitingRuns {
   readonly #items = new Map<string, Item>();
-  /** Their numbers, by their triggers. */
-  readonly #counts = new Map<string, number>();
+  /** Their ids, by their triggers. */
+  readonly #ofTrigger = new Map<string, Set<string>>();
 
   get size(): number {
     return this.#items.size;
@@ -39,7 +39,7 @@ export class WaitingRuns {
   /** Returns why no more runs of a trigger may wait; undefined where they may. */
   obstacle(triggerId: string): UnavailableError | undefined {
     if (this.isFull) return TOO_MANY;
-    const count = this.#counts.get(triggerId) ?? 0;
+    const count = this.#ofTrigger.get(triggerId)?.size ?? 0;
     return count >= OF_TRIGGER_MAX ? TOO_MANY_OF_TRIGGER : undefined;
   }
 
@@ -54,24 +54,20 @@ export class WaitingRuns {
   /** Adds a run, which is not among them. */
   add(item: Item): void {
     this.#items.set(item.id, item);
-    this.#count(item, 1);
+    const ofTrigger = this.#ofTrigger.get(item.triggerId) ?? new Set();
+    this.#ofTrigger.set(item.triggerId, ofTrigger.add(item.id));
   }
 
   /** Takes a run off, if it is among them. */
-  delete(item: Item): void {
-    if (this.#items.delete(item.id)) this.#count(item, -1);
+  delete({ id, triggerId }: Item): void {
+    this.#items.delete(id);
+    const ofTrigger = this.#ofTrigger.get(triggerId);
+    ofTrigger?.delete(id);
+    if (ofTrigger?.size === 0) this.#ofTrigger.delete(triggerId);
   }
 
   /** The ids of a trigger's runs. */
   idsOf(triggerId: string): string[] {
-    if (!this.#counts.has(triggerId)) return [];
-    return [...this.#items.values()].filter((item) => item.triggerId === triggerId)
-      .map(({ id }) => id);
-  }
-
-  #count({ triggerId }: Item, more: 1 | -1): void {
-    const count = (this.#counts.get(triggerId) ?? 0) + more;
-    if (count === 0) this.#counts.delete(triggerId);
-    else this.#counts.set(triggerId, count);
+    return [...this.#ofTrigger.get(triggerId) ?? []];
   }
 }

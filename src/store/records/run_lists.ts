@@ -32,7 +32,7 @@ export async function listTriggerRuns(
   { pending = [], before, limit }: RunsPage,
 ): Promise<Listed<Run>> {
   const prefix = ["trigger_run", triggerId];
-  const found = new Set(before === undefined ? pending : pending.filter((id) => id < before));
+  const found = new Set(newestOf(pending, before, limit + 1));
   // One more than is shown tells whether another page comes.
   const options = { reverse: true, limit: limit + 1 };
   for await (const { key } of store.kv.list(upTo(prefix, before), options)) {
@@ -44,6 +44,20 @@ export async function listTriggerRuns(
     records: runs.filter((run) => run !== undefined),
     next: found.size > limit ? ids.at(-1) : undefined,
   };
+}
+
+/** Returns the newest ids before one, at most so many. There may be many more, most of which are in their order. */
+function newestOf(ids: readonly string[], before: string | undefined, most: number): string[] {
+  const newest: string[] = [];
+  for (let index = ids.length - 1; index >= 0; index--) {
+    const id = ids[index] ?? "";
+    if (before !== undefined && id >= before) continue;
+    if (newest.length === most && id <= (newest.at(-1) ?? "")) continue;
+    const place = newest.findLastIndex((other) => other > id) + 1;
+    newest.splice(place, 0, id);
+    if (newest.length > most) newest.pop();
+  }
+  return newest;
 }
 
 /** Reads one page of the runs of all triggers, newest first. */
