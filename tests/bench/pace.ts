@@ -31,7 +31,7 @@ const BODY = new TextEncoder().encode("{}");
 const AT_ONCE = 2_000;
 const POLL_MS = 200;
 
-const [PLAIN, BURSTS, QUEUE] = [triggerId(0), triggerId(1), triggerId(2)];
+const [PLAIN, BURSTS, OTHERS, QUEUE] = [triggerId(0), triggerId(1), triggerId(2), triggerId(3)];
 const ACTIONS = [{ type: "fetch_repository" }];
 const key = "{body.key}";
 
@@ -95,9 +95,11 @@ function burstOf(index: number, keys: number): Write[] {
   const name = `key-${index % keys}`;
   const coalesce = { key: name, window_ms: DAY_MS, wait_max_ms: DAY_MS, keep: "all" as const };
   const joins = joinedIds[index % keys] ??= newId(now_ms);
-  const burst = { trigger_id: BURSTS, key: name, run_id: joins, first_ms: now_ms };
+  // One trigger has room for more.
+  const trigger_id = index % 2 === 0 ? BURSTS : OTHERS;
+  const burst = { trigger_id, key: name, run_id: joins, first_ms: now_ms };
   return [
-    ...waitingWrites(BURSTS, { coalesce }, { order: index, joins }),
+    ...waitingWrites(trigger_id, { coalesce }, { order: index, joins }),
     ...index < keys ? [burstWrite({ ...burst, due_ms: now_ms + DAY_MS })] : [],
   ];
 }
@@ -164,6 +166,7 @@ async function started(
   const triggers = [
     { ...common, id: PLAIN, name: "plain" },
     { ...common, id: BURSTS, name: "bursts", coalesce: { key, window: 86_400, keep: "all" } },
+    { ...common, id: OTHERS, name: "others", coalesce: { key, window: 86_400, keep: "all" } },
     { ...common, id: QUEUE, name: "queue", concurrency: { key, limit: 1 } },
   ];
   const config = `${folder}/hooklaunch.yaml`;

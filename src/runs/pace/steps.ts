@@ -85,6 +85,7 @@ export class Steps {
     try {
       const writes: Write[] = [];
       const changed = new Set<string>();
+      const removed = new Set<string>();
       let bytes = 0;
       let count = 0;
       for (let step = waiting[first]; step; step = waiting[first + count]) {
@@ -92,6 +93,9 @@ export class Steps {
         // What it reads may be what those before it write.
         if (reads && of.some((id) => changed.has(id))) break;
         const some = await step.writes();
+        // What one commit removes another one makes anew: so each burst is stored, also one of no time.
+        if (some.some(({ key, value }) => value !== undefined && removed.has(nameOf(key)))) break;
+        for (const { key, value } of some) if (value === undefined) removed.add(nameOf(key));
         writes.push(...some);
         for (const id of of) changed.add(id);
         bytes += some.reduce((sum, write) => sum + (write.bytes ?? 1_024), 0);
@@ -114,9 +118,14 @@ export class Steps {
 function lastOfEach(writes: readonly Write[]): Write[] {
   const last = new Map<string, Write>();
   for (const write of writes) {
-    const name = JSON.stringify(write.key);
+    const name = nameOf(write.key);
     last.delete(name);
     last.set(name, write);
   }
   return [...last.values()];
+}
+
+/** A key's parts are texts and bytes. */
+function nameOf(key: Deno.KvKey): string {
+  return key.join(" ");
 }
