@@ -1,6 +1,19 @@
 /** The pace of a trigger: bursts, limits of keys and delays, from the sender's request to the work. */
-import { assert, assertEquals, assertMatch } from "@std/assert";
-import { type ApiAnswer, eventually, startService, type TestService } from "../data.ts";
+import { assert, assertEquals, assertGreaterOrEqual, assertMatch } from "@std/assert";
+import { hash } from "node:crypto";
+import { openStore } from "../../src/store/open_store.ts";
+import { holdWrites } from "../../src/store/records/held_runs.ts";
+import {
+  ADMIN_TOKEN,
+  type ApiAnswer,
+  eventually,
+  startService,
+  type TestService,
+} from "../data.ts";
+import { pendingOf } from "../runs/fixture.ts";
+
+/** The most runs of one key that wait for a place. */
+const OF_KEY_MAX = 10_000;
 
 const PROJECT = `
 - step:
@@ -234,6 +247,19 @@ Deno.test("the pace of a trigger", async (t) => {
     assertEquals((await api("GET", `triggers/${id}/schedule/`)).body.results, []);
     assertEquals((await api("POST", `triggers/${id}/schedule/run/`, {})).status, 409);
   });
+  await t.step("a value that is missing is the empty key, and a long key is its hash", async () => {
+    const sender = await site.trigger({ coalesce: { key: "{body.team}", window: 3_600 } });
+    const long = "ä".repeat(129);
+    const keys: [body: unknown, key: string][] = [
+      [{}, ""],
+      [{ team: "ä".repeat(128) }, "ä".repeat(128)],
+      [{ team: long }, `sha256:${hash("sha256", long)}`],
+    ];
+    for (const [body, key] of keys) {
+      const { waiting } = await sender.run(await sender.launch(body));
+      assertEquals([waiting.for, waiting.key], ["burst", key]);
+    }
+  });
   await t.step("mistakes are refused when a trigger is saved", async () => {
     const base = { name: "wrong", project: "files", actions: [{ type: "fetch_repository" }] };
     const table: [Record<string, unknown>, string, RegExp][] = [
@@ -272,5 +298,38 @@ Deno.test("the pace of a trigger", async (t) => {
       assertEquals(body.errors[0].pointer, pointer);
       assertMatch(body.errors[0].detail, detail);
     }
+  });
+  await t.step("a key whose queue is full has no room, and another one has", async () => {
+    const sender = await site.trigger({ concurrency: { key: "{body.key}", limit: 1 } });
+    await sender.launch({ key: "k" });
+    await site.service.restart(async (data) => {
+      await using store = await openStore(data);
+      const concurrency = { key: "k", limit: 1, when_full: "queue" as const };
+      const waiting = Array.from({ length: OF_KEY_MAX }, (_, index) => {
+        const pending = pendingOf({ pace: { concurrency } });
+        pending.run.trigger_id = sender.trigger.id;
+        return holdWrites(pending, { order: 1 + index });
+      });
+      await Promise.all(waiting.map((writes) => store.committer.write(writes)));
+    });
+    // It listens at another port now.
+    const launch = (key: string) =>
+      fetch(`${site.service.url}/api/v0/launch/${sender.trigger.id}/`, {
+        method: "POST",
+        body: JSON.stringify({ key }),
+      });
+    const full = await launch("k");
+    assertEquals([full.status, full.headers.get("retry-after")], [503, "60"]);
+    assertEquals((await full.json()).title, "Service Unavailable");
+    const other = await launch("other");
+    assertEquals([other.status, await other.text() === ""], [200, false]);
+    const metrics = await fetch(`${site.service.url}/metrics`, {
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    });
+    const [, waiting] = /^hooklaunch_waiting_runs (\d+)$/m.exec(await metrics.text()) ?? [];
+    assertGreaterOrEqual(Number(waiting), OF_KEY_MAX);
+    const { body } = await site.service.api("GET", `triggers/${sender.trigger.id}/runs/?limit=2`);
+    assertEquals(body.results.length, 2);
+    await sender.open();
   });
 });
