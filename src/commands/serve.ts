@@ -65,6 +65,7 @@ interface ServeOptions extends AgentOptions, AcmeOptions {
   storage?: string;
   instanceUrl?: string;
   dev?: boolean;
+  mcp: boolean;
   wait?: boolean;
   logFormat: "text" | "json";
   logLevel: "debug" | "info" | "warning" | "error";
@@ -133,6 +134,7 @@ export function defineServe(command: Command): void {
       "--wait",
       "wait for a data folder that another process uses; the default under systemd (env: HOOKLAUNCH_WAIT=true)",
     )
+    .option("--no-mcp", "answer no agents at /mcp (env: HOOKLAUNCH_MCP=false)")
     .option("--dev", "accept plain HTTP from this machine (env: HOOKLAUNCH_DEV=true)")
     .addOption(
       option("--log-format <format>", "format of log lines").choices(["text", "json"])
@@ -327,6 +329,8 @@ function settingsOf(options: ServeOptions): ServiceSettings {
     data: options.data,
     trustedProxies: options.trustedProxy ?? [],
     dev: isSet("HOOKLAUNCH_DEV", options.dev),
+    mcp: options.mcp &&
+      (environment("HOOKLAUNCH_MCP") === undefined || isSet("HOOKLAUNCH_MCP", undefined)),
     ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
     payloadBytesMax: options.maxPayload,
     retention_days: options.retentionDays,

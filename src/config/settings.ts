@@ -35,6 +35,8 @@ export interface ServiceSettings {
   trustedProxies: readonly string[];
   /** Accept plain HTTP from loopback addresses. */
   dev: boolean;
+  /** False to answer no agents at `/mcp`. */
+  mcp?: boolean;
   /** The address of the service as senders see it, such as `https://hooks.example.com`. */
   publicUrl?: string;
   payloadBytesMax: number;

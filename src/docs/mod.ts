@@ -265,6 +265,12 @@ export const SECTIONS: readonly Section[] = [
         about: "every operation",
         read: () => import("./api.md", { with: { type: "text" } }),
       },
+      {
+        name: "agents",
+        title: "Agents",
+        about: "an MCP server: what agents may read and do, by their token",
+        read: () => import("./agents.md", { with: { type: "text" } }),
+      },
     ],
   },
 ];

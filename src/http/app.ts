@@ -113,7 +113,7 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
       context.header("strict-transport-security", HSTS);
     }
   });
-  app.use("/api/v0/*", keepPrivate).use("/metrics", keepPrivate);
+  app.use("/api/v0/*", keepPrivate).use("/metrics", keepPrivate).use("/mcp", keepPrivate);
   if (parts.forwarding) {
     const { leading, hops, ...way } = parts.forwarding;
     app.use(forwardToLeader(leading, hops, { peerOf: (each) => door.peerOf(each), ...way }));
@@ -181,6 +181,14 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   app.all("/api/v0/*", token, async (context) => {
     return (await api()).fetch(context.req.raw, { ...Object(context.env), ...context.var });
   });
+
+  if (operator.settings.mcp !== false) {
+    let mcp: Promise<(context: Context) => Promise<Response>> | undefined;
+    app.all("/mcp", token, async (context) => {
+      mcp ??= import("./mcp/routes.ts").then(({ mcpHandler }) => mcpHandler({ ...operator, api }));
+      return await (await mcp)(context);
+    });
+  }
 
   let console: Promise<Hono> | undefined;
   const { isPlainHttp } = parts;
