@@ -5,7 +5,6 @@
  * @module
  */
 import type { Context, Hono } from "@hono/hono";
-import { STATUS_CODE } from "@std/http/status";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 import {
@@ -37,7 +36,7 @@ const INSTRUCTIONS =
 const PAGES = [INDEX, ...SECTIONS.flatMap(({ pages }) => pages)];
 
 /** The parts of the service that agents reach. */
-export interface McpParts {
+interface McpParts {
   /** Loads the operators' API. */
   api(): Promise<Hono>;
   bodies: BodyReader;
