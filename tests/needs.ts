@@ -46,7 +46,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   mount: `(d=$(mktemp -d) && { mount -t tmpfs -o size=1m tmpfs "$d" && umount "$d"; code=$?
     rmdir "$d"; exit $code; })`,
   podman: "podman info",
-  pebble: "command -v pebble-challtestsrv",
+  pebble: "command -v pebble-challtestsrv && command -v curl",
   // Debian's is older than `serve s3`.
   rclone: "rclone serve s3 --help",
   slurmctld:
