@@ -7,7 +7,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { lookAtMachine } from "../../../src/engines/local/processes.ts";
-import { isSameBoot } from "../../../src/engines/local/recovery.ts";
+import { findAgain, isSameBoot } from "../../../src/engines/local/recovery.ts";
 import { wrapperArguments } from "../../../src/engines/local/wrapper.ts";
 import { type Execution, saveExecution } from "../../../src/store/records/executions.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
@@ -37,6 +37,17 @@ async function started(
   }
   return execution.id;
 }
+
+/** What is found of an execution, by what its wrapper has left. */
+const FOUND: [kind: string, boot: string, files: string[]][] = [
+  ["started", bootId, ["started"]],
+  ["started", bootId, ["exit_code"]],
+  ["started", bootId, ["started", "exit_code"]],
+  ["started", "other", ["started"]],
+  ["started", "other", ["exit_code"]],
+  ["not_started", bootId, []],
+  ["lost", "other", []],
+];
 
 /** The id of a process that has ended. */
 async function endedProcess(): Promise<number> {
@@ -74,6 +85,21 @@ test("recovery: no mark, other start of the machine: it may have run, so it is n
   // A machine that does not tell is known to be the same one by nothing.
   const untold = fixture.execution("", { engine_state: { boot_id: "" } });
   assert(!isSameBoot(untold, { bootId: "", shell: "sh", beginSession: [], lowPriority: [] }));
+});
+
+test("recovery: for a command with a mark or an exit code no second wrapper is started", async () => {
+  await using fixture = await EngineFixture.make();
+  const texts = { started: `${await endedProcess()} 123\n`, exit_code: "0\n" };
+  const parts = { machine: await lookAtMachine(), onSessionOver() {} };
+  for (const [kind, boot_id, files] of FOUND) {
+    const execution = fixture.execution("true", { engine_state: { boot_id } });
+    const folder = await fixture.prepare(execution);
+    for (const [name, text] of Object.entries(texts)) {
+      if (!files.includes(name)) continue;
+      await Deno.writeTextFile(fixture.path(execution.id, "control", name), text);
+    }
+    assertEquals((await findAgain(execution, folder, parts)).kind, kind, `${boot_id} ${files}`);
+  }
 });
 
 test("recovery: an exit code is there: that is how it ended", async () => {

@@ -120,6 +120,28 @@ test("a job's token opens its routes until then, for who has the claim alone", a
   assertEquals((await service.ended(agent.id)).outputs.map(({ path }) => path), ["late"]);
 });
 
+test("of two agents that are admitted before either claims, one gets the job", async () => {
+  await using service = await HeldService.start();
+  const { id } = await service.play();
+  const desk = await service.engine.desk();
+  const token = service.held.tokens.get(id) ?? "";
+  const claims = await Promise.all([OTHER_CLAIM, "0123456789abcdef"].map(async (claimId) => {
+    const pass = await desk.admit(id, token, claimId);
+    assert(pass !== undefined);
+    const host = `node ${claimId}`;
+    return { pass, claim: { claimId, host, folder: "/work" } };
+  }));
+  const answers = await Promise.all(claims.map(({ pass, claim }) => desk.claim(pass, claim)));
+  assertEquals(answers.toSorted(), ["claimed", "taken"]);
+  const winner = claims[answers.indexOf("claimed")];
+  assertEquals((await getJob(service.store, id))?.claim?.id, winner?.claim.claimId);
+  // An answer that was lost is asked for again.
+  const again = await Promise.all(claims.map(({ pass, claim }) => desk.claim(pass, claim)));
+  assertEquals(again, answers);
+  const { machine } = await service.record(id);
+  assertEquals(machine, winner?.claim.host);
+});
+
 test("an end may be repeated as it was, and not otherwise", async () => {
   await using service = await HeldService.start();
   const agent = await (await service.play()).claims();
