@@ -43,15 +43,17 @@ const REMOVE_FOLDER = `
 const BUNDLE_MAX = 20;
 /** Folders with fewer files share modules. */
 const FOLDER_MIN = 12;
+/**
+ * The number of modules that run at once beside one for each processor: many tests wait for processes or
+ * containers.
+ */
+const BESIDE = 6;
 /** The most modules that the tests in a browser make. Each starts one Chromium. */
 const CHROMIUMS = 2;
-/** The folders whose files take longest together: they begin first. */
-const SLOW = ["commands", "docs", "engines", "faults"];
-/**
- * The test files that take longest, in the order in which they begin: each is a module of its own. The
- * first ones mostly wait for containers, so all others run beside them.
- */
-const ALONE = [
+/** The folders whose files take longest together, in the order in which they begin. */
+const SLOW = ["faults", "docs", "commands", "engines", "http", "others"];
+/** The test files that mostly wait, for containers and clusters: they begin first, and all others run beside them. */
+const WAITING = [
   "engines/local/docker_test.ts",
   "engines/local/podman_test.ts",
   "engines/local/container_test.ts",
@@ -60,6 +62,9 @@ const ALONE = [
   "engines/kubernetes/cluster_test.ts",
   "engines/remote/contract_test.ts",
   "engines/kubernetes/pod_contract_test.ts",
+];
+/** The other test files that take longest: each is a module of its own. */
+const LONG = [
   "engines/remote/faults_test.ts",
   "engines/remote/mixed_test.ts",
   "engines/remote/crash_test.ts",
@@ -163,8 +168,7 @@ interface Group {
 
 /** Runs some test files, or what other arguments of `deno test` name. */
 function test(
-  // Many tests wait for processes or containers, so more than there are processors keep these busy.
-  { args, permissions, jobs = navigator.hardwareConcurrency + 4 }: Group,
+  { args, permissions, jobs = navigator.hardwareConcurrency + BESIDE }: Group,
   stdout: "inherit" | "piped",
 ): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
@@ -197,12 +201,14 @@ async function show(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<st
 /**
  * Returns the modules to run for some test files, those that take longest first. Most files take longer to load
  * what they test than to test it, so those of one folder of `tests` are imported by a few modules, made in a
- * scratch folder. What is the end of the run should take little time, so the folders with the most files begin
- * first.
+ * scratch folder. What is the end of the run should take little time, so of the other folders those with the
+ * most files begin first.
  */
 function modulesOf(files: readonly string[], scratch: string): string[] {
-  const alone = ALONE.map((file) => `tests/${file}`).filter((file) => files.includes(file));
-  const rest = files.filter((file) => !alone.includes(file)).sort();
+  const inTests = (names: readonly string[]) =>
+    names.map((file) => `tests/${file}`).filter((file) => files.includes(file));
+  const [waiting, long] = [inTests(WAITING), inTests(LONG)];
+  const rest = files.filter((file) => !waiting.includes(file) && !long.includes(file)).sort();
   const folderOf = (file: string) => file.split("/")[1] ?? "";
   const sizes = Map.groupBy(rest, folderOf);
   const isSmall = (folder: string) =>
@@ -214,7 +220,7 @@ function modulesOf(files: readonly string[], scratch: string): string[] {
   };
   const quick = [...folders].filter(([folder]) => !SLOW.includes(folder))
     .sort(([, some], [, others]) => others.length - some.length).map(([folder]) => folder);
-  return [...SLOW.flatMap(bundlesOf), ...alone, ...quick.flatMap(bundlesOf)];
+  return [...waiting, ...SLOW.flatMap(bundlesOf), ...long, ...quick.flatMap(bundlesOf)];
 }
 
 /** Makes a number of modules in a scratch folder, which import some test files, and returns their paths. */
