@@ -13,12 +13,12 @@ export const CAUSE_GROUPS = ["failure", "setup"] as const;
 type CauseGroup = typeof CAUSE_GROUPS[number];
 
 /** The kind of thing that a cause is about. */
-export const SUBJECT_KINDS = ["service", "engine", "project", "trigger"] as const;
+export const SUBJECT_KINDS = ["service", "engine", "project", "trigger", "notifier"] as const;
 
 /** The thing that a cause is about. */
 export interface Subject {
   kind: typeof SUBJECT_KINDS[number];
-  /** The name of the trigger or project, or the type of the engine. */
+  /** The name of the trigger, project or notifier, or the type of the engine. */
   name: string;
   /** The id of a trigger. */
   id?: string;
@@ -65,6 +65,18 @@ export const CAUSES = {
     group: "failure",
     advice: "The logs of the executions say why. Mend that, then replay the deliveries",
   },
+  pipeline_error: {
+    group: "failure",
+    advice: "The pipeline says which node failed and why. Mend that, then start it again",
+  },
+  silent: {
+    group: "failure",
+    advice: "Look whether the sender still sends, to this address, and with the right secret",
+  },
+  notifier_failed: {
+    group: "failure",
+    advice: "Mend the notifier's address, its secret or its server, then test it",
+  },
   refused: {
     group: "failure",
     advice:
@@ -86,6 +98,9 @@ export type CauseCode = keyof typeof CAUSES;
 /** All codes. */
 export const CAUSE_CODES = Object.keys(CAUSES) as [CauseCode, ...CauseCode[]];
 
+/** The codes of failures, of which notifiers tell. */
+export const FAILURE_CODES = CAUSE_CODES.filter((code) => CAUSES[code].group === "failure");
+
 /** A reason to look at something. */
 export interface Cause {
   /** Stays the same as long as it lasts; that of a warning is another one when what it says changes. */
@@ -104,6 +119,11 @@ export interface Cause {
   dismissed?: Omit<Dismissal, "id" | "text">;
 }
 
+/** A part of the service that knows causes of its own. */
+export interface CauseSource {
+  causes(): Cause[];
+}
+
 const ID_LENGTH = 12;
 
 /**
@@ -114,16 +134,18 @@ const ID_LENGTH = 12;
 export function newCause(
   code: CauseCode,
   subject: Subject,
-  { text, since_ms, isSaid = false }: {
+  { text, since_ms, isSaid = false, part }: {
     text: string;
     since_ms: number;
+    /** Tells causes of a subject and a code apart, such as a step. */
+    part?: string | undefined;
     /** True where the text tells causes of a subject and a code apart. */
     isSaid?: boolean;
   },
 ): Cause {
   const { group, advice } = CAUSES[code];
   const { kind, name, id = name } = subject;
-  const told = JSON.stringify([code, kind, id, ...isSaid ? [text] : []]);
+  const told = JSON.stringify([code, kind, id, ...isSaid ? [text] : [], ...part ? [part] : []]);
   return {
     id: hash("sha256", told).slice(0, ID_LENGTH),
     code,

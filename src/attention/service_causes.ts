@@ -4,19 +4,19 @@
  * @module
  */
 import type { ArtifactStore } from "../artifacts/store.ts";
-import type { ServiceSettings } from "../config/settings.ts";
 import type { Engines } from "../engines/mod.ts";
 import type { Space } from "../store/file/space.ts";
 import type { ProjectFailures } from "../store/records/project_failures.ts";
-import { type Cause, newCause, type Subject } from "./cause.ts";
+import { type Cause, type CauseSource, newCause, type Subject } from "./cause.ts";
 
 /** The parts of a service that are asked. */
-interface ServiceCauseParts {
+export interface ServiceCauseParts {
   space: Pick<Space, "shortSince_ms" | "filesShortSince_ms">;
   artifacts: Pick<ArtifactStore, "failure" | "failingSince_ms">;
   engines: Pick<Engines, "outages">;
   projectFailures: Pick<ProjectFailures, "list">;
-  settings: Pick<ServiceSettings, "notes">;
+  settings: { notes?: readonly { text: string; since_ms: number }[] };
+  notifications: CauseSource;
   /** The keeper of the certificate that the service gets by itself. */
   certificates?: { readonly trouble: { text: string; since_ms: number } | undefined } | undefined;
 }
@@ -33,6 +33,7 @@ export async function serviceCauses(parts: ServiceCauseParts): Promise<Cause[]> 
     ...certificateCauses(parts),
     ...engineCauses(parts),
     ...await projectCauses(parts),
+    ...parts.notifications.causes().filter(({ subject: { kind } }) => kind === "notifier"),
     ...settingCauses(parts),
   ];
 }

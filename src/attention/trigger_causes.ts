@@ -9,12 +9,13 @@ import { dismissalsOf } from "../store/records/dismissals.ts";
 import type { Store } from "../store/store.ts";
 import { triggerWarnings } from "../triggers/review.ts";
 import type { Trigger } from "../triggers/trigger.ts";
-import { type Cause, type CauseCode, newCause, type Subject } from "./cause.ts";
+import { type Cause, type CauseCode, type CauseSource, newCause, type Subject } from "./cause.ts";
 
 /** The parts of a service that are asked. */
 interface TriggerCauseParts {
   store: Store;
   deliveryCounts: Pick<DeliveryCounts, "read">;
+  notifications: CauseSource;
   /** Reads an environment variable, for secrets written as `{env:NAME}`. */
   env(name: string): string | undefined;
 }
@@ -34,7 +35,12 @@ export async function triggerCauses(
 ): Promise<Cause[]> {
   const { hours } = await parts.deliveryCounts.read(trigger.id);
   const counted = hours.filter(({ from_ms }) => from_ms >= since_ms);
-  return [...failureCauses(subjectOf(trigger), counted), ...await setupCauses(trigger, parts)];
+  const seen = parts.notifications.causes().filter(({ subject: { id } }) => id === trigger.id);
+  return [
+    ...failureCauses(subjectOf(trigger), counted),
+    ...seen,
+    ...await setupCauses(trigger, parts),
+  ];
 }
 
 /** Lists the warnings of a trigger's set-up, those that were dismissed among them. */
@@ -86,6 +92,7 @@ function failureCauses(subject: Subject, hours: readonly DeliveryHour[]): Cause[
   const all = refused + sumOf("accepted", "repeat", "filtered");
   const failedRuns = sumOf("run_error");
   const failedExecutions = sumOf("execution_error");
+  const failedPipelines = sumOf("pipeline_error");
   const causes: Cause[] = [];
   if (failedRuns > 0) {
     const text = `${counted(failedRuns, "run")} failed in the last 24 hours`;
@@ -94,6 +101,10 @@ function failureCauses(subject: Subject, hours: readonly DeliveryHour[]): Cause[
   if (failedExecutions > 0) {
     const text = `${counted(failedExecutions, "execution")} failed in the last 24 hours`;
     causes.push(causeOf("execution_error", text, "execution_error"));
+  }
+  if (failedPipelines > 0) {
+    const text = `${counted(failedPipelines, "pipeline")} failed in the last 24 hours`;
+    causes.push(causeOf("pipeline_error", text, "pipeline_error"));
   }
   if (refused > 0 && refused / all >= REFUSED_SHARE) {
     const text = `${refused} of ${all} deliveries were refused in the last 24 hours`;

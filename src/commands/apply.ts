@@ -34,7 +34,7 @@ export function defineApply(command: Command): void {
     .option("--plan", "show what would change, and ask before it is done")
     .option(
       "--prune",
-      "also delete projects and triggers that the file does not mention, after asking",
+      "also delete projects, triggers and notifiers that the file does not mention, after asking",
     )
     .option("--check", "show what would change, and change nothing")
     .option("--yes", "do not ask")
@@ -73,7 +73,7 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
     if (!yes) {
       confirm(`Make ${changes.length === 1 ? "this change" : `these ${changes.length} changes`}?`);
     }
-  } else if (document.projects.length + document.triggers.length === 0 && !json) {
+  } else if (isEmpty(document) && !json) {
     console.log(`Nothing to apply: ${source} holds no projects and no triggers`);
   }
   const done = await applyAll(document, apiTarget(api, source), json);
@@ -104,9 +104,13 @@ async function applyAll(
   return done;
 }
 
+function isEmpty({ projects, triggers, notifications }: ConfigDocument): boolean {
+  return projects.length + triggers.length + notifications.length === 0;
+}
+
 /** Deletes what has not changed since the plan was shown. */
 async function remove({ kind, name, id, revision }: PlannedChange, api: ApiClient): Promise<void> {
-  const path = kind === "project" ? `projects/${name}/` : `triggers/${id}/`;
+  const path = kind === "trigger" ? `triggers/${id}/` : `${kind}s/${name}/`;
   await api.request("DELETE", path, undefined, revision === undefined ? {} : { revision });
 }
 

@@ -1,5 +1,5 @@
 /**
- * `hooklaunch export`: the projects and triggers of a running service, as a configuration file.
+ * `hooklaunch export`: the projects, triggers and notifiers of a running service, as a configuration file.
  *
  * @module
  */
@@ -7,6 +7,7 @@ import type { Command } from "commander";
 import { stringify } from "yaml";
 import type { ShownTrigger } from "../http/api/triggers.ts";
 import { type Project, projectSettings } from "../store/records/projects.ts";
+import { notifierSettings, type StoredNotifier } from "../store/records/notifiers.ts";
 import { withoutReadOnly } from "../triggers/read_only.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { printJson } from "./console/table.ts";
@@ -20,7 +21,7 @@ const LITERALS =
 export function defineExport(command: Command): void {
   apiOptions(
     command.summary("Print projects and triggers as a configuration file").description(
-      "Print projects and triggers as a configuration file, which apply and serve --config read. " +
+      "Print projects, triggers and notifiers as a configuration file, which apply and serve --config read. " +
         "Triggers keep their ids, and so their launch URLs. Literal secrets are masked.",
     ),
   )
@@ -33,9 +34,11 @@ async function exportAll({ url, json = false }: ApiOptions): Promise<void> {
   const projects = (await api.list<Project>("projects/")).map(projectSettings);
   const shown = await api.list<ShownTrigger>("triggers/");
   const triggers = shown.map(withoutReadOnly);
-  if (json) return printJson({ projects, triggers });
-  const isMasked = JSON.stringify([projects, triggers]).includes('"********"');
-  const text = stringify({ projects, triggers }, { lineWidth: 100, aliasDuplicateObjects: false });
+  const notifications = (await api.list<StoredNotifier>("notifiers/")).map(notifierSettings);
+  const all = { projects, triggers, ...(notifications.length > 0 && { notifications }) };
+  if (json) return printJson(all);
+  const isMasked = JSON.stringify(all).includes('"********"');
+  const text = stringify(all, { lineWidth: 100, aliasDuplicateObjects: false });
   const head = schemaLine(shown[0]?.url) + (isMasked ? LITERALS : "");
   await writeLines(Deno.stdout, (head + text).trimEnd().split("\n"));
 }

@@ -80,6 +80,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "List what fails and warnings of set-ups, and dismiss warnings",
     load: async () => (await import("./attention.ts")).defineAttention,
   },
+  notify: {
+    summary: "Show what notifiers have told, and try them out",
+    load: async () => (await import("./notify.ts")).defineNotify,
+  },
   retention: {
     summary: "List what is past its retention, before it is removed",
     load: async () => (await import("./retention.ts")).defineRetention,

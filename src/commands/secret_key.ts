@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { checkRemote } from "../config/settings.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
+import { sealNotifiersAgain } from "../notifications/seal_again.ts";
 import { sealProjectsAgain } from "../project_secrets/seal_again.ts";
 import { sealAcmeAgain } from "../acme/seal_again.ts";
 import { sealAgain } from "../triggers/seal_again.ts";
@@ -61,6 +62,7 @@ async function rotate(
   const count = await sealAgain(store, box);
   const projects = await sealProjectsAgain(store, box);
   await sealAcmeAgain(store, box);
+  await sealNotifiersAgain(store, box);
   if (variable === undefined) await keepCurrentSecretKey(data);
   // An old key file would be taken for the current key, such as by a backup.
   const hasRemoved = variable !== undefined && await removeSecretKeyFile(data, variable);

@@ -1,5 +1,5 @@
 /**
- * Applying a configuration file: projects and triggers are created or updated by name. What the file
+ * Applying a configuration file: projects, triggers and notifiers are created or updated by name. What the file
  * does not mention stays as it is.
  *
  * @module
@@ -7,6 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { ConflictError, InvalidInputError, type Problem } from "../platform/errors.ts";
 import { type Project, projectSettings, revisionOf } from "../store/records/projects.ts";
+import type { NotifierSettings, StoredNotifier } from "../store/records/notifiers.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
 import type { ConfigDocument } from "./document.ts";
 
@@ -21,7 +22,13 @@ export interface ApplyTarget {
   createTrigger(settings: TriggerSettings): Promise<SavedTrigger>;
   /** @throws {ConflictError} when its name is taken */
   updateTrigger(id: string, settings: TriggerSettings): Promise<SavedTrigger>;
+  /** Lists all notifiers. */
+  notifiers(): Promise<StoredNotifier[]>;
+  putNotifier(settings: NotifierSettings): Promise<SavedNotifier>;
 }
+
+/** A notifier as it was saved. */
+export type SavedNotifier = StoredNotifier & { warnings: Problem[] };
 
 /** A project as it was saved. */
 export type SavedProject = Project & { warnings: Problem[] };
@@ -29,9 +36,9 @@ export type SavedProject = Project & { warnings: Problem[] };
 /** A trigger as it was saved. The warnings come from the service, which alone knows its environment. */
 export type SavedTrigger = Trigger & { url?: string; warnings: Problem[] };
 
-/** The outcome for one project, trigger or identity provider. */
+/** The outcome for one project, trigger, notifier or identity provider. */
 export interface Applied {
-  kind: "project" | "trigger" | "login";
+  kind: "project" | "trigger" | "notifier" | "login";
   name: string;
   outcome: "created" | "updated" | "unchanged";
   /** The launch URL of a trigger; absent where the database is the target. */
@@ -41,7 +48,7 @@ export interface Applied {
 }
 
 /**
- * Applies a configuration file, one project and trigger after the other, and yields each outcome.
+ * Applies a configuration file, one project, trigger and notifier after the other, and yields each outcome.
  *
  * @throws {InvalidInputError} with line and column, when the service refuses a trigger
  */
@@ -67,6 +74,26 @@ export async function* applyConfig(
       const wrong = error instanceof ConflictError ? nameTaken(settings) : error;
       throw wrong instanceof InvalidInputError ? document.locate(index, wrong) : wrong;
     });
+  }
+  if (document.notifications.length === 0) return;
+  const notifiers = await target.notifiers();
+  for (const [index, settings] of document.notifications.entries()) {
+    const before = notifiers.find(({ name }) => name === settings.name);
+    const after = await target.putNotifier(settings).catch((error) => {
+      throw error instanceof InvalidInputError
+        ? document.locate(index, error, "notifications")
+        : error;
+    });
+    yield {
+      kind: "notifier",
+      name: after.name,
+      outcome: before === undefined
+        ? "created"
+        : before.revision === after.revision
+        ? "unchanged"
+        : "updated",
+      warnings: after.warnings,
+    };
   }
 }
 

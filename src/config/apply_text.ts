@@ -9,6 +9,10 @@ import { type AuditedChange, type Author, writeAudit } from "../store/records/au
 import { changesBetween } from "../store/records/audit_changes.ts";
 import type { Engines } from "../engines/mod.ts";
 import { getProject, listProjects, putProject } from "../store/records/projects.ts";
+import { saveNotifier } from "../notifications/save.ts";
+import type { Notifications } from "../notifications/notifications.ts";
+import type { NotifierSecrets } from "../notifications/secrets.ts";
+import { getNotifier, listNotifiers } from "../store/records/notifiers.ts";
 import type { ProjectSecrets } from "../project_secrets/settings.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
 import { triggerWarnings } from "../triggers/review.ts";
@@ -26,6 +30,8 @@ import { namesEngine } from "./project.ts";
 /** The parts of a service that applying a file needs. */
 interface LocalService extends WarningParts {
   projectSecrets: ProjectSecrets;
+  notifierSecrets: NotifierSecrets;
+  notifications: Notifications;
   triggers: TriggerRegistry;
   engines: Pick<Engines, "expectUsable">;
   clock: Clock;
@@ -58,7 +64,7 @@ function authorOf(file: string): Author {
   return { name: `serve --config ${file}` };
 }
 
-/** A change of a project or a trigger, for the audit log. */
+/** A change of a project, a trigger or a notifier, for the audit log. */
 interface SavedChange {
   /** The operation of the API that makes the same change. */
   operation: string;
@@ -126,6 +132,19 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
       }
       // A look into its project at each start would take the longer the more triggers there are.
       return { ...after, warnings: [...warnings, ...triggerWarnings(after, service.env)] };
+    },
+    notifiers: () => listNotifiers(store),
+    async putNotifier(settings) {
+      const { notifierSecrets } = service;
+      const before = await getNotifier(store, settings.name);
+      const after = await saveNotifier(settings, before, service);
+      if (after.revision !== before?.revision) {
+        const path = `/notifiers/${settings.name}/`;
+        const shown = before && notifierSecrets.shown(before);
+        const changes = changesBetween(shown, notifierSecrets.shown(after));
+        await audit({ operation: "putNotifier", path, changes });
+      }
+      return { ...after, warnings: notifierSecrets.warnings(after) };
     },
   };
 }

@@ -8,6 +8,8 @@ import { z } from "zod";
 import { parseS3Location } from "../artifacts/s3/location.ts";
 import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
 import { parseLoginProviders } from "../logins/settings.ts";
+import { parseNotifier } from "../notifications/schema.ts";
+import type { NotifierSettings } from "../store/records/notifiers.ts";
 import { parseProject } from "./project.ts";
 import { isRelativePath } from "../projects/code/remote.ts";
 import { parseInput } from "../platform/schema/nulls.ts";
@@ -27,6 +29,7 @@ const documentSchema = z.strictObject({
   oidc: z.unknown().optional(),
   projects: z.array(z.unknown()).default([]),
   triggers: z.array(z.unknown()).default([]),
+  notifications: z.array(z.unknown()).default([]),
 });
 
 /** The content of a configuration file, checked. */
@@ -39,8 +42,14 @@ export interface ConfigDocument {
   loginAt(index: number): string;
   projects: Project[];
   triggers: TriggerSettings[];
-  /** Adds the line and column in the file to an error of the service about a trigger. */
-  locate(index: number, error: InvalidInputError): InvalidInputError;
+  /** The notifiers: what is told to whom. */
+  notifications: NotifierSettings[];
+  /** Adds the line and column in the file to an error of the service about a trigger, or a notifier. */
+  locate(
+    index: number,
+    error: InvalidInputError,
+    list?: "triggers" | "notifications",
+  ): InvalidInputError;
   /** Adds the line and column in the file to problems of the value at a JSON Pointer. */
   place(at: string, problems: readonly Problem[]): Problem[];
 }
@@ -87,10 +96,14 @@ export function parseConfig(
   const triggers = (lists?.triggers ?? []).map((value, index) =>
     collect(pointer("triggers", index), () => readTrigger(value))
   );
+  const notifications = (lists?.notifications ?? []).map((value, index) =>
+    collect(pointer("notifications", index), () => parseNotifier(value))
+  );
   const unique: [list: string, field: string, values: (string | undefined)[]][] = [
     ["projects", "name", projects.map((project) => project?.name)],
     ["triggers", "name", triggers.map((trigger) => trigger?.name)],
     ["triggers", "id", triggers.map((trigger) => trigger?.id)],
+    ["notifications", "name", notifications.map((notifier) => notifier?.name)],
   ];
   for (const [list, field, values] of unique) {
     for (const [index, value] of repeated(values)) {
@@ -107,9 +120,10 @@ export function parseConfig(
     loginAt: (index) => Array.isArray(writtenLogins) ? pointer("oidc", index) : "/oidc",
     projects: projects.filter((project) => project !== undefined),
     triggers: triggers.filter((trigger) => trigger !== undefined),
+    notifications: notifications.filter((notifier) => notifier !== undefined),
     place: (at, problems) => placed(yaml, at, problems),
-    locate: (index, error) =>
-      new InvalidInputError(path, placed(yaml, pointer("triggers", index), error.problems)),
+    locate: (index, error, list = "triggers") =>
+      new InvalidInputError(path, placed(yaml, pointer(list, index), error.problems)),
   };
 }
 

@@ -5,6 +5,7 @@
  */
 import { z } from "zod";
 import { loginProvidersSchema } from "../logins/settings.ts";
+import { notifierSchema } from "../notifications/schema.ts";
 import { triggerSchema } from "../triggers/trigger.ts";
 import { projectSchema } from "./project.ts";
 
@@ -19,6 +20,7 @@ const schema = z.strictObject({
   ).optional(),
   projects: z.array(projectSchema).describe("The code that can run").optional(),
   triggers: z.array(triggerSchema).describe("What starts it, each with a launch URL").optional(),
+  notifications: z.array(notifierSchema).describe("What is told to whom").optional(),
 });
 
 /**

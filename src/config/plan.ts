@@ -5,9 +5,14 @@
  */
 import { InvalidInputError } from "../platform/errors.ts";
 import { type Project, projectSettings } from "../store/records/projects.ts";
+import {
+  type NotifierSettings,
+  notifierSettings,
+  type StoredNotifier,
+} from "../store/records/notifiers.ts";
 import { withoutReadOnly } from "../triggers/read_only.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
-import { findTrigger, type SavedProject } from "./apply.ts";
+import { findTrigger, type SavedNotifier, type SavedProject } from "./apply.ts";
 import {
   newProjectText,
   newTriggerText,
@@ -28,13 +33,16 @@ export interface PlanSource {
    * @param id of the trigger to be replaced; undefined for a new one
    */
   preview(id: string | undefined, settings: TriggerSettings): Promise<Trigger>;
+  notifiers(): Promise<StoredNotifier[]>;
+  /** Returns the notifier that saving would make, without saving it. Its secrets are masked. */
+  previewNotifier(settings: NotifierSettings): Promise<SavedNotifier>;
 }
 
 /** A change of a plan. */
 export interface PlannedChange {
   /** `+` creates, `~` updates, `-` deletes. */
   sign: "+" | "~" | "-";
-  kind: "project" | "trigger";
+  kind: "project" | "trigger" | "notifier";
   name: string;
   /** The id of a trigger that is there. */
   id?: string;
@@ -49,7 +57,7 @@ export interface PlannedChange {
 /**
  * Plans the changes of a configuration file, in the order in which they are made.
  *
- * @param options `prunes`: projects and triggers that the file does not mention are deleted
+ * @param options `prunes`: projects, triggers and notifiers that the file does not mention are deleted
  * @throws {InvalidInputError} with line and column, when the service would refuse a trigger
  */
 export async function planConfig(
@@ -68,7 +76,12 @@ export async function planConfig(
     if (before !== undefined) kept.add(before.id);
     changes.push(...await triggerChange(document, { index, settings, before }, source));
   }
+  const notifiers = prunes || document.notifications.length > 0 ? await source.notifiers() : [];
+  for (const [index, settings] of document.notifications.entries()) {
+    changes.push(...await notifierChange(document, { index, settings, notifiers }, source));
+  }
   if (!prunes) return changes;
+  const named = document.notifications.map(({ name }) => name);
   const names = document.projects.map(({ name }) => name);
   return [
     ...changes,
@@ -77,6 +90,9 @@ export async function planConfig(
     ),
     ...projects.filter(({ name }) => !names.includes(name)).map(({ name, revision }) =>
       deletion("project", { name, revision })
+    ),
+    ...notifiers.filter(({ name }) => !named.includes(name)).map(({ name, revision }) =>
+      deletion("notifier", { name, revision })
     ),
   ];
 }
@@ -144,6 +160,32 @@ async function triggerChange(
       error.problems.every(({ pointer }) => pointer === "/project");
     if (!isNew) throw document.locate(index, error);
     return [before === undefined ? created : { sign: "~", ...change, differences: [] }];
+  }
+}
+
+async function notifierChange(
+  document: ConfigDocument,
+  { index, settings, notifiers }: {
+    index: number;
+    settings: NotifierSettings;
+    notifiers: readonly StoredNotifier[];
+  },
+  source: PlanSource,
+): Promise<PlannedChange[]> {
+  const { name, to } = settings;
+  const before = notifiers.find((each) => each.name === name);
+  try {
+    const after = await source.previewNotifier(settings);
+    if (before === undefined) {
+      const detail = `it tells by ${to.type}`;
+      return [{ sign: "+", kind: "notifier", name, detail, differences: [] }];
+    }
+    if (after.revision === before.revision) return [];
+    const differences = plannedDifferences(notifierSettings(before), notifierSettings(after));
+    return [{ sign: "~", kind: "notifier", name, differences }];
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    throw document.locate(index, error, "notifications");
   }
 }
 

@@ -194,6 +194,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./https.md", { with: { type: "text" } }),
       },
       {
+        name: "notifications",
+        title: "Notifications",
+        about: "telling a chat, a webhook or a phone of failures, silence and their ends",
+        read: () => import("./notifications.md", { with: { type: "text" } }),
+      },
+      {
         name: "operating",
         title: "Operating",
         about: "TLS, containers, systemd, several machines, keys, backup, capacity",

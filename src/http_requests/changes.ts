@@ -11,6 +11,7 @@ import {
   type HttpRequest,
   httpRequestWrites,
 } from "../store/records/http_requests.ts";
+import { httpRequestEndWrites } from "../store/records/notices.ts";
 import type { Store } from "../store/store.ts";
 import type { Part } from "./transitions.ts";
 
@@ -70,8 +71,10 @@ export class Changes {
     const part = change(request, this.#clock.now());
     if (part === false) return false;
     const body = part === undefined ? [] : answerWrites(id, part.part, part.body, part.before);
-    await this.#store.committer.write([...body, ...httpRequestWrites(request)]);
-    if (!hadEnded && hasHttpRequestEnded(request.status)) this.#onEnd(request);
+    const hasEnded = !hadEnded && hasHttpRequestEnded(request.status);
+    const told = hasEnded ? httpRequestEndWrites(this.#store, request) : [];
+    await this.#store.committer.write([...body, ...httpRequestWrites(request), ...told]);
+    if (hasEnded) this.#onEnd(request);
     return true;
   }
 }

@@ -50,23 +50,35 @@ export interface ExchangeParts {
   reveal(secret: string, triggerId: string): string | undefined;
 }
 
+/** Options of {@linkcode send}. */
+interface SendOptions {
+  /** The part of the plan's time that is left. */
+  left_ms: number;
+  /** Aborted when the service stops. */
+  signal: AbortSignal;
+  /** False where a redirect is an answer like others. */
+  followsRedirects?: boolean;
+  /** Names the setting that allows addresses that are not public. */
+  setting?: string;
+}
+
 /** The parts of a plan that every request of it has. */
 type Common = Pick<
   HttpRequestPlan,
   "headers" | "timeout_ms" | "private_networks" | "body" | "tells_sender"
 >;
 
+/** The parts of a plan that are sent. */
+export type SentPlan = Common & Pick<HttpRequestPlan, "method" | "url" | "sign">;
+
 /**
  * Sends the request of a plan.
- *
- * @param left_ms the part of the plan's time that is left
- * @param signal aborted when the service stops
  */
 export function send(
   request: Pick<HttpRequest, "id" | "trigger_id">,
-  plan: HttpRequestPlan,
+  plan: SentPlan,
   parts: ExchangeParts,
-  { left_ms, signal }: { left_ms: number; signal: AbortSignal },
+  { left_ms, signal, ...options }: SendOptions,
 ): Promise<Answered | Failed> {
   return withinTime({ ...plan, left_ms }, parts.clock, signal, async (limit) => {
     const { id, trigger_id } = request;
@@ -84,7 +96,8 @@ export function send(
       secret: revealed(sign.secret, "sign/secret", reveal),
     });
     const body = plan.body === undefined && ready.body.length === 0 ? undefined : ready.body;
-    return await exchange({ ...ready, body, method }, { ...plan, secrets, mask }, parts, limit);
+    const how = { ...plan, ...options, secrets, mask };
+    return await exchange({ ...ready, body, method }, how, parts, limit);
   });
 }
 
@@ -111,11 +124,9 @@ async function exchange(
     body: Uint8Array | undefined;
     method: string;
   },
-  { private_networks, tells_sender, secrets, mask }:
-    & Pick<
-      Common,
-      "private_networks" | "tells_sender"
-    >
+  how:
+    & Pick<SendOptions, "followsRedirects" | "setting">
+    & Pick<Common, "private_networks" | "tells_sender">
     & {
       secrets: Record<string, string>;
       mask: AnswerMask;
@@ -123,6 +134,8 @@ async function exchange(
   { clock, network }: ExchangeParts,
   signal: AbortSignal,
 ): Promise<Answered> {
+  const { private_networks, tells_sender, secrets, mask, setting } = how;
+  const { followsRedirects = !tells_sender } = how;
   const began_ms = clock.steady();
   const start = new URL(url);
   const own = { ...headers, ...secrets };
@@ -136,8 +149,8 @@ async function exchange(
     network,
     privateNetworks: private_networks,
     othersAreStrangers: true,
-    followsRedirects: !tells_sender,
-    setting: `private_networks of the ${tells_sender ? "callback" : "action"}`,
+    setting: setting ?? `private_networks of the ${tells_sender ? "callback" : "action"}`,
+    followsRedirects,
     signal,
   });
   const { bytes, isCut } = await firstBytes(answer);

@@ -15,7 +15,9 @@ import {
   hasEnded,
   initialMetadata,
 } from "../store/records/executions.ts";
+import { pipelineEndWrites } from "../store/records/notices.ts";
 import {
+  hasPipelineEnded,
   type NodeState,
   type Pipeline,
   type PipelinePlan,
@@ -367,8 +369,10 @@ class Reconciliation {
 
   #save(more: ReturnType<typeof executionWrites>): Promise<void> {
     // A copy: the record changes while the commit waits.
-    const writes = [...more, ...pipelineWrites(structuredClone(this.#pipeline))];
-    return this.#tools.store.committer.write(writes);
+    const { store } = this.#tools;
+    const pipeline = structuredClone(this.#pipeline);
+    const told = hasPipelineEnded(pipeline.status) ? pipelineEndWrites(store, pipeline) : [];
+    return store.committer.write([...more, ...pipelineWrites(pipeline), ...told]);
   }
 }
 

@@ -19,6 +19,10 @@ import { removeEndedDeliveries } from "../store/records/delivery_ids.ts";
 import { removeKeptOf } from "../store/records/kept_requests.ts";
 import { removeInBatches, withPause } from "../store/commit/chunked.ts";
 import { abandonedUploads, removeArtifactsOf, removeUpload } from "../store/records/payloads.ts";
+import {
+  endedNotificationsMadeBefore,
+  removeNotificationWrites,
+} from "../store/records/notifications.ts";
 import { removeHttpRequestWrites } from "../store/records/http_requests.ts";
 import { removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
@@ -139,6 +143,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   }
   await attempt("names of triggers", () => removeFormerNames(store, cutoffs.records.oldest_ms));
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
+  await attempt("notifications", () => removeNotifications(parts));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("people", () => removeFormerPeople(store, parts.clock.now()));
   await attempt("tokens", () => removeExpiredGranted(store, parts.clock.now()));
@@ -303,6 +308,15 @@ async function removeAudit(parts: CleanupParts): Promise<number> {
       count: ids.length,
       next: ids.length < PAGE_SIZE ? undefined : ids.at(-1),
     };
+  });
+}
+
+async function removeNotifications(parts: CleanupParts): Promise<number> {
+  const before_ms = parts.clock.now() - parts.retention_days * DAY_MS;
+  return await removeInBatches<string>(parts, async (after) => {
+    const page = pageBehind(after);
+    const { ended, next } = await endedNotificationsMadeBefore(parts.store, before_ms, page);
+    return { writes: ended.flatMap(removeNotificationWrites), count: ended.length, next };
   });
 }
 

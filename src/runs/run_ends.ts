@@ -8,6 +8,7 @@ import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { pause } from "../platform/waiting/timers.ts";
 import type { Write } from "../store/commit/change.ts";
+import { runEndWrites } from "../store/records/notices.ts";
 import { damagedRun, endWrites, type PendingEntry, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { type Performed, statusOf, type WaitingRun, withLastFailed } from "./outcome.ts";
@@ -36,7 +37,11 @@ export class RunEnds {
   async store(waiting: WaitingRun, { outcomes, unstored }: Performed): Promise<Run | undefined> {
     const { run, body } = waiting;
     const ended = this.#ended({ ...run, status: statusOf(outcomes), actions: outcomes });
-    const writes = [...unstored?.writes ?? [], ...endWrites(ended, body)];
+    const writes = [
+      ...unstored?.writes ?? [],
+      ...endWrites(ended, body),
+      ...runEndWrites(this.#store, ended),
+    ];
     for (;;) {
       const failure = await this.#write(run.id, writes);
       if (failure === undefined) break;
@@ -57,7 +62,11 @@ export class RunEnds {
    */
   async storeDamaged({ id, triggerId, removal }: PendingEntry): Promise<Run | undefined> {
     const run = this.#ended(await damagedRun(this.#store, id, triggerId));
-    const failure = await this.#write(run.id, [...endWrites(run), removal]);
+    const failure = await this.#write(run.id, [
+      ...endWrites(run),
+      removal,
+      ...runEndWrites(this.#store, run),
+    ]);
     return failure === undefined ? run : undefined;
   }
 

@@ -17,12 +17,15 @@ import { ENGINE_TYPES, engineKind, type EngineMakers, Engines } from "../engines
 import { DatabaseDeadline } from "../http/door/database_deadline.ts";
 import type { Exposure } from "../http/peer.ts";
 import { HttpRequests } from "../http_requests/http_requests.ts";
+import type { Notifications } from "../notifications/notifications.ts";
+import { NotifierSecrets } from "../notifications/secrets.ts";
 import { Metrics } from "../telemetry/metrics.ts";
 import type { ProjectCode } from "../projects/project_code.ts";
 import { Pipelines } from "../pipelines/pipelines.ts";
 import { noteExecutionEnd } from "./execution_end.ts";
 import { newWorker } from "./new_worker.ts";
 import { noteRequestEnd } from "./http_request_end.ts";
+import { newNotifications } from "./notifications.ts";
 import type { ServiceHeavyWork } from "./heavy_work.ts";
 import { secretsOfSteps } from "./secrets_of_steps.ts";
 import { tracePipeline } from "./record_spans.ts";
@@ -34,6 +37,7 @@ import { RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import type { HttpRequest } from "../store/records/http_requests.ts";
 import { refsKeeper } from "../store/records/project_refs.ts";
+import { hasEnded } from "../store/records/executions.ts";
 import { getProject } from "../store/records/projects.ts";
 import type { PendingRun } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -76,6 +80,8 @@ export interface Parts {
   pipelines: Pipelines;
   httpRequests: HttpRequests;
   callbacks: Callbacks;
+  notifications: Notifications;
+  notifierSecrets: NotifierSecrets;
   worker: Worker;
   runWork: RunWork;
   /** Time limits of actions. */
@@ -178,7 +184,10 @@ function partsOn(
     callbacks.workEnded(runId);
   };
   const runWork = new RunWork({ store, clock, onEnd: onWorkEnd });
+  const notifierSecrets = new NotifierSecrets({ box: secrets, env });
+  const notifications = newNotifications(() => ({ ...parts, network }));
   const { engines, pipelines } = newEngines(settings, makers, {
+    notifications,
     deliveryCounts,
     runWork,
     store,
@@ -195,8 +204,10 @@ function partsOn(
   const baseUrl = () => parts.baseUrl;
   const valuesOf = (of: Pick<PendingRun, "run" | "body">) =>
     valuesOfRun({ store, triggers, heavyWork, baseUrl }, of);
-  const onRequestEnd = (request: HttpRequest) =>
+  const onRequestEnd = (request: HttpRequest) => {
     noteRequestEnd(request, { metrics, triggerLog, deliveryCounts, runWork });
+    notifications.wake();
+  };
   const httpRequests = new HttpRequests(() => ({
     store,
     clock,
@@ -226,7 +237,8 @@ function partsOn(
     valuesOf,
     baseUrl,
   };
-  const worker = newWorker(services, { triggers, triggerLog, metrics, deliveryCounts, callbacks });
+  const telling = { triggers, triggerLog, metrics, deliveryCounts, callbacks, notifications };
+  const worker = newWorker(services, telling);
   const space = runtime.newSpace(settings);
   const quotas = new Quotas(store, clock);
   const keptRequests = new KeptRequests({ store, secrets, clock, space });
@@ -266,6 +278,8 @@ function partsOn(
     pipelines,
     httpRequests,
     callbacks,
+    notifications,
+    notifierSecrets,
     worker,
     runWork,
     deadlines,
@@ -288,7 +302,9 @@ function partsOn(
     newToken: undefined,
     reload: undefined,
     baseUrl: "",
-    isWorking: () => worker.backlog > 0 || httpRequests.isSending || parts.scheduler.isBusy,
+    isWorking: () =>
+      worker.backlog > 0 || httpRequests.isSending || notifications.isSending ||
+      parts.scheduler.isBusy,
   };
   return parts;
 }
@@ -297,7 +313,7 @@ function partsOn(
 function newEngines(
   { data: dataFolder, executionsMax, agent }: ServiceSettings,
   makers: EngineMakers,
-  { metrics, deliveryCounts, triggers, triggerLog, runWork, box, env, ...parts }:
+  { metrics, notifications, deliveryCounts, triggers, triggerLog, runWork, box, env, ...parts }:
     & Pick<StepSecretParts, "box" | "env">
     & Pick<
       Parts,
@@ -310,6 +326,7 @@ function newEngines(
       | "triggers"
       | "triggerLog"
       | "runWork"
+      | "notifications"
     >,
 ): Pick<Parts, "engines" | "pipelines"> {
   const engines = new Engines(makers, {
@@ -322,6 +339,7 @@ function newEngines(
       noteExecutionEnd(execution, { metrics, triggers, triggerLog, deliveryCounts });
       pipelines.changed(execution);
       runWork.changed(execution);
+      if (hasEnded(execution.status)) notifications.wake();
     },
   });
   const pipelines = new Pipelines({
@@ -330,7 +348,9 @@ function newEngines(
     onEnd(pipeline) {
       metrics.pipeline(pipeline);
       tracePipeline(pipeline);
+      if (pipeline.status === "error") deliveryCounts.note(pipeline.trigger_id, "pipeline_error");
       runWork.changed(pipeline);
+      notifications.wake();
     },
   });
   return { engines, pipelines };
@@ -361,6 +381,7 @@ export async function closeParts(
   await httpRequests.close(Math.max(0, until_ms - clock.steady()));
   await engines.close(Math.max(0, until_ms - clock.steady()));
   await pipelines.close();
+  await parts.notifications.close(Math.max(0, until_ms - clock.steady()));
   await projects.close();
   await parts.projectFailures.settled();
   heavyWork[Symbol.dispose]();

@@ -94,10 +94,12 @@ export class Leadership implements Leading {
 
   async #work(): Promise<void> {
     const { settings, store, engines, pipelines, httpRequests, worker } = this.#parts;
-    const { keptRequests, closing } = this.#parts;
+    const { keptRequests, notifications, closing } = this.#parts;
     await this.#prepare(this.#parts);
     await store.shared?.instances.takeMachine();
     if (settings.performs !== false) {
+      // Before any work: what ends is told.
+      await notifications.start();
       await engines.start();
       await pipelines.start();
       await httpRequests.start();

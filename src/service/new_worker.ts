@@ -5,6 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { ActionServices } from "../actions/mod.ts";
+import type { Notifications } from "../notifications/notifications.ts";
 import { Worker } from "../runs/worker.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { TriggerLog } from "../store/records/trigger_log.ts";
@@ -23,12 +24,13 @@ interface WorkerSurroundings {
   metrics: Metrics;
   deliveryCounts: DeliveryCounts;
   callbacks: Callbacks;
+  notifications: Pick<Notifications, "wake">;
 }
 
 /** Makes the worker, which performs the actions of runs. */
 export function newWorker(
   services: ActionServices,
-  { triggers, triggerLog, metrics, deliveryCounts, callbacks }: WorkerSurroundings,
+  { triggers, triggerLog, metrics, deliveryCounts, callbacks, notifications }: WorkerSurroundings,
 ): Worker {
   return new Worker({
     store: services.store,
@@ -45,6 +47,7 @@ export function newWorker(
       callbacks.runEnded(run);
       if (run.status !== "completed") deliveryCounts.note(run.trigger_id, "run_error");
       logFailures(triggerLog, run);
+      notifications.wake();
       const { id: run_id, project, status } = run;
       log.debug("Run {run_id} ended: {status}", { run_id, project, status });
     },

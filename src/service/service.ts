@@ -167,6 +167,7 @@ export class Service {
     this.#parts.callbacks.sweep().catch((error) =>
       log.error("Cannot look for callbacks that are due: {error}", { error })
     );
+    this.#parts.notifications.sweep();
     this.#parts.keptRequests.sweep().catch((error) =>
       log.error("Cannot remove refused requests whose time is over: {error}", { error })
     );

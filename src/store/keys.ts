@@ -181,6 +181,20 @@ export const keys = {
     part,
     index,
   ],
+  /** `StoredNotifier`. */
+  notifier: (name: string): Deno.KvKey => ["notifier", name],
+  /** `NotifierState`: how far a notifier is. */
+  notifierState: (name: string): Deno.KvKey => ["notifier_state", name],
+  /** `TriggerSilence` by trigger: a part of the silences that a notifier watches. */
+  notifierSilences: (name: string, index: number): Deno.KvKey => ["notifier_silences", name, index],
+  /** `Notice`: an end of work that notifiers have not looked at yet. */
+  notice: (id: string): Deno.KvKey => ["notice", id],
+  /** `ToldCause`: a cause that a notifier tells of. */
+  toldCause: (notifier: string, id: string): Deno.KvKey => ["told_cause", notifier, id],
+  /** `Notification`. */
+  notification: (id: string): Deno.KvKey => ["notification", id],
+  /** The name of its notifier, for each notification that has not ended. */
+  notificationOpen: (id: string): Deno.KvKey => ["notification_open", id],
   /** The id of a complete execution, by a hash of everything that decides what it does. */
   reusable: (project: string, hash: string): Deno.KvKey => ["reusable", project, hash],
 };

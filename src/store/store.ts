@@ -9,6 +9,7 @@ import type { Committer, Intake } from "./commit/committer.ts";
 import type { Shared } from "./shared_store.ts";
 import type { DatabaseGuard } from "./file/database_guard.ts";
 import type { WakeUpQueue } from "./commit/wake_up_queue.ts";
+import type { TellEnd } from "./notice.ts";
 
 /** An open database. Everything that is stored goes through the functions of this folder. */
 export interface Store extends AsyncDisposable {
@@ -29,6 +30,8 @@ export interface Store extends AsyncDisposable {
   readonly lost: AbortSignal;
   /** Checks that the database's files are those that were opened. A remote database has none. */
   readonly guard: DatabaseGuard | undefined;
+  /** Makes what the commit of an end of work stores for notifiers; absent while there are none. */
+  tellEnd?: TellEnd | undefined;
   /** Resolves to true when the database answers and stores. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */

@@ -12,6 +12,11 @@ import {
   HTTP_REQUEST_STATUSES,
   type HttpRequestStatus,
 } from "../store/records/http_requests.ts";
+import {
+  hasNotificationEnded,
+  NOTIFICATION_STATUSES,
+  type NotificationStatus,
+} from "../store/records/notifications.ts";
 import { hasPipelineEnded, type Pipeline, PIPELINE_STATUSES } from "../store/records/pipelines.ts";
 import { type Run, RUN_STATUSES } from "../store/records/runs.ts";
 
@@ -129,6 +134,13 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  readonly #notifications = new Counter({
+    name: "hooklaunch_notifications_total",
+    help: "Notifications that have ended, by how they ended",
+    labelNames: ["status"],
+    registers: [this.#registry],
+  });
+
   readonly #triggerRefusals = this.#byTrigger(
     "hooklaunch_trigger_refusals_total",
     "Requests that a condition refused, by the condition",
@@ -156,6 +168,9 @@ export class Metrics {
     for (const status of EXECUTION_STATUSES.filter(hasEnded)) this.#executions.zero({ status });
     for (const status of HTTP_REQUEST_STATUSES.filter(hasHttpRequestEnded)) {
       this.#httpRequests.inc({ status }, 0);
+    }
+    for (const status of NOTIFICATION_STATUSES.filter(hasNotificationEnded)) {
+      this.#notifications.inc({ status }, 0);
     }
     for (const status of PIPELINE_STATUSES.filter(hasPipelineEnded)) {
       this.#pipelines.zero({ status });
@@ -278,6 +293,11 @@ export class Metrics {
   /** Counts an HTTP request that has ended. */
   httpRequest(status: HttpRequestStatus): void {
     this.#httpRequests.inc({ status });
+  }
+
+  /** Counts a notification that has ended. */
+  notification(status: NotificationStatus): void {
+    this.#notifications.inc({ status });
   }
 
   /** Returns all metrics in Prometheus' text format, with its content type. */

@@ -26,7 +26,9 @@ function read({ text, at }: Block): void {
   assert(typeof value === "object" && value !== null, at);
   if (Array.isArray(value)) {
     readConfigFile(text, at);
-  } else if (["storage", "oidc", "projects", "triggers"].some((name) => name in value)) {
+  } else if (
+    ["storage", "oidc", "projects", "triggers", "notifications"].some((name) => name in value)
+  ) {
     parseConfig(text, at);
   } else {
     const { success, error } = partsSchema.safeParse(value);

@@ -9,7 +9,8 @@ import { ConflictError } from "../../platform/errors.ts";
 import type { Project } from "../../store/records/projects.ts";
 import type { Trigger } from "../../triggers/trigger.ts";
 import type { PlanSource } from "../../config/plan.ts";
-import type { ApplyTarget, SavedProject, SavedTrigger } from "../../config/apply.ts";
+import type { StoredNotifier } from "../../store/records/notifiers.ts";
+import type { ApplyTarget, SavedNotifier, SavedProject, SavedTrigger } from "../../config/apply.ts";
 
 /**
  * Makes a running service the target of {@linkcode applyConfig}.
@@ -26,6 +27,9 @@ export function apiTarget(api: ApiClient, file: string): ApplyTarget {
       api.request<SavedTrigger>("POST", `triggers/${of}`, settings).catch(throwConflict),
     updateTrigger: (id, settings) =>
       api.request<SavedTrigger>("PUT", `triggers/${id}/${of}`, settings).catch(throwConflict),
+    notifiers: () => api.list<StoredNotifier>("notifiers/"),
+    putNotifier: (settings) =>
+      api.request<SavedNotifier>("PUT", `notifiers/${settings.name}/`, settings),
   };
 }
 
@@ -39,6 +43,9 @@ export function apiPlanSource(api: ApiClient): PlanSource {
       id === undefined
         ? api.request("POST", "triggers/?dry_run", settings)
         : api.request("PUT", `triggers/${id}/?dry_run`, settings),
+    notifiers: () => api.list<StoredNotifier>("notifiers/"),
+    previewNotifier: (settings) =>
+      api.request("PUT", `notifiers/${settings.name}/?dry_run`, settings),
   };
 }
 

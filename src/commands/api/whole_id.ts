@@ -19,6 +19,7 @@ const NOUNS = {
   runs: "run",
   deliveries: "delivery",
   replays: "replay",
+  notifications: "notification",
 } as const;
 
 /** A list of the API whose elements are sorted by their ids, newest first. */

@@ -7,6 +7,7 @@ import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Write } from "../../store/commit/change.ts";
 import { type Execution, executionWrites } from "../../store/records/executions.ts";
+import { executionEndWrites } from "../../store/records/notices.ts";
 import { isJobOver, type Job, jobWrite } from "../../store/records/jobs.ts";
 import type { Store } from "../../store/store.ts";
 import type { LogWatchers } from "../shared/log_watchers.ts";
@@ -114,6 +115,7 @@ export class RemoteContext {
     await this.store.committer.write([
       ...writes,
       ...execution === undefined ? [] : executionWrites(execution),
+      ...execution === undefined ? [] : executionEndWrites(this.store, execution),
       ...job === undefined ? [] : [jobWrite(job)],
     ]);
     if (job !== undefined && (isJobOver(job) || job.claim === undefined)) this.uploads.end(job.id);

@@ -8,11 +8,12 @@ import { delay } from "@std/async/delay";
 import { UnavailableError } from "../../platform/errors.ts";
 import {
   type Execution,
+  executionWrites,
   getExecution,
   hasEnded,
-  saveExecution,
 } from "../../store/records/executions.ts";
 import { asUnavailable } from "../../store/commit/committer.ts";
+import { executionEndWrites } from "../../store/records/notices.ts";
 import type { Store } from "../../store/store.ts";
 
 const RETRY_MS = 1_000;
@@ -78,9 +79,12 @@ async function isEndStored(store: Store, { id, attempt_of }: Execution): Promise
   }
 }
 
-function commitTo({ committer }: Store): NonNullable<SaverOptions["commit"]> {
+function commitTo(store: Store): NonNullable<SaverOptions["commit"]> {
   return async (execution) => {
-    await committer.commit(saveExecution(execution));
+    // As it is when the commit is put together.
+    await store.committer.commit({
+      writes: () => [...executionWrites(execution), ...executionEndWrites(store, execution)],
+    });
     return true;
   };
 }

@@ -26,6 +26,8 @@ import { httpRequestOperations } from "./http_requests.ts";
 import { inferSchemaOperations } from "./infer_schema.ts";
 import { instanceOperations } from "./instances.ts";
 import { loginProviderOperations } from "./login_providers.ts";
+import { notificationOperations } from "./notifications.ts";
+import { notifierOperations } from "./notifiers.ts";
 import { outputOperations } from "./outputs.ts";
 import { passkeyOperations } from "./passkeys.ts";
 import { pipelineOperations } from "./pipelines.ts";
@@ -85,6 +87,8 @@ export const operations: readonly Operation[] = [
   ...auditOperations,
   ...serviceOperations,
   ...attentionOperations,
+  ...notifierOperations,
+  ...notificationOperations,
   ...failureOperations,
   ...retentionOperations,
   ...instanceOperations,

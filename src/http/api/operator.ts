@@ -13,6 +13,8 @@ import type { Reload } from "../../config/reload.ts";
 import type { ServiceSettings } from "../../config/settings.ts";
 import type { Engines } from "../../engines/mod.ts";
 import type { HttpRequests } from "../../http_requests/http_requests.ts";
+import type { Notifications } from "../../notifications/notifications.ts";
+import type { NotifierSecrets } from "../../notifications/secrets.ts";
 import type { Pipelines } from "../../pipelines/mod.ts";
 import type { ProjectCode } from "../../projects/project_code.ts";
 import type { ProjectSecrets } from "../../project_secrets/settings.ts";
@@ -47,6 +49,8 @@ export interface Operator {
   engines: Engines;
   pipelines: Pick<Pipelines, "begin" | "stop" | "approve">;
   httpRequests: Pick<HttpRequests, "stop">;
+  notifications: Notifications;
+  notifierSecrets: NotifierSecrets;
   clock: Clock;
   /** Encrypts what browsers keep for a login. */
   box: SecretBox;

@@ -14,6 +14,7 @@ import { nameSchema } from "../../projects/name_schema.ts";
 import { REFUSERS } from "../../conditions/kinds.ts";
 import { DELIVERY_OUTCOMES } from "../../store/records/deliveries.ts";
 import { EXECUTION_STATUSES } from "../../store/records/executions.ts";
+import { NOTIFICATION_STATUSES } from "../../store/records/notifications.ts";
 import { PIPELINE_STATUSES } from "../../store/records/pipelines.ts";
 import { WORK_STATES } from "../../runs/work_state.ts";
 import { retentionSpanSchema } from "../../runs/retention_schema.ts";
@@ -78,6 +79,16 @@ export const triggerQuery = z.strictObject({
 
 /** The query of `GET /projects/`. */
 export const projectQuery = z.strictObject({ limit, cursor: cursor(nameSchema) });
+
+/** The query of `GET /notifiers/`. */
+export const notifierQuery = projectQuery;
+
+/** The query of `GET /notifications/`. */
+export const notificationQuery = z.strictObject({
+  ...page,
+  notifier: nameSchema.optional().describe("Only those of this notifier"),
+  status: z.enum(NOTIFICATION_STATUSES).optional().describe("Only those with this status"),
+});
 
 /** The query of `GET /tokens/`. */
 export const tokenQuery = z.strictObject({ limit, cursor: cursor(tokenIdSchema) });

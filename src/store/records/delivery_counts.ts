@@ -22,8 +22,8 @@ const RECORD_BYTES = 2_048;
 /** Stands for the id where one process has the database. */
 const ONLY_INSTANCE = "";
 
-/** Counted failures: executions that ended as `error`, and runs with an action that failed. */
-type Failure = "execution_error" | "run_error";
+/** Counted failures: executions and pipelines that ended as `error`, and runs with an action that failed. */
+type Failure = "execution_error" | "pipeline_error" | "run_error";
 
 /** The counted events: deliveries by their outcomes, and failures. */
 type Counted = DeliveryOutcome | Failure;
@@ -71,7 +71,7 @@ export class DeliveryCounts {
     const hours = day.hours[what] ??= new Array(HOURS).fill(0);
     const hour = hourOf(now_ms);
     hours[hour] = (hours[hour] ?? 0) + 1;
-    if (what !== "execution_error" && what !== "run_error") day.last_ms = now_ms;
+    if (!isFailure(what)) day.last_ms = now_ms;
     this.#flushLater();
   }
 
@@ -178,6 +178,10 @@ async function readDay(store: Store, day: string, triggerId: string): Promise<De
     ({ value }) => dayIn(value) ?? [],
   );
   return found.flat();
+}
+
+function isFailure(what: Counted): what is Failure {
+  return what === "execution_error" || what === "pipeline_error" || what === "run_error";
 }
 
 function instanceOf({ shared }: Store): string {

@@ -8,6 +8,7 @@ import type { Guard } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { recordOf } from "../read/lists.ts";
 import type { Store } from "../store.ts";
+import { executionEndWrites } from "./notices.ts";
 import { type Execution, hasEnded, recordWrites } from "./executions.ts";
 
 /**
@@ -20,10 +21,11 @@ import { type Execution, hasEnded, recordWrites } from "./executions.ts";
  * @throws {UnavailableError} when it cannot be stored
  */
 export async function changeExecution(
-  { kv, intake }: Store,
+  store: Store,
   id: string,
   decide: (stored: Execution) => Execution | undefined,
 ): Promise<{ stored: Execution | undefined; isChanged: boolean }> {
+  const { kv, intake } = store;
   const open = keys.executionOpen(id);
   let found: { stored: Execution | undefined; versionstamp: string | null } | undefined;
   let changed: Execution | undefined;
@@ -51,7 +53,9 @@ export async function changeExecution(
       const stored = found?.stored;
       changed = stored && !hasEnded(stored.status) ? decide(structuredClone(stored)) : undefined;
       // The guard writes the key of open executions.
-      return changed === undefined ? [] : recordWrites(changed);
+      return changed === undefined
+        ? []
+        : [...recordWrites(changed), ...executionEndWrites(store, changed)];
     },
   });
   return { stored: changed ?? found?.stored, isChanged: changed !== undefined };

@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../../src/platform/ids.ts";
 import { putPasskey } from "../../../src/store/records/passkeys.ts";
+import { type Notification, notificationWrites } from "../../../src/store/records/notifications.ts";
 import { endWrites, type Run } from "../../../src/store/records/runs.ts";
 import { launchScheduled } from "../../../src/triggers/schedule_launch.ts";
 import {
@@ -697,6 +698,84 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     await ask("/callbacks/{id}/{token}/", { ...called, status: 410 });
     const { result } = await ask("/http-requests/{id}/", { at: { id: own } });
     assertEquals(atob(result.body), "done");
+  });
+
+  await t.step("notifiers, and what they have told", async () => {
+    await using receiver = startReceiver();
+    receiver.on("/told", () => new Response());
+    const at = { name: "ops" };
+    const to = (path: string) => ({
+      type: "webhook",
+      url: `http://127.0.0.1:${receiver.port}${path}`,
+      private_networks: true,
+      sign: { secret: "a-literal-of-the-tests" },
+    });
+    const rules = {
+      on: ["run_error", "silent", "refused", "recovered"],
+      triggers: ["nobody"],
+      silent: "1h",
+      quiet: ["sat"],
+      refused: { above: "10%" },
+      group: "5m",
+      title: "{title}",
+      text: "{text}",
+      include: ["payload"],
+    };
+    const put = { method: "PUT", at, body: { ...rules, to: to("/nothing") } };
+    await ask("/notifiers/{name}/", { ...put, status: 201 });
+    const test = async () => {
+      const { id } = await ask("/notifiers/{name}/test/", { method: "POST", at, status: 202 });
+      return await eventually(async () => {
+        const found = await ask("/notifications/{id}/", { at: { id } });
+        return found.status === "pending" ? undefined : found;
+      });
+    };
+    assertEquals((await test()).status, "failed");
+    assert((await ask("/notifiers/{name}/", { at })).failing_since);
+    const { triggers: _, ...others } = rules;
+    const other = { ...others, projects: ["files"], to: { type: "slack", url: "{env:NOT_SET}" } };
+    const { warnings } = await ask("/notifiers/{name}/", { ...put, body: other });
+    assertEquals(warnings.length, 1);
+    await ask("/notifiers/{name}/", { ...put, body: { ...rules, to: to("/told") } });
+    for (const type of ["mattermost", "discord", "teams"]) {
+      const body = { on: ["run_error"], to: { type, url: "https://chat.example.com/x" } };
+      await ask("/notifiers/{name}/", { method: "PUT", at: { name: type }, body, status: 201 });
+    }
+    const ntfy = { type: "ntfy", topic: "ops", token: "a-literal-of-the-tests" };
+    const body = { on: ["run_error"], to: ntfy };
+    await ask("/notifiers/{name}/", { method: "PUT", at: { name: "ntfy" }, body, status: 201 });
+    await ask("/notifiers/");
+    const sent = await test();
+    const again = { method: "POST", at: { id: sent.id }, status: 202 };
+    assert((await ask("/notifications/{id}/resend/", again)).resend_of);
+    const { store } = service.service.parts;
+    const time = new Date().toISOString();
+    const cause = {
+      id: "0123456789ab",
+      code: "execution_error",
+      state: "recovered" as const,
+      subject: { kind: "trigger", name: "x", id: newId(0), project: "files" },
+      since: time,
+      ended_at: time,
+      count: 2,
+      text: "x",
+      advice: "x",
+      url: "http://127.0.0.1/",
+      run_id: newId(0),
+      execution_id: newId(0),
+      pipeline_id: newId(0),
+      payload: "{}",
+    };
+    const whole: Notification = {
+      ...sent,
+      id: newId(Date.now()),
+      next_at: time,
+      causes: [cause],
+      more: 1,
+    };
+    await store.committer.write(notificationWrites(whole));
+    await ask("/notifications/", { query: "?notifier=ops" });
+    await ask("/notifiers/{name}/", { method: "DELETE", at, status: 204 });
   });
 
   await t.step("schedules", async () => {

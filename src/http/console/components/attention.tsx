@@ -48,6 +48,7 @@ export function Failures({ view, title, causes }: FailuresProps): Html {
 /** Names what a cause is about. */
 function nameOf({ subject: { kind, name } }: Cause): string {
   if (kind === "service") return "Service";
+  if (kind === "notifier") return `Notifier ${name}`;
   return kind === "engine" ? `Engine ${name}` : name;
 }
 
@@ -63,6 +64,10 @@ const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
   run_error: ({ subject }) => deliveries({ trigger: subject.name, outcome: "accepted" }),
   execution_error: ({ subject: { name } }) =>
     `executions${search({ trigger: name, status: "error" })}`,
+  pipeline_error: ({ subject: { name } }) =>
+    `pipelines${search({ trigger: name, status: "error" })}`,
+  silent: ({ subject }) => deliveries({ trigger: subject.name }),
+  notifier_failed: () => "docs/notifications",
   refused: ({ subject }) => deliveries({ trigger: subject.name, outcome: "refused" }),
   setting_missing: () => "docs/deploy",
   trigger_setup: ({ subject }) => `triggers/${subject.id}`,

@@ -1,0 +1,22 @@
+/**
+ * The kinds of targets: the one list of them.
+ *
+ * @module
+ */
+import { chats } from "./chats.ts";
+import { ntfy } from "./ntfy.ts";
+import type { HttpTargetKind, OtherTargetKind } from "./target.ts";
+import { webhook } from "./webhook.ts";
+
+/** All kinds. */
+export const targetKinds = [webhook, ...chats, ntfy] as const;
+
+/** A kind, by how it is reached. */
+type Kind = HttpTargetKind | OtherTargetKind;
+
+const byType = new Map<string, Kind>(targetKinds.map((kind) => [kind.type, kind]));
+
+/** Returns a kind; undefined when this version has none of this type. */
+export function targetKind(type: string): Kind | undefined {
+  return byType.get(type);
+}
