@@ -36,7 +36,7 @@ export const secretUrlField = secretField.refine(
  *
  * @throws {FetchError} when it cannot be had
  */
-function revealed(
+export function revealed(
   secret: string,
   field: string,
   reveal: (secret: string) => string | undefined,

@@ -744,6 +744,22 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const ntfy = { type: "ntfy", topic: "ops", token: "a-literal-of-the-tests" };
     const body = { on: ["run_error"], to: ntfy };
     await ask("/notifiers/{name}/", { method: "PUT", at: { name: "ntfy" }, body, status: 201 });
+    const mail = {
+      type: "email",
+      host: "mail.example.com",
+      port: 587,
+      user: "hooks",
+      password: "a-literal-of-the-tests",
+      from: "hooks@example.com",
+      to: ["ops@example.com"],
+    };
+    const byMail = { on: ["run_error"], to: mail };
+    await ask("/notifiers/{name}/", {
+      method: "PUT",
+      at: { name: "mail" },
+      body: byMail,
+      status: 201,
+    });
     await ask("/notifiers/");
     const sent = await test();
     const again = { method: "POST", at: { id: sent.id }, status: 202 };

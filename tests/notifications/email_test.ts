@@ -1,0 +1,140 @@
+/** Mail to a real SMTP server: with STARTTLS, TLS and neither, slow, refusing, and on a private address. */
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { Buffer } from "node:buffer";
+import { SMTPServer, type SMTPServerOptions } from "smtp-server";
+import { email } from "../../src/notifications/targets/email.ts";
+import { systemClock } from "../../src/platform/clock.ts";
+import type { Notification } from "../../src/store/records/notifications.ts";
+
+const file = (name: string) => Deno.readTextFileSync(new URL(`../http/${name}`, import.meta.url));
+const CERTIFICATE = { cert: file("localhost_cert.pem"), key: file("localhost_key.pem") };
+const CA = file("localhost_ca.pem");
+const MESSAGE: Notification = {
+  id: "0190a000-0000-7000-8000-000000000001",
+  notifier: "ops",
+  status: "pending",
+  created_at: "2026-01-31T12:00:00.000Z",
+  attempts: 1,
+  title: "New: run_error of trigger ä",
+  text: "a run failed\n  https://hooks.example.com/deliveries/1",
+  causes: [],
+};
+
+/** A mail server on a port of its own. */
+interface MailServer extends AsyncDisposable {
+  port: number;
+  mails: string[];
+  users: string[];
+}
+
+async function startMailServer(options: SMTPServerOptions): Promise<MailServer> {
+  const mails: string[] = [];
+  const users: string[] = [];
+  const server = new SMTPServer({
+    ...CERTIFICATE,
+    authOptional: true,
+    disableReverseLookup: true,
+    onAuth({ username = "", password }, _session, done) {
+      users.push(username);
+      if (password === "right") return done(null, { user: username });
+      done(new Error("Wrong password"));
+    },
+    onData(stream, _session, done) {
+      Array.fromAsync(stream).then((chunks) => {
+        mails.push(Buffer.concat(chunks).toString());
+        done();
+      });
+    },
+    ...options,
+  });
+  // A client that goes away early is no failure of the server.
+  server.on("error", () => {});
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  return {
+    port: Number(Object(server.server.address()).port),
+    mails,
+    users,
+    [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}
+
+function send(
+  port: number,
+  settings: Record<string, unknown>,
+  { timeout_ms = 20_000, ca = [CA] } = {},
+) {
+  const whole = email.schema.parse({
+    type: "email",
+    host: "localhost",
+    port,
+    from: "Hooklaunch <hooks@example.com>",
+    to: ["ops@example.com"],
+    private_networks: true,
+    ...settings,
+  });
+  return email.send(MESSAGE, whole, {
+    clock: systemClock,
+    network: {
+      resolve: () => Promise.resolve(["127.0.0.1"]),
+      isPublic: () => false,
+      caCerts: ca,
+    },
+    reveal: (secret) => secret,
+    signal: new AbortController().signal,
+    timeout_ms,
+  });
+}
+
+Deno.test({
+  name: "a mail arrives by STARTTLS, by TLS, and without either",
+  // Node's sockets close a moment behind the server.
+  sanitizeOps: false,
+  sanitizeResources: false,
+  async fn(t) {
+    await using starttls = await startMailServer({});
+    await using tls = await startMailServer({ secure: true });
+    await using plain = await startMailServer({ disabledCommands: ["STARTTLS"] });
+    const login = { user: "hooks", password: "right" };
+    for (const [security, server] of [["starttls", starttls], ["tls", tls]] as const) {
+      await t.step(security, async () => {
+        assertEquals(await send(server.port, { security, ...login }), { isSent: true });
+        const [mail = ""] = server.mails;
+        assertStringIncludes(
+          mail,
+          "Message-ID: <0190a000-0000-7000-8000-000000000001@example.com>",
+        );
+        assertMatch(mail, /Subject: =\?UTF-8\?/);
+        assertStringIncludes(mail, "a run failed");
+        assertEquals(server.users, ["hooks"]);
+      });
+    }
+    await t.step("none", async () => {
+      assertEquals(await send(plain.port, { security: "none" }), { isSent: true });
+      assertEquals(plain.mails.length, 1);
+    });
+    await t.step("no mail goes unencrypted where it must not", async () => {
+      const sent = await send(plain.port, { security: "starttls" });
+      assertEquals([sent.isSent, plain.mails.length], [false, 1]);
+    });
+    await t.step("a certificate of an unknown issuer is refused", async () => {
+      const sent = await send(tls.port, { security: "tls" }, { ca: [] });
+      assertEquals([sent.isSent, tls.mails.length], [false, 1]);
+    });
+    await t.step("a wrong password is told, and not shown", async () => {
+      const sent = await send(starttls.port, { user: "hooks", password: "wrong-password" });
+      const { reason = "" } = { reason: "", ...sent };
+      assertMatch(reason, /It cannot be sent/);
+      assertEquals(reason.includes("wrong-password"), false);
+    });
+    await t.step("a private address is reached where it is allowed alone", async () => {
+      const sent = send(plain.port, { security: "none", private_networks: false });
+      const message = await sent.then(() => "", (error) => error.message);
+      assertMatch(message, /no public address/);
+    });
+    await t.step("a server that says nothing has its time", async () => {
+      using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const sent = await send(silent.addr.port, { security: "none" }, { timeout_ms: 200 });
+      assertEquals(sent.isSent, false);
+    });
+  },
+});
