@@ -34,6 +34,7 @@ async function startMailServer(options: SMTPServerOptions): Promise<MailServer> 
     ...CERTIFICATE,
     authOptional: true,
     disableReverseLookup: true,
+    name: "localhost",
     onAuth({ username = "", password }, _session, done) {
       users.push(username);
       if (password === "right") return done(null, { user: username });
