@@ -165,7 +165,7 @@ export class CertificateKeeper {
 
   async #begin({ signal, leads }: Served): Promise<void> {
     await this.tick();
-    // Where another instance orders, there is nothing to wait for but its end.
+    // Another instance may order: only its end is waited for.
     while (this.#stored === undefined && !signal.aborted) {
       await pause(this.#parts.clock, FIRST_LOOK_MS, signal);
       if (!leads() || !this.#isLeading) await this.tick();

@@ -72,7 +72,7 @@ export async function addExecutions(store: Store, options: ContentsOptions): Pro
     }
     // Only `store/executions.ts` writes these records. The engine is missing in the first format alone.
     const execution = value as Pick<Execution, "status" | "outputs"> & Partial<Execution>;
-    // What is kept of an execution with attempts is kept of these.
+    // The files of an execution with attempts are those of its attempts.
     if (execution.attempt_id !== undefined) continue;
     if (!isId(id) || execution.status === "created" || execution.status === "queued") continue;
     if (!keepsFiles(execution.engine?.type)) {

@@ -46,7 +46,7 @@ export function defineLogout(command: Command): void {
 async function logIn({ url, scope, json = false }: LoginOptions): Promise<void> {
   const begun = await post(url, "device", { device: deviceName(), ...(scope && { scope }) });
   const code = harmless(String(begun.user_code));
-  // What is printed for people is no part of the output.
+  // Words for people are no part of the output.
   console.error(`Open ${harmless(String(begun.verification_uri))}`);
   console.error(`and enter the code ${code}, or open`);
   console.error(harmless(String(begun.verification_uri_complete)));

@@ -139,7 +139,7 @@ export async function oidcClaims(
       ? {}
       : await userInfo(server, client, { tokens, subject: id.sub, options });
     return {
-      // What the ID token says is signed: it counts where both say something.
+      // The ID token is signed: it counts where both say something.
       claims: { ...more, ...id },
       ...(tokens.id_token !== undefined && { id_token: tokens.id_token }),
     };

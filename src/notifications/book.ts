@@ -115,7 +115,7 @@ export class Book {
   #due_ms(cause: ToldCause, now_ms: number): number {
     const { ended_at, tellings, told_at, told, count, recoveries, is_over } = cause;
     if (is_over) return Infinity;
-    // What comes and goes is told less and less often.
+    // A cause that comes and goes is told less and less often.
     const again_ms = this.#group_ms * 2 ** Math.min(recoveries, RECOVERIES_MAX);
     const pause_ms = recoveries === 0 ? 0 : Math.min(again_ms, DAY_MS);
     if (tellings === 0) return this.#since(told_at, pause_ms, now_ms);

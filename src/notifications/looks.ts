@@ -17,7 +17,8 @@ import type { Store } from "../store/store.ts";
 import type { Book } from "./book.ts";
 import { concerns, tellsOf } from "./matching.ts";
 import { Silences } from "./silences.ts";
-import { CODE_OF, factsOf, type Teller } from "./teller.ts";
+import { factsOf } from "./cause_words.ts";
+import { CODE_OF, type Teller } from "./teller.ts";
 
 /** The longest time between two looks that counts as silence: a machine may have slept. */
 const ELAPSED_MAX_MS = 5 * 60_000;

@@ -97,7 +97,7 @@ export function parseNotifier(value: unknown): NotifierSettings {
   const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
   const written = isMap ? withoutReadOnly(value) : value;
   const made = parseInput(notifierSchema, written, "the notifier");
-  // What a schema let through is as the record wants it.
+  // The schema has the fields of the record.
   return made as NotifierSettings;
 }
 

@@ -4,12 +4,11 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
-import { type Cause, type CauseCode, CAUSES, newCause, type Subject } from "../attention/cause.ts";
+import { type CauseCode, newCause, type Subject } from "../attention/cause.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { newId } from "../platform/ids.ts";
 import type { Network } from "../platform/network/connection.ts";
-import { truncate } from "../platform/text/display.ts";
 import type { Write } from "../store/commit/change.ts";
 import { keys } from "../store/keys.ts";
 import type { Notice, NoticeKind } from "../store/notice.ts";
@@ -32,6 +31,7 @@ import {
 import { recordWrite } from "../store/records/record_size.ts";
 import type { Store } from "../store/store.ts";
 import { Book } from "./book.ts";
+import { adviceOf, placeOf, textOf } from "./cause_words.ts";
 import { tellsOf } from "./matching.ts";
 import { Sender } from "./sender.ts";
 import type { Sent } from "./targets/target.ts";
@@ -41,7 +41,6 @@ import { wordsOf } from "./templates.ts";
 const WRITES_MAX = 300;
 /** The causes that a notification lists. */
 const SHOWN_MAX = 20;
-const TEXT_LENGTH_MAX = 300;
 /** The least time between two looks at notices: what comes meanwhile is taken together. */
 const PAUSE_MS = 100;
 /** The pause after an error of the service's own, such as one of the database. */
@@ -370,40 +369,4 @@ export function testNotification(
     causes: [],
     is_test: true,
   };
-}
-
-/** Returns a cause that was found by looking as a book takes it. Its text may change while it lasts. */
-export function factsOf({ code, subject, text }: Cause): Pick<
-  ToldCause,
-  "id" | "code" | "subject" | "text"
-> {
-  const { id } = newCause(code, subject, { text: "", since_ms: 0 });
-  return { id, code, subject, text: truncate(text, TEXT_LENGTH_MAX) };
-}
-
-function textOf(kind: NoticeKind, part: string | undefined, reason: string): string {
-  const what = {
-    run: "a run failed",
-    execution: `step "${part}" failed`,
-    pipeline: `pipeline "${part}" failed`,
-    http_request: "an HTTP request failed",
-  }[kind];
-  const [line = ""] = reason.split("\n", 1);
-  return truncate(line === "" ? what : `${what}: ${line}`, TEXT_LENGTH_MAX);
-}
-
-function adviceOf(code: string): string {
-  // A later version may have stored a code that this one does not know.
-  return code in CAUSES ? CAUSES[code as CauseCode].advice : "";
-}
-
-function placeOf(
-  { run_id, execution_id, pipeline_id, subject: { kind, id, name } }: ToldCause,
-): string {
-  if (execution_id !== undefined) return `/executions/${execution_id}`;
-  if (pipeline_id !== undefined) return `/pipelines/${pipeline_id}`;
-  if (run_id !== undefined) return `/deliveries/${run_id}`;
-  if (kind === "trigger") return `/triggers/${id}`;
-  if (kind === "project") return `/projects/${encodeURIComponent(name)}`;
-  return kind === "engine" ? "/engines" : "/";
 }

@@ -47,7 +47,7 @@ export async function componentsOf(): Promise<Component[]> {
       text: await licenseText(localPath),
     });
   }
-  // Where the standard library's own registry is reached, it is resolved there.
+  // The standard library is resolved by its own registry where that is reached.
   const ofJsr = modules.flatMap(({ specifier }) =>
     /^https:\/\/jsr\.io\/(@[\w-]+\/[\w-]+)\/([^/]+)\//.exec(specifier)?.slice(1, 3).join(" ") ?? []
   );

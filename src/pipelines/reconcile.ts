@@ -17,7 +17,6 @@ import {
 } from "../store/records/executions.ts";
 import { pipelineEndWrites } from "../store/records/notices.ts";
 import {
-  hasPipelineEnded,
   type NodeState,
   type Pipeline,
   type PipelinePlan,
@@ -114,9 +113,8 @@ class Reconciliation {
   async #readExecutions(): Promise<void> {
     const { nodes } = this.#pipeline;
     const ids = nodes.map(({ execution_id }) => execution_id).filter((id) => id !== undefined);
-    const found = new Map(
-      (await getExecutions(this.#tools.store, ids)).map((execution) => [execution.id, execution]),
-    );
+    const all = await getExecutions(this.#tools.store, ids);
+    const found = new Map(all.map((execution) => [execution.id, execution]));
     for (const { name, execution_id = "" } of nodes) {
       const execution = found.get(execution_id);
       if (execution) this.#executions.set(name, execution);
@@ -369,10 +367,9 @@ class Reconciliation {
 
   #save(more: ReturnType<typeof executionWrites>): Promise<void> {
     // A copy: the record changes while the commit waits.
-    const { store } = this.#tools;
     const pipeline = structuredClone(this.#pipeline);
-    const told = hasPipelineEnded(pipeline.status) ? pipelineEndWrites(store, pipeline) : [];
-    return store.committer.write([...more, ...pipelineWrites(pipeline), ...told]);
+    const told = pipelineEndWrites(this.#tools.store, pipeline);
+    return this.#tools.store.committer.write([...more, ...pipelineWrites(pipeline), ...told]);
   }
 }
 

@@ -168,7 +168,7 @@ function shown(
   { notifierSecrets, notifications }: Pick<Operator, "notifierSecrets" | "notifications">,
 ): ShownNotifier {
   const { failing_since, reason } = notifications.stateOf(stored.name);
-  // What is stored is what its schema let through.
+  // Its schema let through all that is stored.
   const masked = notifierSecrets.shown(stored) as ShownNotifier;
   return {
     ...masked,

@@ -93,7 +93,7 @@ export class Steps {
         // What it reads may be what those before it write.
         if (reads && of.some((id) => changed.has(id))) break;
         const some = await step.writes();
-        // What one commit removes another one makes anew: so each burst is stored, also one of no time.
+        // One commit removes a burst, and another one makes it anew: so each is stored, also one of no time.
         if (some.some(({ key, value }) => value !== undefined && removed.has(nameOf(key)))) break;
         for (const { key, value } of some) if (value === undefined) removed.add(nameOf(key));
         writes.push(...some);

@@ -108,7 +108,7 @@ export function attemptWrites(execution: Execution, openWrite: OpenWrite): Write
 export async function waitingAttempts(store: Store): Promise<{ id: string; at_ms: number }[]> {
   const found: { id: string; at_ms: number }[] = [];
   for await (const { key, value } of scan(store.kv, ["execution_retry"])) {
-    // What is damaged is due: the attempt's own record says whether it waits.
+    // A damaged entry is due: the attempt's own record says whether it waits.
     found.push({ id: String(key[1]), at_ms: Date.parse(String(value)) || 0 });
   }
   return found;

@@ -11,7 +11,7 @@ import type { Notice } from "../notice.ts";
 import { launchedOf } from "./attempts.ts";
 import { type Execution, hasEnded } from "./executions.ts";
 import type { HttpRequest } from "./http_requests.ts";
-import type { Pipeline } from "./pipelines.ts";
+import { hasPipelineEnded, type Pipeline } from "./pipelines.ts";
 import type { Run } from "./runs.ts";
 import { recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
@@ -50,12 +50,12 @@ export function executionEndWrites(
   });
 }
 
-/** The writes for notifiers of a pipeline that has ended. */
+/** The writes for notifiers of a pipeline, once it has ended. */
 export function pipelineEndWrites(
   { tellEnd }: Pick<Store, "tellEnd">,
   { id, run_id, trigger_id, project, name, status, reason }: Pipeline,
 ): readonly Write[] {
-  if (tellEnd === undefined) return [];
+  if (tellEnd === undefined || !hasPipelineEnded(status)) return [];
   const owner = { run_id, trigger_id, project };
   return tellEnd({
     kind: "pipeline",

@@ -137,7 +137,7 @@ const READ_ONLY = ["revision", "created_at", "failing_since", "reason", "warning
 
 /** Returns what its owner has written of a notifier, stored or shown. */
 export function notifierSettings(notifier: NotifierSettings): NotifierSettings {
-  // What its owner writes stays.
+  // The fields of its owner stay.
   return withoutReadOnly(notifier) as NotifierSettings;
 }
 
