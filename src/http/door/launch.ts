@@ -49,9 +49,9 @@ export function launchHandler(door: Door): (context: SendersContext) => Promise<
     answersWhileClosing: false,
     order: ({ launch }) => launch,
     answer: (prepared, request) => {
-      const answer = () => answerLaunch(door, prepared, request);
       const { id } = prepared.trigger;
-      return door.listeners.has(id) ? door.listeners.during(id, answer) : answer();
+      if (!door.listeners.has(id)) return answerLaunch(door, prepared, request);
+      return door.listeners.during(id, () => answerLaunch(door, prepared, request));
     },
   });
   const other = handshakeHandler(door, ROUTE, launch);
