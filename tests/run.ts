@@ -47,7 +47,7 @@ const FOLDER_MIN = 12;
  * The number of modules that run at once beside one for each processor: many tests wait for processes or
  * containers.
  */
-const BESIDE = 6;
+const BESIDE = 4;
 /** The most modules that the tests in a browser make. Each starts one Chromium. */
 const CHROMIUMS = 2;
 /** The folders whose files take longest together, in the order in which they begin. */

@@ -58,6 +58,7 @@ export async function readFirstBytes(
     }
   } finally {
     signal?.removeEventListener("abort", cancel);
+    reader.releaseLock();
   }
   return { bytes: bytes.subarray(0, Math.min(length, bytesMax)), isCut: length > bytesMax };
 }

@@ -23,6 +23,7 @@ const WITH_RULES = [
   "createProject",
   "putProject",
   "putProjectSecret",
+  "putNotifier",
   "tryTriggerFilter",
   "tryFilter",
   "tryTriggerActions",

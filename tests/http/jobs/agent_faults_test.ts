@@ -50,10 +50,14 @@ Deno.test("the service is killed at each step, before it answers and after, and 
   await using fixture = new AgentFixture();
   let desk = await spawnDesk(fixture.deskFolder);
   const { port } = desk;
-  const restart = async () => {
-    desk.child.kill("SIGKILL");
-    await desk.child.status;
-    desk = await spawnDesk(fixture.deskFolder, port);
+  // Requests come at once: two services on one folder would not know of each other.
+  let restarted = Promise.resolve();
+  const restart = () => {
+    return restarted = restarted.then(async () => {
+      desk.child.kill("SIGKILL");
+      await desk.child.status;
+      desk = await spawnDesk(fixture.deskFolder, port);
+    });
   };
   let kills = 0;
   try {
