@@ -295,11 +295,16 @@ async function check(
     what: "a leader",
   });
   const runs = new Map<string, Run>();
+  let pending = 0;
   await eventually(async () => {
     const found: Run[] = await served.all("runs/?limit=200");
     for (const run of found) runs.set(run.id, run);
-    return found.every(({ status }) => status !== "pending") ? true : undefined;
-  }, { what: "the end of all runs", within_ms: ENDS_WITHIN_MS });
+    pending = found.filter(({ status }) => status === "pending").length;
+    return pending === 0 ? true : undefined;
+  }, { what: "the end of all runs", within_ms: ENDS_WITHIN_MS }).catch((error) => {
+    findings.say(`${pending} runs are pending`);
+    throw error;
+  });
   for (const { runId, sha256, trigger, delivery, by } of kept) {
     // A run that ends between the two reads of a list is not on it.
     const run = runs.get(runId) ?? await served.api(`runs/${runId}/`);

@@ -104,7 +104,8 @@ const parts: Readonly<Record<string, Part>> = {
           random.pick(["kill", "kill", "kill", "stop", "freeze", "connections", "database kill"])),
         gap_ms: 10_000,
         pause_ms: 1_000,
-        paced: 1,
+        // Work stops for 15 s with each leader that is killed, and is to catch up before the end.
+        paced: 3,
         settle_ms: 5_000,
       }),
   },
