@@ -96,7 +96,7 @@ export async function checkPaces(
     if (limit === 1) checkOrder(findings, { of, told, worked });
   }
   checkBursts(findings, { runs, told, worked });
-  checkDelays(findings, { runs, worked });
+  checkDelays(findings, { told, worked });
   checkOccurrences(findings, { runs, since_ms });
   findings.say(`${worked.size} commands of runs with a pace`);
   findings.check(worked.size > 0, "No run with a pace has run a command");
@@ -184,14 +184,16 @@ function checkBursts(
   findings.say(`${of.length} launches in ${groups.length} bursts`);
 }
 
+/** The delay counts from the request, which is received before its run is made. */
 function checkDelays(
   findings: Findings,
-  { runs, worked }: { runs: ReadonlyMap<string, Run>; worked: Map<string, Worked> },
+  { told, worked }: { told: Map<string, KeptLaunch>; worked: Map<string, Worked> },
 ): void {
-  for (const { id, trigger_id, created_at } of runs.values()) {
+  for (const [id, { trigger, sent_ms }] of told) {
     const began_ms = worked.get(id)?.began_ms;
-    if (trigger_id !== LATER || began_ms === undefined) continue;
-    const after_ms = began_ms - Date.parse(created_at);
+    if (trigger !== LATER || began_ms === undefined) continue;
+    // The command's clock has whole milliseconds.
+    const after_ms = began_ms + 1 - (performance.timeOrigin + sent_ms);
     findings.check(after_ms >= DELAY_S * 1_000, `Run ${id} began ${after_ms} ms after its request`);
   }
 }
