@@ -165,7 +165,8 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   app.get("/metrics", token, async (context) => {
     const { requireUnlimited } = await import("./api/access.ts");
     requireUnlimited(context.get("access"));
-    const { body, contentType } = await metrics.text();
+    const isOpen = context.req.header("accept")?.includes("application/openmetrics-text");
+    const { body, contentType } = await metrics.text(isOpen);
     return context.body(body, 200, { "content-type": contentType });
   }).all(token, onlyGet);
   const hasEnvironmentToken = adminToken !== undefined;

@@ -11,8 +11,9 @@ import {
   type HttpRequest,
   type HttpRequestStatus,
 } from "../store/records/http_requests.ts";
-import type { Run } from "../store/records/runs.ts";
+import { getRun, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
+import type { RunReads } from "../telemetry/run_times.ts";
 import { pollUntil, RunWaiters } from "./run_waiters.ts";
 
 /** The states of a run's work. */
@@ -58,6 +59,17 @@ export async function launchedBy(
     executions: (await Promise.all(executions)).filter(isThere),
     pipelines: (await Promise.all(pipelines)).filter(isThere),
     httpRequests: (await Promise.all(httpRequests)).filter(isThere),
+  };
+}
+
+/** The reads from which metrics know when the work of runs has ended. */
+export function runReads(store: Store): RunReads {
+  return {
+    run: (id) => getRun(store, id),
+    async launchedBy(run) {
+      const { executions, pipelines, httpRequests } = await launchedBy(store, run);
+      return [...executions, ...pipelines, ...httpRequests];
+    },
   };
 }
 

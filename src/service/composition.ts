@@ -33,7 +33,7 @@ import type { Runtime, ServiceSpace } from "./runtime.ts";
 import { Acceptor } from "../runs/accept.ts";
 import { Quotas } from "../runs/quotas.ts";
 import type { Worker } from "../runs/worker.ts";
-import { RunWork } from "../runs/work_state.ts";
+import { runReads, RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import type { HttpRequest } from "../store/records/http_requests.ts";
 import { refsKeeper } from "../store/records/project_refs.ts";
@@ -128,8 +128,8 @@ export async function openParts(
   surroundings: Surroundings,
   runtime: Runtime,
 ): Promise<Parts> {
-  const metrics = new Metrics(REFUSERS);
   const { clock } = surroundings;
+  const metrics = new Metrics(REFUSERS, clock.now());
   const artifacts = surroundings.artifacts ?? await runtime.openArtifacts(settings, surroundings);
   const store = await runtime.openStore(settings, {
     id: newId(clock.now()),
@@ -253,6 +253,7 @@ function partsOn(
     instances: () => store.shared?.instances.all.length ?? 0,
     memoryBytes: () => Deno.memoryUsage().rss,
     triggerLabels: (id) => triggers.labelsOf(id),
+    runs: runReads(store),
   });
   const keepsFiles = async (triggerId: string) => {
     const name = (await triggers.prepared(triggerId))?.trigger.project ?? "";

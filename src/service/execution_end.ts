@@ -24,15 +24,15 @@ interface EndParts {
 
 /**
  * Notes that an execution has ended: in the metrics, the traces, the log, and that of its trigger where it
- * failed. Does nothing before its end.
+ * failed. Before its end, only the metrics hear of it.
  */
 export function noteExecutionEnd(
   execution: Execution,
   { metrics, triggers, triggerLog, deliveryCounts }: EndParts,
 ): void {
   const { id: execution_id, run_id, trigger_id, project, step, status, reason = "" } = execution;
-  if (!hasEnded(status)) return;
   metrics.execution(execution);
+  if (!hasEnded(status)) return;
   traceExecution(execution);
   inTrace(execution.traceparent, () => logEnd(execution, triggers));
   if (status !== "error") return;

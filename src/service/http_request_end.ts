@@ -26,7 +26,7 @@ export function noteRequestEnd(
   { metrics, triggerLog, deliveryCounts, runWork }: EndParts,
 ): void {
   const { id: http_request_id, run_id, trigger_id, project, url, status, reason = "" } = request;
-  metrics.httpRequest(status);
+  metrics.httpRequest(request);
   runWork.changed(request);
   const details = { http_request_id, run_id, project, url, status, reason };
   if (status === "complete") {

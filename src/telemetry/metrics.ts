@@ -3,14 +3,16 @@
  *
  * @module
  */
-import { Counter, Gauge, Histogram, Registry } from "./prometheus.ts";
+import { Counter, Gauge, Histogram, openMetricsOf, Registry } from "./prometheus.ts";
+import { type RunReads, RunTimes, secondsBetween } from "./run_times.ts";
 import { type LabelsOf, TriggerCounts } from "./trigger_counts.ts";
+import { TriggerTimes } from "./trigger_times.ts";
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../store/records/deliveries.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
 import {
   hasHttpRequestEnded,
   HTTP_REQUEST_STATUSES,
-  type HttpRequestStatus,
+  type HttpRequest,
 } from "../store/records/http_requests.ts";
 import {
   hasNotificationEnded,
@@ -48,6 +50,7 @@ interface Gauged {
   /** Instances that share the database; 0 with a database of its own. */
   instances(): number;
   triggerLabels: LabelsOf;
+  runs: RunReads;
 }
 
 /** The metrics of one service. */
@@ -156,10 +159,27 @@ export class Metrics {
     "Executions that have ended, by how",
     "status",
   );
+  readonly #runTimes: RunTimes;
   #labelsOf: LabelsOf = () => Promise.resolve(undefined);
+  #runReads: RunReads | undefined;
 
-  /** @param refusers the causes of a refusal, each of which has a count from the start */
-  constructor(refusers: readonly string[]) {
+  /**
+   * @param refusers the causes of a refusal, each of which has a count from the start
+   * @param since_ms the start of the process
+   */
+  constructor(refusers: readonly string[], since_ms = Date.now()) {
+    this.#runTimes = new RunTimes({
+      onStart: this.#timesByTrigger(
+        "hooklaunch_trigger_start_seconds",
+        "From a run's acceptance to the start of each execution of its actions",
+      ),
+      onEnd: this.#timesByTrigger(
+        "hooklaunch_trigger_work_seconds",
+        "From a run's acceptance to the end of all that it has launched",
+      ),
+      reads: () => this.#runReads,
+      since_ms,
+    });
     // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
     for (const outcome of DELIVERY_OUTCOMES) this.#deliveries.inc({ outcome }, 0);
     for (const condition of refusers) this.#refusals.inc({ condition }, 0);
@@ -180,6 +200,7 @@ export class Metrics {
   /** Adds the gauges. */
   watch(gauged: Gauged): void {
     this.#labelsOf = gauged.triggerLabels;
+    this.#runReads = gauged.runs;
     this.#gauge(
       "hooklaunch_waiting_runs",
       "Accepted runs that wait for their turn: their burst, a time, or a place of their key",
@@ -273,26 +294,33 @@ export class Metrics {
   }
 
   /** Counts a run that has ended. */
-  run({ status, created_at, ended_at = created_at, trigger_id: id, project }: Run): void {
+  run(run: Run): void {
+    const { status, created_at, ended_at = created_at, trigger_id: id, project } = run;
+    this.#runTimes.runEnded(run);
     this.#triggerRuns.inc({ id, project }, status);
     this.#runs.observe({ status }, secondsBetween(created_at, ended_at));
   }
 
-  /** Counts an execution, once it has ended. */
-  execution({ status, duration = 0, trigger_id: id, project }: Execution): void {
+  /** Notes the start of an execution, and counts it once it has ended. */
+  execution(execution: Execution): void {
+    const { status, duration = 0, trigger_id: id, project } = execution;
+    this.#runTimes.execution(execution);
     if (!hasEnded(status)) return;
     this.#executions.observe({ status }, duration);
     this.#triggerExecutions.inc({ id, project }, status);
   }
 
   /** Counts a pipeline that has ended. */
-  pipeline({ status, created_at, ended_at = created_at }: Pipeline): void {
+  pipeline(pipeline: Pipeline): void {
+    const { status, created_at, ended_at = created_at } = pipeline;
+    this.#runTimes.objectEnded(pipeline);
     this.#pipelines.observe({ status }, secondsBetween(created_at, ended_at));
   }
 
   /** Counts an HTTP request that has ended. */
-  httpRequest(status: HttpRequestStatus): void {
-    this.#httpRequests.inc({ status });
+  httpRequest(request: HttpRequest): void {
+    this.#runTimes.objectEnded(request);
+    this.#httpRequests.inc({ status: request.status });
   }
 
   /** Counts a notification that has ended. */
@@ -300,9 +328,18 @@ export class Metrics {
     this.#notifications.inc({ status });
   }
 
-  /** Returns all metrics in Prometheus' text format, with its content type. */
-  async text(): Promise<{ body: string; contentType: string }> {
-    return { body: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  /** Returns all metrics in Prometheus' text format, or in that of OpenMetrics, with its content type. */
+  async text(isOpen = false): Promise<{ body: string; contentType: string }> {
+    const registry = isOpen ? openMetricsOf(this.#registry) : this.#registry;
+    return { body: await registry.metrics(), contentType: registry.contentType };
+  }
+
+  #timesByTrigger(name: string, help: string) {
+    const labelsOf: LabelsOf = (id) => this.#labelsOf(id);
+    const buckets = DURATION_S;
+    const times = new TriggerTimes({ name, help, buckets, labelsOf, registers: [this.#registry] });
+    return (triggerId: string, seconds: number, traceparent?: string) =>
+      void times.observe(triggerId, seconds, traceparent);
   }
 
   #byTrigger(name: string, help: string, label: string): TriggerCounts {
@@ -320,8 +357,4 @@ export class Metrics {
       },
     });
   }
-}
-
-function secondsBetween(start: string, end: string): number {
-  return Math.max(0, Date.parse(end) - Date.parse(start)) / 1_000;
 }

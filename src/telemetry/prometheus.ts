@@ -18,3 +18,31 @@ export const Gauge: typeof client.Gauge = gauge;
 export const Histogram: typeof client.Histogram = histogram;
 /** The registry that renders metrics as text. */
 export const Registry: typeof client.Registry = registry;
+
+/** Makes a registry in the format of OpenMetrics. A histogram with exemplars is made in no other one. */
+export function openRegistry(): client.Registry<client.OpenMetricsContentType> {
+  const open = new Registry<client.OpenMetricsContentType>();
+  open.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+  return open;
+}
+
+/** A metric, as a registry lists it: the types of the package leave its method out. */
+type Shown = client.MetricObject & Pick<client.Metric, "get">;
+
+/**
+ * Makes a registry that shows the metrics of another one in the format of OpenMetrics, which has exemplars. The
+ * package renames the counters of such a registry, so that one registry cannot show both formats.
+ */
+export function openMetricsOf(
+  shown: InstanceType<typeof client.Registry>,
+): client.Registry<client.OpenMetricsContentType> {
+  const open = openRegistry();
+  for (const metric of shown.getMetricsAsArray() as Shown[]) {
+    // The registry adds the ending to the samples of a counter, which alone has it.
+    const name = metric.name.replace(/_total$/, "");
+    const renamed = { name, type: metric.type, get: async () => ({ ...await metric.get(), name }) };
+    // A registry uses these fields of a metric alone.
+    open.registerMetric(renamed as unknown as client.Metric);
+  }
+  return open;
+}

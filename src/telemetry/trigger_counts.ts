@@ -9,7 +9,7 @@ import { Counter, type Registry } from "./prometheus.ts";
 /** The number of triggers that are named. */
 const NAMED_MAX = 200;
 /** Stands for the names of all others. */
-const OTHER = "other";
+export const OTHER = "other";
 
 /** The name and the project of a trigger. */
 interface Labels {

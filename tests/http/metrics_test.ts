@@ -17,6 +17,11 @@ import {
   startService,
 } from "../data.ts";
 
+/** The numbers of observed times of the trigger `test`. */
+const TIMES = ["start", "work"].map((time) =>
+  `hooklaunch_trigger_${time}_seconds_count{trigger="test",project="files"}`
+);
+
 /** The value of a sample, by its name and labels. */
 function sample(text: string, name: string): number | undefined {
   const line = text.split("\n").find((each) => each.startsWith(`${name} `));
@@ -58,13 +63,24 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
     assertEquals([limited.status, (await limited.json()).title], [403, "Forbidden"]);
   }
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
-  // The engine has its place free again a moment after the end is on disk.
+  // The engine has its place free again, and times are observed, a moment after the end is on disk.
   const text = await eventually(async () => {
     const answer = await fetch(`${service.url}/metrics`, { headers });
     assertMatch(answer.headers.get("content-type") ?? "", /^text\/plain; version=0\.0\.4/);
     const found = await answer.text();
-    return sample(found, "hooklaunch_executions_running") === 0 ? found : undefined;
+    const isOver = sample(found, "hooklaunch_executions_running") === 0 &&
+      TIMES.every((name) => sample(found, name) === 1);
+    return isOver ? found : undefined;
   }, { what: "that nothing runs" });
+  const open = await fetch(`${service.url}/metrics`, {
+    headers: { ...headers, accept: "application/openmetrics-text;version=1.0.0,text/plain;q=0.5" },
+  });
+  const openText = await open.text();
+  assertMatch(open.headers.get("content-type") ?? "", /^application\/openmetrics-text; version=1/);
+  assertMatch(openText, /^# TYPE hooklaunch_refusals counter$/m);
+  assertMatch(openText, /\n# EOF\n$/);
+  const refusals = 'hooklaunch_refusals_total{condition="hmac"}';
+  assertEquals([refusals, ...TIMES].map((name) => sample(openText, name)), [2, 1, 1]);
   const counts = [
     'hooklaunch_launch_seconds_count{status="200"}',
     'hooklaunch_launch_seconds_count{status="400"}',
@@ -185,6 +201,7 @@ Deno.test("the busiest 200 triggers are named, and the count of the others never
     memoryBytes: () => 0,
     certificate: () => undefined,
     instances: () => 0,
+    runs: { run: () => Promise.resolve(undefined), launchedBy: () => Promise.resolve([]) },
     triggerLabels: (id) =>
       Promise.resolve(id === "gone" ? undefined : { name: `n"${id}`, project: "p" }),
   });
