@@ -57,6 +57,7 @@ const CONSOLE_PATHS = [
   "instances",
   "login",
   "logout",
+  "notifications",
   "pipelines",
   "projects",
   "replays",

@@ -149,7 +149,9 @@ async function triesDown(scene: Scene, held: Promise<Response>): Promise<void> {
   assertEquals(attention.body.results.map(({ subject }: Body) => subject.name), ["down"]);
   await service.service.parts.notifications.look();
   const [failing] = await receiver.arrived("/watch", 1);
-  assertEquals(verified(failing).data.causes[0].subject, { kind: "notifier", name: "down" });
+  const [{ subject, url }] = verified(failing).data.causes;
+  assertEquals(subject, { kind: "notifier", name: "down" });
+  assertEquals(url, `${service.url}/notifications?notifier=down`);
   // Meanwhile nothing else is told there, whatever fails.
   for (let count = 0; count < 5; count++) await launch(false);
   await settled(service);

@@ -26,7 +26,7 @@ import { notifierQuery, saveQuery } from "./queries.ts";
 import { expectedRevisions, IF_MATCH, REVISION_HEADER, revisionHeader } from "./revisions.ts";
 
 /** A notifier as the API shows it. */
-type ShownNotifier =
+export type ShownNotifier =
   & z.output<typeof notifierSchema>
   & Pick<StoredNotifier, "revision" | "created_at">
   & Pick<NotifierState, "failing_since" | "reason">

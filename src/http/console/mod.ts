@@ -17,6 +17,8 @@ import { enginesRoutes } from "./pages/engines.tsx";
 import { executionRoutes } from "./pages/execution.tsx";
 import { executionsRoutes } from "./pages/executions.tsx";
 import { instancesRoutes } from "./pages/instances.tsx";
+import { notificationRoutes } from "./pages/notification.tsx";
+import { notificationsRoutes } from "./pages/notifications.tsx";
 import { overviewRoutes } from "./pages/overview.tsx";
 import { passkeyRoutes } from "./pages/passkeys.tsx";
 import { payloadsRoutes } from "./pages/payloads.tsx";
@@ -54,6 +56,8 @@ export const ROUTES: readonly Route[] = [
   ...projectRoutes,
   ...enginesRoutes,
   ...instancesRoutes,
+  ...notificationsRoutes,
+  ...notificationRoutes,
   ...accessRoutes,
   ...passkeyRoutes,
   ...deviceRoutes,

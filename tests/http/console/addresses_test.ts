@@ -15,6 +15,8 @@ Deno.test("the address of a form leads to the page that has it", async (t) => {
       ["triggers/an-id/secrets/add", "/triggers/an-id"],
       ["triggers/an-id/delete/", "/triggers/an-id"],
       ["executions/an-id/stop", "/executions/an-id"],
+      ["notifications/an-id/resend", "/notifications/an-id"],
+      ["notifications/notifiers/ops/test", "/notifications"],
       ["access/tokens", "/access"],
       ["access/sessions/an-id/end", "/access"],
     ] as const
@@ -35,6 +37,7 @@ Deno.test("a mistake in a filter is at its field, and the form stays", async (t)
       ["deliveries?outcome=none", "outcome", "Expected one of"],
       ["executions?trigger=retr", "trigger", "Expected the name or the id of a trigger"],
       ["pipelines?status=none", "status", "Expected one of"],
+      ["notifications?status=none", "status", "Expected one of"],
       [`triggers?name=${"x".repeat(65)}`, "name", ""],
     ] as const
   ) {

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import { eventually, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
 import { assertAccessible, openConsole, sharedChromium, watch } from "./browser.ts";
-import { fillSample, pagesOf, push } from "./sample.ts";
+import { fillNotifications, fillSample, pagesOf, push } from "./sample.ts";
 
 const HOSTILE = `"><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;
 const ignore = !has("chromium");
@@ -202,8 +202,10 @@ Deno.test({
     await t.step(
       "axe-core finds nothing on any page, light and dark, and no page is too wide",
       async () => {
+        const told = await fillNotifications(service, sample);
+        const addresses = [...Object.values(pagesOf(sample)), `notifications/${told}`];
         await page.setViewportSize({ width: 375, height: 800 });
-        for (const address of Object.values(pagesOf(sample))) {
+        for (const address of addresses) {
           await page.goto(`/${address}`);
           await assertAccessible(page);
           await page.emulateMedia({ colorScheme: "dark" });

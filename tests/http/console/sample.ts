@@ -149,6 +149,38 @@ export async function fillSample(service: TestService): Promise<Sample> {
   };
 }
 
+/**
+ * Adds notifiers to a filled service, and what they have told: one message that arrived, one that did not, and one
+ * with a cause that is tried again.
+ */
+export async function fillNotifications(service: TestService, sample: Sample): Promise<string> {
+  const { triggers: { labels, payments } } = sample;
+  const put = (name: string, settings: object) =>
+    service.api("PUT", `notifiers/${name}/`, settings);
+  // A trigger of the service itself takes what is told.
+  const sign = { secret: `whsec_${btoa("a key of samples, 32 bytes long.")}` };
+  const to = { type: "webhook", url: labels.url, private_networks: true, sign };
+  await put("owners", { on: ["silent", "recovered"], silent: "24h", projects: ["files"], to });
+  // No request leaves: this address is not public.
+  await put("ops", {
+    on: ["run_error", "execution_error", "pipeline_error", "engine_unreachable", "recovered"],
+    triggers: ["payments", "retrain"],
+    to: { type: "slack", url: "http://127.0.0.1:1/services/T0/B0" },
+  });
+  for (const name of ["owners", "ops"]) {
+    const { body: { id } } = await service.api("POST", `notifiers/${name}/test/`);
+    await eventually(async () => {
+      const { body } = await service.api("GET", `notifications/${id}/`);
+      return body.status !== "pending" || undefined;
+    }, { what: `the end of a test of ${name}` });
+  }
+  await ended(service, await charge(payments.url, "ch_2"));
+  return await eventually(async () => {
+    const { body } = await service.api("GET", "notifications/?notifier=ops&status=pending");
+    return body.results.find(({ reason }: { reason?: string }) => reason !== undefined)?.id;
+  }, { what: "a message that is tried again" });
+}
+
 /** Sends what GitHub sends for a push. */
 export function push(url: string, branch: string, delivery: string): Promise<string> {
   const body = JSON.stringify({
@@ -216,6 +248,8 @@ export function pagesOf({ deliveries, executions, pipeline }: Sample): Record<st
     project: "projects/files",
     engines: "engines",
     instances: "instances",
+    notifications: "notifications",
+    notifications_found: "notifications?notifier=ops&status=failed",
     access: "access",
     settings: "settings",
     retention: "retention",

@@ -7,11 +7,16 @@
 import type { Page } from "playwright-core";
 import { startService, type TestService } from "../../data.ts";
 import { assertAccessible, openConsole, startChromium } from "./browser.ts";
-import { fillSample, pagesOf, push } from "./sample.ts";
+import { fillNotifications, fillSample, pagesOf, push } from "./sample.ts";
 
 const FULL = 120;
 
-const EMPTY_PAGES = { overview: "", deliveries: "deliveries", access: "access" };
+const EMPTY_PAGES = {
+  overview: "",
+  deliveries: "deliveries",
+  access: "access",
+  notifications: "notifications",
+};
 
 async function photograph(
   service: TestService,
@@ -49,7 +54,9 @@ if (import.meta.main) {
   await using service = await startService();
   await photograph(service, { state: "empty", pages: wanted(EMPTY_PAGES), folder });
   const sample = await fillSample(service);
-  await photograph(service, { state: "usual", pages: wanted(pagesOf(sample)), folder });
+  const told = await fillNotifications(service, sample);
+  const usual = { ...pagesOf(sample), notification: `notifications/${told}` };
+  await photograph(service, { state: "usual", pages: wanted(usual), folder });
   for (let sent = 0; sent < FULL; sent++) {
     await push(sample.triggers.retrain.url, sent % 3 ? "main" : "other", `full-${sent}`);
   }

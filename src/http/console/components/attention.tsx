@@ -67,7 +67,7 @@ const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
   pipeline_error: ({ subject: { name } }) =>
     `pipelines${search({ trigger: name, status: "error" })}`,
   silent: ({ subject }) => deliveries({ trigger: subject.name }),
-  notifier_failed: () => "docs/notifications",
+  notifier_failed: ({ subject }) => `notifications${search({ notifier: subject.name })}`,
   refused: ({ subject }) => deliveries({ trigger: subject.name, outcome: "refused" }),
   setting_missing: () => "docs/deploy",
   trigger_setup: ({ subject }) => `triggers/${subject.id}`,

@@ -21,15 +21,21 @@ interface ActionProps extends PostFormProps {
   hotkey?: string;
   /** Its effect, on hover. */
   title?: string;
+  /** Its name for screen readers, where a page has several. */
+  label?: string;
   class?: string;
   children?: Child;
 }
 
 /** A form that is a button alone. */
-export function Action({ hotkey, title, children, class: className, ...form }: ActionProps): Html {
+export function Action(
+  { hotkey, title, label, children, class: className, ...form }: ActionProps,
+): Html {
   return (
     <PostForm {...form}>
-      <button data-hotkey={hotkey} title={title} class={className}>{children}</button>
+      <button data-hotkey={hotkey} title={title} aria-label={label} class={className}>
+        {children}
+      </button>
     </PostForm>
   );
 }

@@ -20,6 +20,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   completed: "ok",
   matches: "ok",
   passed: "ok",
+  sent: "ok",
   repeat: "quiet",
   filtered: "quiet",
   stopped: "quiet",

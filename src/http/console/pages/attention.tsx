@@ -1,5 +1,6 @@
 /** `/attention`: failures, the warnings of all set-ups, and those that were dismissed. */
 import type { Cause } from "../../../attention/cause.ts";
+import { isLimited } from "../../api/access.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
 import {
   Dismiss,
@@ -44,6 +45,11 @@ async function AttentionPage({ view, refused }: PageProps): Promise<Html> {
         <a href="">Overview</a>
       </p>
       <h1>Attention</h1>
+      {isLimited(view.access) ? null : (
+        <p class="dim">
+          Who is told of failures: <a href="notifications">notifications</a>.
+        </p>
+      )}
       <div id="failing" data-refresh={REFRESH_S}>
         {failures.length === 0
           ? <p class="notice ok">Nothing fails.</p>

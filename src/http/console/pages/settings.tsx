@@ -13,7 +13,8 @@ async function SettingsPage({ view }: { view: View }): Promise<Html> {
         They are flags and variables of <code>hooklaunch serve</code>, and change with a restart:
         {" "}
         <a href="docs/settings">what each does</a>.{" "}
-        <a href="retention">What is past its retention</a>.
+        <a href="retention">What is past its retention</a>.{" "}
+        <a href="notifications">Who is told when something fails</a>.
       </p>
       <Facts
         facts={[
