@@ -36,6 +36,7 @@ export function placeOf(
   if (run_id !== undefined) return `/deliveries/${run_id}`;
   if (kind === "trigger") return `/triggers/${id}`;
   if (kind === "project") return `/projects/${encodeURIComponent(name)}`;
+  if (kind === "notifier") return `/notifications?notifier=${encodeURIComponent(name)}`;
   return kind === "engine" ? "/engines" : "/";
 }
 
