@@ -393,7 +393,7 @@ async function liveWithStop(
         return found === undefined && !launches || found && hasEnded(found.status)
           ? found ?? "stopped"
           : undefined;
-      }, { what: `the end of the life that stops after ${stopAfter} commits`, within_ms: 10_000 });
+      }, { what: `the end of the life that stops after ${stopAfter} commits` });
       if (record === "stopped") return true;
       assertEquals([record.status, record.attempt], ["complete", 3]);
       assertEquals((await waitingAttempts(store)).length, 0);

@@ -219,8 +219,11 @@ Deno.test("a sender is told when its run and the run's work have ended", async (
         const info = { run_id: run, ...await asked.json() };
         each.got?.(receiver.at(path), info);
         if (status === "complete") return;
-        const { body: log } = await service.api("GET", `triggers/${sent.trigger_id}/log/`);
-        const [entry] = log.results;
+        // It is noted once the end is on disk.
+        const entry = await eventually(async () => {
+          const { body: log } = await service.api("GET", `triggers/${sent.trigger_id}/log/`);
+          return log.results[0];
+        }, { what: "the entry of the failure" });
         assertEquals([entry.kind, entry.error], ["http_request_failed", sent.reason]);
       },
     })
