@@ -63,6 +63,8 @@ export type Command = keyof typeof OPTIONAL_COMMANDS | "git";
 
 /** Tells all test files which commands `deno task test` has found, separated by commas: it looks once for all. */
 export const FOUND = "TESTS_FOUND_COMMANDS";
+/** The variable with the folder in which the ports are noted that tests have taken; `deno task test` sets it. */
+export const PORTS_FOLDER = "TESTS_PORTS_FOLDER";
 
 const looked = new Map<Command, boolean>();
 

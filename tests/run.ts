@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { FOUND, look, OPTIONAL_COMMANDS } from "./needs.ts";
+import { FOUND, look, OPTIONAL_COMMANDS, PORTS_FOLDER } from "./needs.ts";
 
 /**
  * Makes a folder for all that the tests write, and prints it: in memory where this user may mount that,
@@ -17,6 +17,7 @@ const MAKE_FOLDER = `
 folder=$(mktemp -d)
 mount -t tmpfs tmpfs "$folder" 2>/dev/null
 mkdir "$folder/podman"
+mkdir "$folder/ports"
 cd "$folder/podman"
 cat >storage.conf <<END
 [storage]
@@ -98,6 +99,7 @@ if (!look("git")) {
 const folder = await sh(MAKE_FOLDER);
 const env: Record<string, string> = {
   TMPDIR: folder,
+  [PORTS_FOLDER]: `${folder}/ports`,
   CONTAINERS_CONF: `${folder}/podman/containers.conf`,
   CONTAINERS_STORAGE_CONF: `${folder}/podman/storage.conf`,
 };

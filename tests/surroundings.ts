@@ -7,6 +7,7 @@ import { assertLess } from "@std/assert";
 import process from "node:process";
 import denoConfig from "../deno.json" with { type: "json" };
 import { type Clock, systemClock } from "../src/platform/clock.ts";
+import { PORTS_FOLDER } from "./needs.ts";
 
 /**
  * The flags of V8 in `deno task start`. Deno keeps compiled code for one set of them: a process with other flags compiles
@@ -57,15 +58,24 @@ export class TestClock implements Clock {
 const PORT_MIN = 10_000;
 const PORT_MAX = 29_999;
 
-/** A port of the loopback address that nobody listens on now, and that nobody gets by chance until it is used. */
+/**
+ * A port of the loopback address that nobody listens on now, and that nobody gets until it is used: neither by chance
+ * nor, within one `deno task test`, from this function.
+ */
 export function freePort(): number {
+  const folder = Deno.env.get(PORTS_FOLDER);
   for (;;) {
     const port = PORT_MIN + Math.floor(Math.random() * (PORT_MAX - PORT_MIN));
     try {
       using _listener = Deno.listen({ hostname: "127.0.0.1", port });
+      if (folder !== undefined) {
+        Deno.writeTextFileSync(`${folder}/${port}`, "", { createNew: true });
+      }
       return port;
     } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+      const isTaken = error instanceof Deno.errors.AddrInUse ||
+        error instanceof Deno.errors.AlreadyExists;
+      if (!isTaken) throw error;
     }
   }
 }
