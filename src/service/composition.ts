@@ -33,7 +33,7 @@ import type { Runtime, ServiceSpace } from "./runtime.ts";
 import { Acceptor } from "../runs/accept.ts";
 import { Quotas } from "../runs/quotas.ts";
 import type { Worker } from "../runs/worker.ts";
-import { runReads, RunWork } from "../runs/work_state.ts";
+import { RunWork } from "../runs/work_state.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import type { HttpRequest } from "../store/records/http_requests.ts";
 import { refsKeeper } from "../store/records/project_refs.ts";
@@ -242,19 +242,6 @@ function partsOn(
   const space = runtime.newSpace(settings);
   const quotas = new Quotas(store, clock);
   const keptRequests = new KeptRequests({ store, secrets, clock, space });
-  metrics.watch({
-    backlog: () => worker.backlog,
-    waiting: () => worker.pacer.waiting,
-    executions: () => engines.load,
-    kept: () => keptRequests.size,
-    artifactStoreWorks: () => artifacts.failure === undefined,
-    storeBytes: () => runtime.databaseBytes(settings),
-    certificate: () => parts.certificates,
-    instances: () => store.shared?.instances.all.length ?? 0,
-    memoryBytes: () => Deno.memoryUsage().rss,
-    triggerLabels: (id) => triggers.labelsOf(id),
-    runs: runReads(store),
-  });
   const keepsFiles = async (triggerId: string) => {
     const name = (await triggers.prepared(triggerId))?.trigger.project ?? "";
     return await keepsFilesHere(store, name);

@@ -22,6 +22,7 @@ import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.t
 import type { Certificates } from "./certificates.ts";
 import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
+import { watchParts } from "./gauges.ts";
 import type { Ports, Runtime } from "./runtime.ts";
 import { cleanUp, type CleanupReport } from "../runs/cleanup.ts";
 import {
@@ -102,6 +103,10 @@ export class Service {
     refuseAutomaticSpans();
     const runtime = surroundings.runtime ?? (await import("./machine.ts")).machine;
     const parts = await openParts(settings, surroundings, runtime);
+    watchParts(parts, {
+      databaseBytes: () => runtime.databaseBytes(settings),
+      isReady: () => isReady(parts),
+    });
     let ports: Ports | undefined;
     try {
       const leadership = new Leadership(parts, prepare);

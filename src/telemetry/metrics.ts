@@ -32,6 +32,10 @@ const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Values that are read when the metrics are asked for, instead of being counted. */
 interface Gauged {
+  /** Returns true where a launch could be accepted now. */
+  isReady(): Promise<boolean>;
+  /** The codes of what fails of the service, its engines, projects and notifiers. */
+  causes(): Promise<string[]>;
   /** Runs that have work before them. */
   backlog(): number;
   waiting(): number;
@@ -202,6 +206,12 @@ export class Metrics {
     this.#labelsOf = gauged.triggerLabels;
     this.#runReads = gauged.runs;
     this.#gauge(
+      "hooklaunch_ready",
+      "1 when a launch could be accepted now, as /readyz says, else 0",
+      async () => await gauged.isReady() ? 1 : 0,
+    );
+    this.#watchCauses(gauged.causes);
+    this.#gauge(
       "hooklaunch_waiting_runs",
       "Accepted runs that wait for their turn: their burst, a time, or a place of their key",
       gauged.waiting,
@@ -345,6 +355,20 @@ export class Metrics {
   #byTrigger(name: string, help: string, label: string): TriggerCounts {
     const labelsOf: LabelsOf = (id) => this.#labelsOf(id);
     return new TriggerCounts({ name, help, label, labelsOf, registers: [this.#registry] });
+  }
+
+  #watchCauses(causes: () => Promise<string[]>): void {
+    new Gauge({
+      name: "hooklaunch_causes",
+      help: "What fails of the service, its engines, projects and notifiers, by the cause's code",
+      labelNames: ["code"],
+      registers: [this.#registry],
+      async collect() {
+        const codes = await causes();
+        this.reset();
+        for (const code of codes) this.inc({ code });
+      },
+    });
   }
 
   #gauge(name: string, help: string, look: () => number | Promise<number>): void {

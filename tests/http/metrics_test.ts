@@ -6,6 +6,10 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { REFUSERS } from "../../src/conditions/kinds.ts";
 import { conditionKinds } from "../../src/conditions/mod.ts";
+import { z } from "zod";
+import { CAUSES } from "../../src/attention/cause.ts";
+import { parseYaml } from "../../src/platform/yaml/parse.ts";
+import alertsText from "../../src/telemetry/alerts.yaml" with { type: "text" };
 import dashboardText from "../../src/telemetry/grafana_dashboard.json" with { type: "text" };
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import {
@@ -21,6 +25,43 @@ import {
 const TIMES = ["start", "work"].map((time) =>
   `hooklaunch_trigger_${time}_seconds_count{trigger="test",project="files"}`
 );
+
+/** The part of a file of alert rules that is read here. */
+const RULES = z.object({
+  groups: z.array(z.object({
+    name: z.string(),
+    rules: z.array(z.strictObject({
+      alert: z.string(),
+      expr: z.string(),
+      for: z.string().regex(/^\d+[mh]$/).optional(),
+      labels: z.strictObject({ severity: z.enum(["critical", "warning"]) }),
+      annotations: z.strictObject({ summary: z.string(), description: z.string() }),
+    })),
+  })),
+});
+
+/** Adds the gauges of a service that does nothing. */
+function watchNothing(
+  metrics: Metrics,
+  triggerLabels: (id: string) => Promise<{ name: string; project: string } | undefined>,
+  causes: () => Promise<string[]> = () => Promise.resolve([]),
+): void {
+  metrics.watch({
+    isReady: () => Promise.resolve(true),
+    causes,
+    waiting: () => 0,
+    backlog: () => 0,
+    executions: () => ({ running: 0, waiting: 0 }),
+    kept: () => ({ requests: 0, bytes: 0 }),
+    artifactStoreWorks: () => true,
+    storeBytes: () => Promise.resolve(0),
+    memoryBytes: () => 0,
+    certificate: () => undefined,
+    instances: () => 0,
+    runs: { run: () => Promise.resolve(undefined), launchedBy: () => Promise.resolve([]) },
+    triggerLabels,
+  });
+}
 
 /** The value of a sample, by its name and labels. */
 function sample(text: string, name: string): number | undefined {
@@ -95,6 +136,7 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
     "hooklaunch_backlog",
     "hooklaunch_executions_running",
     "hooklaunch_executions_waiting",
+    "hooklaunch_ready",
   ].map((name) => [name, sample(text, name)]);
   assertEquals(counts, [
     ['hooklaunch_launch_seconds_count{status="200"}', 1],
@@ -110,6 +152,7 @@ Deno.test("metrics say how launches were answered and how work ended, to operato
     ["hooklaunch_backlog", 0],
     ["hooklaunch_executions_running", 0],
     ["hooklaunch_executions_waiting", 0],
+    ["hooklaunch_ready", 1],
   ]);
   assert((sample(text, "hooklaunch_commit_changes_count") ?? 0) > 3);
   assert((sample(text, "hooklaunch_store_bytes") ?? 0) > 0);
@@ -175,36 +218,51 @@ Deno.test("each way to end is counted from zero on: Prometheus sees no rise in w
   assertEquals(sample((await metrics.text()).body, names[0] ?? ""), 1);
 });
 
-Deno.test("the dashboard asks for metrics that there are", async () => {
-  const { body } = await new Metrics(REFUSERS).text();
+Deno.test("the dashboard and the alert rules ask for metrics that there are", async () => {
+  const metrics = new Metrics(REFUSERS);
+  watchNothing(metrics, () => Promise.resolve(undefined));
+  const { body } = await metrics.text();
   const known = new Set(body.match(/^# TYPE (\S+)/gm)?.map((line) => line.split(" ")[2]));
   const dashboard: { panels: { targets: { expr: string }[] }[] } = JSON.parse(dashboardText);
-  const asked = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
-    .flatMap((expr) => expr.match(/hooklaunch_\w+/g) ?? [])
-    .map((name) => name.replace(/_(bucket|count|sum)$/, ""));
-  const watched = ["backlog", "executions_running", "executions_waiting", "store_bytes"];
-  const gauges = [...watched, "kept_request_bytes", "memory_bytes"].map((name) =>
-    `hooklaunch_${name}`
+  const panels = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  const rules = RULES.parse(parseYaml(alertsText, "alerts.yaml").value).groups.flatMap((group) =>
+    group.rules
   );
-  assertEquals(asked.filter((name) => !known.has(name) && !gauges.includes(name)), []);
+  const alerts = rules.map(({ expr }) => expr);
+  const asked = [...panels, ...alerts].flatMap((expr) => expr.match(/hooklaunch_\w+/g) ?? [])
+    .map((name) => name.replace(/_(bucket|count|sum)$/, ""));
+  assertEquals(asked.filter((name) => !known.has(name)), []);
+  // A label or a value that there is not makes a rule that never fires.
+  const outcomes = alerts.flatMap((expr) => [...expr.matchAll(/outcome="(\w+)"/g)]);
+  for (const [label] of outcomes) assert(body.includes(`{${label}}`), label);
+  const codes = alerts.flatMap((expr) => [...expr.matchAll(/code=~?"([\w|]+)"/g)])
+    .flatMap(([, list = ""]) => list.split("|"));
+  assertEquals(codes.filter((code) => !(code in CAUSES)), []);
+  const statuses = alerts.flatMap((expr) => [...expr.matchAll(/status=~?"([\w|]+)"/g)])
+    .flatMap(([, list = ""]) => list.split("|"));
+  assertEquals(statuses.filter((status) => !body.includes(`{status="${status}"}`)), []);
+  assertEquals(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+});
+
+Deno.test("the causes that are shown are counted by their codes, and go when they have ended", async () => {
+  const metrics = new Metrics(REFUSERS);
+  let codes = ["notifier_failed", "disk_full", "notifier_failed"];
+  watchNothing(metrics, () => Promise.resolve(undefined), () => Promise.resolve(codes));
+  const shown = async () => (await metrics.text()).body.match(/^hooklaunch_causes{.*$/gm) ?? [];
+  assertEquals(await shown(), [
+    'hooklaunch_causes{code="notifier_failed"} 2',
+    'hooklaunch_causes{code="disk_full"} 1',
+  ]);
+  codes = [];
+  assertEquals(await shown(), []);
 });
 
 Deno.test("the busiest 200 triggers are named, and the count of the others never falls", async () => {
   const metrics = new Metrics(REFUSERS);
-  metrics.watch({
-    waiting: () => 0,
-    backlog: () => 0,
-    executions: () => ({ running: 0, waiting: 0 }),
-    kept: () => ({ requests: 0, bytes: 0 }),
-    artifactStoreWorks: () => true,
-    storeBytes: () => Promise.resolve(0),
-    memoryBytes: () => 0,
-    certificate: () => undefined,
-    instances: () => 0,
-    runs: { run: () => Promise.resolve(undefined), launchedBy: () => Promise.resolve([]) },
-    triggerLabels: (id) =>
-      Promise.resolve(id === "gone" ? undefined : { name: `n"${id}`, project: "p" }),
-  });
+  watchNothing(
+    metrics,
+    (id) => Promise.resolve(id === "gone" ? undefined : { name: `n"${id}`, project: "p" }),
+  );
   const refuse = (id: string, times: number) => {
     for (let time = 0; time < times; time++) metrics.refused("hmac", { id, project: "q" });
   };

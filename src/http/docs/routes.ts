@@ -8,6 +8,7 @@ import { Hono } from "@hono/hono";
 import { etag } from "@hono/hono/etag";
 import { STATUS_CODE } from "@std/http/status";
 import { INDEX, type Page, SECTIONS } from "../../docs/mod.ts";
+import alerts from "../../telemetry/alerts.yaml" with { type: "text" };
 import dashboard from "../../telemetry/grafana_dashboard.json" with { type: "text" };
 import { methodNotAllowed } from "../problem.ts";
 import { layOut } from "./layout.ts";
@@ -25,9 +26,10 @@ const HEADERS = {
   "cache-control": "no-cache",
 };
 const MARKDOWN = { "content-type": "text/markdown; charset=utf-8" };
-/** The dashboard as pages link to it, and as the service names it. */
-const DASHBOARD_LINK = "../telemetry/grafana_dashboard.json";
+/** The dashboard and the alert rules as the service names them. Pages link to them in the folder of telemetry. */
 const DASHBOARD_NAME = "grafana_dashboard.json";
+const ALERTS_NAME = "alerts.yaml";
+const TELEMETRY = "../telemetry/";
 /** The JSON Schema of the configuration file, for editors. */
 const SCHEMA_NAME = "schema.json";
 
@@ -74,6 +76,9 @@ export function docsRoutes({ baseUrl, isShared }: DocsParts): Hono {
   app.get("/llms.txt", (context) => context.text(listOfPages(baseUrl())));
   app.get(`/${DASHBOARD_NAME}`, (context) => {
     return context.body(dashboard, 200, { "content-type": "application/json" });
+  });
+  app.get(`/${ALERTS_NAME}`, (context) => {
+    return context.body(alerts, 200, { "content-type": "application/yaml" });
   });
   let schema: Promise<string> | undefined;
   app.get(`/${SCHEMA_NAME}`, async (context) => {
@@ -122,7 +127,8 @@ async function makePage(
 
 /** Turns a link between files of the checkout into the address of the same thing in the service. */
 function addressOf(href: string, root: string): string {
-  if (href === DASHBOARD_LINK) return root + DASHBOARD_NAME;
+  const file = [DASHBOARD_NAME, ALERTS_NAME].find((name) => href === TELEMETRY + name);
+  if (file !== undefined) return root + file;
   const [, name, anchor = ""] = /^(\w+)\.md(#.*)?$/.exec(href) ?? [];
   if (name === undefined) return href;
   return name === INDEX.name ? root + anchor : `${root}${name}/${anchor}`;

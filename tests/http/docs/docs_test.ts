@@ -31,6 +31,7 @@ Deno.test("the documentation is served to anybody, by GET and HEAD", async (t) =
     ["docs/llms.txt", 200, "text/plain;charset=UTF-8", `${service.url}/docs/operating.md`],
     ["docs/style.css", 200, "text/css", "body {"],
     ["docs/grafana_dashboard.json", 200, "application/json", '"panels"'],
+    ["docs/alerts.yaml", 200, "application/yaml", "alert: HooklaunchDown"],
     ["docs/schema.json", 200, "application/schema+json", `${service.url}/docs/schema.json`],
     ["docs/nothing", 404, "text/html; charset=UTF-8", 'href="/docs/operating/"'],
     ["docs/nothing.md", 404, "text/html; charset=UTF-8", "No such page"],
