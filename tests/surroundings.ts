@@ -80,6 +80,8 @@ export function freePort(): number {
   }
 }
 
+/** The time after which a wait has failed: long enough that a machine that does much else takes less. */
+export const PATIENCE_MS = 180_000;
 /** How soon it is looked again, and how late at most. */
 const POLL_MS = 5;
 const POLL_MS_MAX = 100;
@@ -90,7 +92,7 @@ const POLL_MS_MAX = 100;
  */
 export async function eventually<T>(
   look: () => Promise<T | undefined> | T | undefined,
-  { within_ms = 60_000, what = "what was waited for" } = {},
+  { within_ms = PATIENCE_MS, what = "what was waited for" } = {},
 ): Promise<T> {
   const began_ms = performance.now();
   for (;;) {

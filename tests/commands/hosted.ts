@@ -5,12 +5,10 @@
  * @module
  */
 import type { HostedCommand, HostedEnd } from "./command_host.ts";
+import { PATIENCE_MS } from "../surroundings.ts";
 import { FLAGS } from "./process.ts";
 
 const HOST = new URL("./command_host.ts", import.meta.url).href;
-/** The limit of time of a command. */
-const END_MS_MAX = 60_000;
-
 /** Starts the process of the commands, and returns its port. It ends with this module. */
 async function startHost(): Promise<number> {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
@@ -45,7 +43,7 @@ export async function runHosted(
   const answer = await fetch(`http://127.0.0.1:${port}/`, {
     method: "POST",
     body: JSON.stringify(command),
-    signal: AbortSignal.timeout(END_MS_MAX),
+    signal: AbortSignal.timeout(PATIENCE_MS),
   });
   return await answer.json();
 }

@@ -5,6 +5,7 @@
  */
 
 import denoConfig from "../../deno.json" with { type: "json" };
+import { PATIENCE_MS } from "../surroundings.ts";
 
 const MAIN = new URL("../../src/main.ts", import.meta.url).href;
 /**
@@ -13,9 +14,6 @@ const MAIN = new URL("../../src/main.ts", import.meta.url).href;
  */
 export const FLAGS: readonly string[] = denoConfig.tasks.start.command.split(" ")
   .filter((word) => /^--(?:allow|unstable|v8)/.test(word));
-
-/** The limit of time for the end of a command, and for what it prints. */
-const END_MS_MAX = 60_000;
 
 /** A command that runs. */
 export interface Running extends AsyncDisposable {
@@ -47,7 +45,7 @@ export function hooklaunch(args: string[], env: Record<string, string> = {}): Ru
     }
   };
   const reading = Promise.all([read(child.stdout), read(child.stderr)]);
-  const end = async (within_ms = END_MS_MAX) => {
+  const end = async (within_ms = PATIENCE_MS) => {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
@@ -62,7 +60,7 @@ export function hooklaunch(args: string[], env: Record<string, string> = {}): Ru
   return {
     child,
     printed: () => printed,
-    async expect(pattern, within_ms = END_MS_MAX) {
+    async expect(pattern, within_ms = PATIENCE_MS) {
       const until_ms = performance.now() + within_ms;
       for (;;) {
         const match = pattern.exec(printed);

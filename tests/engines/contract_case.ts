@@ -7,7 +7,8 @@ import { assert } from "@std/assert";
 import { join } from "node:path";
 import type { Engine } from "../../src/engines/engine.ts";
 import { type Execution, hasEnded } from "../../src/store/records/executions.ts";
-import { type EngineParts, EngineService, PATIENCE_MS, until } from "./service.ts";
+import { type EngineParts, EngineService, until } from "./service.ts";
+import { PATIENCE_MS } from "./../surroundings.ts";
 
 /** What a contract is tested with. */
 export interface ContractOptions {

@@ -12,7 +12,8 @@ import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/mo
 import { WorkFolder } from "../../src/engines/local/work_folder.ts";
 import { setUpFolder } from "../../src/engines/local/work_folder_setup.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
-import { type EngineParts, EngineService, PATIENCE_MS, until } from "./service.ts";
+import { type EngineParts, EngineService, until } from "./service.ts";
+import { PATIENCE_MS } from "./../surroundings.ts";
 
 export { until };
 

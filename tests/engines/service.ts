@@ -24,10 +24,7 @@ import { openStore } from "../../src/store/open_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { executionOf } from "../store/execution.ts";
 import { secretBox } from "../../src/triggers/secrets.ts";
-import { eventually } from "../surroundings.ts";
-
-/** How long anything may take. */
-export const PATIENCE_MS = 60_000;
+import { eventually, PATIENCE_MS } from "../surroundings.ts";
 
 /** The options of backups and restores. */
 const BACKUP = { withoutKey: false, signal: new AbortController().signal, onProgress() {} };
@@ -38,7 +35,7 @@ export const SECRET_PARTS = { box: secretBox([new Uint8Array(32)]), env: () => u
 /** Waits until something holds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const look = async () => await holds() || undefined;
-  await eventually(look, { within_ms: PATIENCE_MS, what: String(holds) });
+  await eventually(look, { what: String(holds) });
 }
 
 /** What an engine is made with. */

@@ -222,12 +222,12 @@ async function liveWithStop(
         if (backlog > 0 || pacer.waiting > 0) return undefined;
         await pacer.settled();
         return true;
-      }, { what: `the end of the life that stops after ${stopAfter} commits`, within_ms: 10_000 });
+      }, { what: `the end of the life that stops after ${stopAfter} commits` });
       // The last of its commits may be the one that ends a turn.
       for (const kind of ["held", "burst", "turn"]) {
         await eventually(
           async () => left < 0 || (await storedUnder(store, kind)).length === 0 || undefined,
-          { what: `the end of each ${kind}`, within_ms: 10_000 },
+          { what: `the end of each ${kind}` },
         );
       }
       if (left < 0) return true;

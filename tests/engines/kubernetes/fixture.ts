@@ -13,9 +13,9 @@ import { kubernetesSettingsSchema } from "../../../src/engines/kubernetes/settin
 import page from "../../../src/docs/kubernetes.md" with { type: "text" };
 import type { EngineSettings } from "../../../src/store/records/projects.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
-import { eventually } from "../../surroundings.ts";
+import { eventually, PATIENCE_MS } from "../../surroundings.ts";
 import { RemoteHost } from "../remote/fixture.ts";
-import { type EngineParts, EngineService, PATIENCE_MS, until } from "../service.ts";
+import { type EngineParts, EngineService, until } from "../service.ts";
 
 const SERVER = "https://127.0.0.1:16443";
 /** The longest time until the cluster works again. */

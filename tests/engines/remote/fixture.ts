@@ -16,7 +16,8 @@ import { type Clock, systemClock } from "../../../src/platform/clock.ts";
 import { checkoutOfContract } from "../contract.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
 import { textOf } from "../fixture.ts";
-import { type EngineParts, EngineService, PATIENCE_MS, until } from "../service.ts";
+import { type EngineParts, EngineService, until } from "../service.ts";
+import { PATIENCE_MS } from "../../surroundings.ts";
 import { TestCluster } from "./test_cluster.ts";
 
 /** Settings with which tests do not wait for long. */
