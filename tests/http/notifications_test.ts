@@ -163,7 +163,8 @@ async function triesDown(scene: Scene, held: Promise<Response>): Promise<void> {
   for (let count = 0; count < 5; count++) await launch(false);
   await settled(service);
   const all = await passing(scene, "/down", 3);
-  assertEquals(new Set(all.map(idOf)).size, 1);
+  // The next message may have come with the third attempt of this one.
+  assertEquals(new Set(all.slice(0, 3).map(idOf)).size, 1);
   const more = await passing(scene, "/down", 4);
   assertEquals(verified(more.at(-1)).data.causes[0].count, 6);
   await eventually(async () => {
