@@ -194,6 +194,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./https.md", { with: { type: "text" } }),
       },
       {
+        name: "know_that_it_works",
+        title: "Know that it works",
+        about: "a probe, a test launch, metrics, alerts, notifications, silence",
+        read: () => import("./know_that_it_works.md", { with: { type: "text" } }),
+      },
+      {
         name: "notifications",
         title: "Notifications",
         about: "telling a chat, a webhook or a phone of failures, silence and their ends",
