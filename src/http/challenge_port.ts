@@ -13,7 +13,7 @@ import { methodNotAllowed, problem } from "./problem.ts";
 const PERMANENT_REDIRECT = 308;
 const CHALLENGES = "/.well-known/acme-challenge/";
 const LAUNCHES = "/api/v0/launch/";
-/** A token of an authority (RFC 8555 section 8.3): a longer one is none of a challenge. */
+/** The form of a challenge's token (RFC 8555 section 8.3), with a limit of its length. */
 const TOKEN = /^[\w-]{1,256}$/;
 
 /** The parts that the port uses. */

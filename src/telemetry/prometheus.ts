@@ -26,9 +26,6 @@ export function openRegistry(): client.Registry<client.OpenMetricsContentType> {
   return open;
 }
 
-/** A metric, as a registry lists it: the types of the package leave its method out. */
-type Shown = client.MetricObject & Pick<client.Metric, "get">;
-
 /**
  * Makes a registry that shows the metrics of another one in the format of OpenMetrics, which has exemplars. The
  * package renames the counters of such a registry, so that one registry cannot show both formats.
@@ -37,12 +34,20 @@ export function openMetricsOf(
   shown: InstanceType<typeof client.Registry>,
 ): client.Registry<client.OpenMetricsContentType> {
   const open = openRegistry();
-  for (const metric of shown.getMetricsAsArray() as Shown[]) {
-    // The registry adds the ending to the samples of a counter, which alone has it.
-    const name = metric.name.replace(/_total$/, "");
-    const renamed = { name, type: metric.type, get: async () => ({ ...await metric.get(), name }) };
-    // A registry uses these fields of a metric alone.
-    open.registerMetric(renamed as unknown as client.Metric);
+  for (const { name } of shown.getMetricsAsArray()) {
+    const metric = shown.getSingleMetric(name);
+    if (metric !== undefined) open.registerMetric(renamed(metric, name.replace(/_total$/, "")));
   }
   return open;
+}
+
+/** Returns a counter without its ending: the registry adds it to the samples, which alone have it. */
+function renamed(metric: client.Metric, name: string): client.Metric {
+  return new Proxy(metric, {
+    get(target, field) {
+      if (field === "name") return name;
+      if (field === "get") return async () => ({ ...await target.get(), name });
+      return Reflect.get(target, field);
+    },
+  });
 }

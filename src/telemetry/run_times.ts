@@ -99,7 +99,7 @@ export class RunTimes {
     const { id, run_id, created_at, ended_at = created_at, traceparent } = object;
     const awaited = this.#awaited.get(run_id);
     if (awaited === undefined) {
-      // What this process has made, it awaits, or finds at the end of the run.
+      // This process awaits the work that it has made, or finds it at the end of the run.
       if (Date.parse(created_at) < this.#since_ms) void this.#lookUp(run_id);
       return;
     }

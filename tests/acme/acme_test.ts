@@ -288,11 +288,11 @@ async function threeInstances(
 }
 
 function withChange(settings: AcmeSettings, change: { [name: string]: unknown }): AcmeSettings {
-  const changed = Object.entries({ ...settings, ...change });
-  // The table's rows are parts of settings.
-  return Object.fromEntries(
-    changed.filter(([, value]) => value !== undefined),
-  ) as unknown as AcmeSettings;
+  const changed = Object.assign({ ...settings }, change);
+  for (const [name, value] of Object.entries(change)) {
+    if (value === undefined) Reflect.deleteProperty(changed, name);
+  }
+  return changed;
 }
 
 /** Plain HTTP leads on to HTTPS, and never a launch. */

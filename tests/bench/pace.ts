@@ -27,7 +27,7 @@ const TIMES_MAX = 1.2;
 const DAY_MS = 24 * 60 * 60_000;
 const MIB = 1024 * 1024;
 const BODY = new TextEncoder().encode("{}");
-/** How much is handed to the committer at a time. */
+/** Records in one write to the committer. */
 const AT_ONCE = 2_000;
 const POLL_MS = 200;
 
@@ -86,7 +86,7 @@ async function workedDown(bench: Bench, keys: number): Promise<void> {
   }));
 }
 
-/** What is stored of a run that waits. */
+/** The records of a run that waits. */
 type Fills = (index: number, keys: number) => readonly Write[];
 
 const now_ms = Date.now();

@@ -43,10 +43,10 @@ const PROJECT = "bench";
 /** The small payload of the runs that are there already. */
 const BODY = new TextEncoder().encode(payload(100));
 const DAY_MS = 24 * 60 * 60_000;
-/** When the runs were made. Retention is 30 days. */
+/** The ages of the runs. Retention is 30 days. */
 const OLDEST_MS = 300 * DAY_MS;
 const NEWEST_MS = 40 * DAY_MS;
-/** How much is handed to the committer at a time, which fills its commits from it. */
+/** Records in one write to the committer, which fills its commits from it. */
 const AT_ONCE = 2_000;
 
 const ACTION = { type: "run_execution", step: STEP, payload_input_name: "body" };

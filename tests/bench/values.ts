@@ -21,7 +21,7 @@ const SETTLED_WITHIN_MS = 120_000;
 /** The body has some 1 KiB with it. */
 const PAD_BYTES = 800;
 
-/** What a sender says, and what literals say in its place. */
+/** The values of a sender, which the trigger of comparison has as literals. */
 const FIELDS = {
   action: "opened",
   name: "digits",

@@ -71,7 +71,7 @@ interface Played {
   clock: Clock;
   /** Attempts that have begun, by their numbers and in this order. */
   begun: number[];
-  /** How each attempt ends, by its number. */
+  /** The ends of the attempts, by their numbers. */
   end(attempt: number): Partial<Execution> | undefined;
   /** Saves an end again though it is stored: a mistake that is planted. */
   savesTwice?: boolean;

@@ -179,15 +179,18 @@ Deno.test("a launch with a pace that a listing shows and that is withdrawn meanw
   const { list } = store.kv;
   const isListed = Promise.withResolvers<void>();
   const isWithdrawn = Promise.withResolvers<void>();
-  const held = async function* (found: AsyncIterable<unknown>) {
+  const held = async function* <T>(
+    found: Deno.KvListIterator<T>,
+  ): AsyncGenerator<Deno.KvEntry<T>, undefined> {
     yield* await Array.fromAsync(found);
     isListed.resolve();
     await isWithdrawn.promise;
+    return undefined;
   };
-  store.kv.list = <T>(...selected: Parameters<typeof list>) => {
-    const found = list.apply(store.kv, selected);
+  store.kv.list = <T>(...selected: Parameters<typeof list>): Deno.KvListIterator<T> => {
+    const found = list.apply(store.kv, selected) as Deno.KvListIterator<T>;
     // The store asks for no cursor.
-    return held(found) as unknown as Deno.KvListIterator<T>;
+    return Object.assign(held(found), { cursor: "" });
   };
   desk.worker.claim();
   await isListed.promise;

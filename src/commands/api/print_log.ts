@@ -46,7 +46,7 @@ export async function printFollowed(
   print: Print,
   only?: number,
 ): Promise<number> {
-  // A cursor of one log is none of another: each connection names its attempt.
+  // Each attempt has a log and cursors of its own, so each connection names its attempt.
   let { attempt = only }: { attempt?: number } = only === undefined
     ? await api.request("GET", `executions/${id}/`)
     : {};

@@ -87,7 +87,7 @@ export interface ToldCause {
   pipeline_id?: string;
 }
 
-/** Reads a notifier; undefined when there is none of this name, or its record is damaged. */
+/** Reads a notifier by its name; undefined when it does not exist, or its record is damaged. */
 export async function getNotifier(
   store: Store,
   name: string,

@@ -85,7 +85,7 @@ export async function listPasskeys(store: Store): Promise<ListedPasskey[]> {
 /**
  * Removes a passkey: it opens nothing from then on, and its sessions end.
  *
- * @returns the passkey; undefined when there is none of this id
+ * @returns the passkey; undefined when it does not exist
  */
 export function removePasskey(store: Store, id: string): Promise<ListedPasskey | undefined> {
   return betweenPasskeys(async () => {

@@ -38,7 +38,7 @@ async function started(
   return execution.id;
 }
 
-/** What is found of an execution, by what its wrapper has left. */
+/** The state that recovery finds, by the files that the wrapper has left. */
 const FOUND: [kind: string, boot: string, files: string[]][] = [
   ["started", bootId, ["started"]],
   ["started", bootId, ["exit_code"]],

@@ -23,7 +23,7 @@ interface Both {
   /** The record as the machine has it. */
   execution: Execution;
   clock: TestClock;
-  /** What the leader was told of. */
+  /** The executions that the leader was told of. */
   told: Execution[];
 }
 

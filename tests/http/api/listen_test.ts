@@ -7,7 +7,7 @@ import { HMAC_CONDITION, signature, startService, TestClock } from "../../data.t
 import { type Followed, followPath } from "./fixture.ts";
 
 const ACTIONS = [{ type: "run_execution", step: "echo" }];
-/** No UTF-8, and not short: any change shows. */
+/** A body that is not valid UTF-8. */
 const BYTES = Uint8Array.from({ length: 300_000 }, (_, index) => index * 7 % 256);
 
 async function nextOf(followed: Followed): Promise<ListenedDelivery> {
