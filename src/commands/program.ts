@@ -108,6 +108,10 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     summary: "Say why the signature or the token of a request does not match",
     load: async () => (await import("./diagnose.ts")).defineDiagnose,
   },
+  doctor: {
+    summary: "Check a running service from outside and inside, and say what to do",
+    load: async () => (await import("./doctor.ts")).defineDoctor,
+  },
   "secret-key": {
     summary: "Change the key that encrypts stored secrets",
     load: async () => (await import("./secret_key.ts")).defineSecretKey,

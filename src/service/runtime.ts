@@ -28,7 +28,7 @@ export type Handler = (request: Request, info: HandlerInfo) => Response | Promis
 export interface Ports {
   listener: Pick<Listener, "port" | "shutdown"> & Partial<Pick<TlsListener, "isEnding" | "renew">>;
   /** The socket in the data folder. */
-  socket: Pick<SocketServer, "close"> | undefined;
+  socket: Pick<SocketServer, "close" | "userId"> | undefined;
   /** The way to other instances, where they have no addresses. */
   way?: { readonly address: string; send: SendToInstance };
 }

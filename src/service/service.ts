@@ -318,6 +318,7 @@ function listen(
       bodies: bodies.operators,
       baseUrl: () => parts.baseUrl,
       reload: () => parts.reload,
+      userId: () => ports.socket?.userId,
     },
     adminToken: settings.adminToken,
     jobs: {

@@ -19,6 +19,7 @@ import { responseTexts } from "./response.ts";
 import { tracedTokenWarnings } from "./traced_tokens.ts";
 import { callbackMistakes } from "./callback_settings.ts";
 import type { TriggerSettings } from "./trigger.ts";
+import { UNPROVEN_SENDER } from "./weakness.ts";
 
 /**
  * Checks a trigger's conditions together.
@@ -122,8 +123,7 @@ export function triggerWarnings(
     ...prefixed("/conditions", tracedTokenWarnings(conditions, env)),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
-  const detail = "Nothing proves who the sender is: everyone who knows the URL can launch";
-  return [...warnings, { pointer: "/conditions", detail }];
+  return [...warnings, { pointer: "/conditions", detail: UNPROVEN_SENDER }];
 }
 
 function needsWarningsOf(trigger: AnswerSettings & Pick<TriggerSettings, "actions">): Problem[] {

@@ -11,6 +11,7 @@ import { InvalidInputError, type Problem } from "../platform/errors.ts";
 import { mapLiterals } from "./secrets.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { sourcesOf } from "./variables.ts";
+import { GUESSABLE_SECRET } from "./weakness.ts";
 
 /** A shorter secret is not saved. */
 const LENGTH_MIN = 8;
@@ -92,7 +93,7 @@ function elsewhere(place: string, text: string, form: SecretForm): Finding[] {
 function weaknessOf(what: string, text: string, { need, decode }: SecretForm): Finding | undefined {
   const bytes = decode?.(text) ?? new TextEncoder().encode(text);
   const refused = (expected: string, found: number, isRefused = true) => ({
-    detail: `${what} can be guessed: expected ${expected} or more, found ${found}`,
+    detail: `${what} ${GUESSABLE_SECRET} ${expected} or more, found ${found}`,
     isRefused,
   });
   if (need !== undefined && bytes.length < need.bytes) {

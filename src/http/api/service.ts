@@ -19,6 +19,8 @@ export interface ServiceState {
   url: string;
   /** The settings by the names of the flags; no secret is among them. */
   settings: Record<string, string | number | boolean>;
+  /** The id of the system's user that the service runs as, 0 for root; absent where that is not known. */
+  user_id?: number;
   /** False while the disk has too little room to accept launches. */
   has_room: boolean;
   /** False while the disk has too little room for the files of executions. */
@@ -35,6 +37,9 @@ const service = answer<ServiceState>()(
     url: text.describe("The address of the service as senders see it"),
     settings: z.record(text, z.union([text, z.number(), z.boolean()])).describe(
       "The settings by the names of the flags of `serve`; no secret is among them",
+    ),
+    user_id: count.exactOptional().describe(
+      "The id of the system's user that the service runs as, 0 for root; absent where that is not known",
     ),
     has_room: z.boolean().describe(
       "False while the disk has too little room to accept launches",
@@ -73,10 +78,12 @@ export const serviceOperations = [
     perform({ api, context }) {
       const { baseUrl, space, worker, engines } = api;
       const { running, waiting } = engines.load;
+      const user_id = api.userId();
       const state: ServiceState = {
         version: deno.version,
         url: baseUrl(),
         settings: settingsOf(api),
+        ...(user_id !== undefined && { user_id }),
         has_room: !space.isShort,
         has_room_for_files: !space.isShortForFiles,
         backlog: worker.backlog,

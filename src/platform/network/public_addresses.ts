@@ -5,7 +5,7 @@
  * @module
  */
 import { isIP } from "node:net";
-import { AddressRanges } from "./ip_ranges.ts";
+import { AddressRanges, isLoopback } from "./ip_ranges.ts";
 
 /** The ranges of the IPv4 special-purpose registry (RFC 6890) that are not public. */
 const SPECIAL_V4 = [
@@ -56,6 +56,11 @@ export function isPublic(address: string): boolean {
 export function hasPublicHost(text: string): boolean {
   const host = hostOf(text);
   return !LOCALHOST.test(host) && (isIP(host) === 0 || isPublic(host));
+}
+
+/** Tells whether a host is the machine itself, as far as its name or address says so. */
+export function isLocalHost(host: string): boolean {
+  return LOCALHOST.test(host) || isLoopback(host);
 }
 
 /** Returns the host of a URL, an address of IPv6 without its brackets; "" for what is no URL. */
