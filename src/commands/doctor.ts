@@ -16,6 +16,8 @@ interface DoctorOptions extends ApiOptions {
   data?: string;
 }
 
+/** The time that a connection, a handshake or an answer may take. */
+const TIMEOUT_MS = 10_000;
 /** The widths of the columns: the longest words. */
 const STATE_WIDTH = "not checked".length;
 const CHECK_WIDTH = "certificate".length;
@@ -45,6 +47,7 @@ async function doctor({ url, data, json = false }: DoctorOptions): Promise<void>
     client: () => clientOf(url),
     network: systemNetwork,
     now: () => Date.now(),
+    timeout_ms: TIMEOUT_MS,
   });
   const countOf = (wanted: State) => results.filter(({ state }) => state === wanted).length;
   if (countOf("failure") > 0) Deno.exitCode = 1;

@@ -68,6 +68,7 @@ export function hostedRuntime({ onHandler, peerOf, begin }: HostedProcess): Runt
     newProjects: (options) => new HostedProjects(options),
     newHeavyWork: () => newHeavyWork({ worksHere: true }),
     databaseBytes: () => Promise.resolve(0),
+    userId: () => Promise.resolve(undefined),
     listen({ secretKey = "" }, handler, parts) {
       const relay = new Relay({ ...parts, secrets: boxOf(secretKey) });
       relay.serve(async (request, info) => {

@@ -18,8 +18,6 @@ type Handler = (
 
 /** A socket that is served. */
 export class SocketServer {
-  /** The id of the system's user that the process runs as; undefined where systems have none. */
-  readonly userId: number | undefined;
   readonly #path: string;
   readonly #server: Deno.HttpServer<Deno.UnixAddr>;
 
@@ -33,8 +31,6 @@ export class SocketServer {
     );
     // Under its name it has never been open to others. A name that a killed service has left is taken over.
     Deno.chmodSync(made, 0o600);
-    // The owner of what it has just made: to ask for its own id, a process needs one more permission.
-    this.userId = Deno.lstatSync(made).uid ?? undefined;
     Deno.renameSync(made, path);
   }
 

@@ -13,6 +13,7 @@ import { Projects } from "../projects/projects.ts";
 import { databaseBytes } from "../store/file/database_file.ts";
 import { Space } from "../store/file/space.ts";
 import { CHECK_SIZES } from "../store/file/start_check.ts";
+import { userIdIn } from "../store/file/user_id.ts";
 import { openStore } from "../store/open_store.ts";
 import { openSecretBox } from "../triggers/secret_key.ts";
 import type { ServiceSettings } from "../config/settings.ts";
@@ -41,6 +42,7 @@ export const machine: Runtime = {
   newProjects: (options) => new Projects(options),
   newHeavyWork: () => newHeavyWork(),
   databaseBytes: ({ data }) => databaseBytes(data),
+  userId: ({ data }) => userIdIn(data),
   listen(settings, handler) {
     return {
       listener: openListener(settings, handler),

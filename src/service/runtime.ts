@@ -28,7 +28,7 @@ export type Handler = (request: Request, info: HandlerInfo) => Response | Promis
 export interface Ports {
   listener: Pick<Listener, "port" | "shutdown"> & Partial<Pick<TlsListener, "isEnding" | "renew">>;
   /** The socket in the data folder. */
-  socket: Pick<SocketServer, "close" | "userId"> | undefined;
+  socket: Pick<SocketServer, "close"> | undefined;
   /** The way to other instances, where they have no addresses. */
   way?: { readonly address: string; send: SendToInstance };
 }
@@ -76,6 +76,8 @@ export interface Runtime {
   newHeavyWork(): ServiceHeavyWork;
   /** The size of the database's files; 0 where there are none. */
   databaseBytes(settings: ServiceSettings): Promise<number>;
+  /** Returns the id of the system's user that the service runs as; undefined where that is not known. */
+  userId(settings: ServiceSettings): Promise<number | undefined>;
   /** Begins to pass requests to a handler. */
   listen(settings: ServiceSettings, handler: Handler, parts: ListenParts): Ports;
   /** Returns the sender of a request, where connections do not tell; otherwise absent. */

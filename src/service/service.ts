@@ -318,7 +318,7 @@ function listen(
       bodies: bodies.operators,
       baseUrl: () => parts.baseUrl,
       reload: () => parts.reload,
-      userId: () => ports.socket?.userId,
+      userId: () => runtime.userId(settings),
     },
     adminToken: settings.adminToken,
     jobs: {

@@ -38,7 +38,7 @@ export function routesOf(
       breaksOff: () => false,
       ...door,
     },
-    operator: { ...parts, bodies: door.bodies, baseUrl, reload: () => undefined, userId: () => undefined },
+    operator: { ...parts, bodies: door.bodies, baseUrl, reload: () => undefined, userId: () => Promise.resolve(undefined) },
     adminToken: ADMIN_TOKEN,
     jobs: {
       bodies: door.bodies,

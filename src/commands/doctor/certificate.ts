@@ -9,7 +9,6 @@ import { connect } from "node:tls";
 import type { Facts } from "./facts.ts";
 import { failure, NotCheckedError, ok, type Result, warning } from "./result.ts";
 
-const HANDSHAKE_MS = 10_000;
 const DAY_MS = 86_400_000;
 /** A certificate is renewed by then: the last quarter of its lifetime, two weeks at most. */
 const RENEWAL_SHARE = 1 / 4;
@@ -41,7 +40,10 @@ interface Server {
  *
  * @throws {NotCheckedError} when the server shows none
  */
-export function certificateAt({ address, port, host, caCerts }: Server): Promise<Certificate> {
+export function certificateAt(
+  { address, port, host, caCerts }: Server,
+  timeout_ms: number,
+): Promise<Certificate> {
   const { promise, resolve, reject } = Promise.withResolvers<Certificate>();
   const refuse = (why: string) =>
     reject(new NotCheckedError(`No TLS with ${address} port ${port}: ${why}`));
@@ -60,10 +62,7 @@ export function certificateAt({ address, port, host, caCerts }: Server): Promise
     const distrust = authorized ? undefined : String(authorizationError);
     resolve(factsOf(new X509Certificate(raw), host, distrust));
   });
-  const timer = setTimeout(
-    () => refuse(`no answer within ${HANDSHAKE_MS / 1_000} s`),
-    HANDSHAKE_MS,
-  );
+  const timer = setTimeout(() => refuse(`no answer within ${timeout_ms / 1_000} s`), timeout_ms);
   socket.on("error", ({ message }) => refuse(message));
   socket.on("close", () => refuse("the server has closed the connection"));
   return promise.finally(() => {

@@ -17,7 +17,6 @@ import { askAt, type HttpAnswer } from "./http_answer.ts";
 import { NotCheckedError } from "./result.ts";
 
 const FORBIDDEN = 403;
-const CONNECT_MS = 5_000;
 /** The number of a host's addresses that are tried. */
 const ADDRESSES_MAX = 8;
 
@@ -32,6 +31,8 @@ export interface Surroundings {
   network: Network;
   /** The clock of this machine, in milliseconds since the epoch. */
   now(): number;
+  /** The time that a connection, a handshake or an answer may take. */
+  timeout_ms: number;
 }
 
 /** The addresses of the public host, and those that take a connection. */
@@ -43,12 +44,11 @@ interface Reached {
 }
 
 /** The facts of a service. */
-export class Facts {
+export class Facts implements Disposable {
+  readonly #clients: Deno.HttpClient[] = [];
+  readonly #ownAddress: () => Promise<ServiceAddress>;
+  readonly #publicAddress: () => Promise<ServiceAddress>;
   readonly surroundings: Surroundings;
-  /** The address of `--url`. */
-  readonly ownAddress: ServiceAddress;
-  /** The public URL, as `fetch` takes it. */
-  readonly publicAddress: () => Promise<ServiceAddress>;
   readonly service: () => Promise<ServiceState>;
   readonly causes: () => Promise<Cause[]>;
   /** The URL of the service as senders see it. */
@@ -66,9 +66,9 @@ export class Facts {
 
   constructor(surroundings: Surroundings) {
     this.surroundings = surroundings;
-    const { url, now } = surroundings;
-    this.ownAddress = addressOf(url);
-    this.publicAddress = once(() => this.#findPublicAddress());
+    const { url } = surroundings;
+    this.#ownAddress = once(() => Promise.resolve(this.#trusting(addressOf(url))));
+    this.#publicAddress = once(async () => this.#trusting(addressOf((await this.knownUrl()).href)));
     this.service = once(() => this.ask((api) => api.request<ServiceState>("GET", "service/")));
     this.causes = once(() => this.ask((api) => api.list<Cause>("attention/")));
     this.publicUrl = once(() => this.#findPublicUrl());
@@ -81,8 +81,8 @@ export class Facts {
     this.addresses = once(() => this.#resolve());
     this.reached = once(() => this.#reach());
     this.certificate = once(() => this.#readCertificate());
-    this.ownHealth = once(() => askAt(this.ownAddress, "/healthz", now));
-    this.publicHealth = once(async () => askAt(await this.publicAddress(), "/healthz", now));
+    this.ownHealth = once(() => this.askOwn("/healthz"));
+    this.publicHealth = once(() => this.askPublic("/healthz"));
   }
 
   /**
@@ -102,12 +102,28 @@ export class Facts {
     }
   }
 
-  async #findPublicAddress(): Promise<ServiceAddress> {
-    const { href } = await this.knownUrl();
-    const address = addressOf(href);
+  /** Closes its connections. */
+  [Symbol.dispose](): void {
+    for (const client of this.#clients) client.close();
+  }
+
+  /** Asks for a path at the address of `--url`. */
+  async askOwn(path: string): Promise<HttpAnswer> {
+    return await askAt(await this.#ownAddress(), path, this.surroundings);
+  }
+
+  /** Asks for a path at the public URL. */
+  async askPublic(path: string): Promise<HttpAnswer> {
+    return await askAt(await this.#publicAddress(), path, this.surroundings);
+  }
+
+  /** Makes an address one whose certificate may be of an authority of the surroundings. */
+  #trusting(address: ServiceAddress): ServiceAddress {
     const { caCerts } = this.surroundings.network;
-    if (caCerts.length === 0) return address;
-    return { ...address, init: { client: Deno.createHttpClient({ caCerts }) } };
+    if (caCerts.length === 0 || address.init.client !== undefined) return address;
+    const client = Deno.createHttpClient({ caCerts });
+    this.#clients.push(client);
+    return { ...address, init: { client } };
   }
 
   async #findPublicUrl(): Promise<URL> {
@@ -144,7 +160,9 @@ export class Facts {
     if (addresses.length === 0) throw new NotCheckedError("The name has no address: see dns");
     const at = Number(port || (protocol === "https:" ? 443 : 80));
     const tried = await Promise.all(
-      addresses.map(async (address) => [address, await whyUnreachable(address, at)] as const),
+      addresses.map(async (address) =>
+        [address, await whyUnreachable(address, at, this.surroundings.timeout_ms)] as const
+      ),
     );
     return {
       port: at,
@@ -162,19 +180,23 @@ export class Facts {
     }
     const { addresses: [address], port } = await this.reached();
     if (address === undefined) throw new NotCheckedError("No address can be reached: see port");
-    const { caCerts } = this.surroundings.network;
-    return await certificateAt({ address, port, host: hostOf(href), caCerts });
+    const { network: { caCerts }, timeout_ms } = this.surroundings;
+    return await certificateAt({ address, port, host: hostOf(href), caCerts }, timeout_ms);
   }
 }
 
 /** Returns why an address takes no connection; undefined when it does. */
-async function whyUnreachable(hostname: string, port: number): Promise<string | undefined> {
-  const late = AbortSignal.timeout(CONNECT_MS);
+async function whyUnreachable(
+  hostname: string,
+  port: number,
+  timeout_ms: number,
+): Promise<string | undefined> {
+  const late = AbortSignal.timeout(timeout_ms);
   try {
     (await Deno.connect({ hostname, port, signal: late })).close();
     return undefined;
   } catch (error) {
-    return late.aborted ? `no answer within ${CONNECT_MS / 1_000} s` : messageOf(error);
+    return late.aborted ? `no answer within ${timeout_ms / 1_000} s` : messageOf(error);
   }
 }
 

@@ -5,7 +5,6 @@
  */
 import { hostOf } from "../../platform/network/public_addresses.ts";
 import type { Facts } from "./facts.ts";
-import { askAt } from "./http_answer.ts";
 import { failure, ok, type Result, warning } from "./result.ts";
 
 const OK = 200;
@@ -65,7 +64,7 @@ export async function checkPublic(facts: Facts): Promise<Result> {
       "Look at the proxy: it must pass all paths on to the service",
     );
   }
-  const ready = await askAt(await facts.publicAddress(), "/readyz", facts.surroundings.now);
+  const ready = await facts.askPublic("/readyz");
   if (ready.status === FORBIDDEN) {
     return failure(
       `${origin} is refused as plain HTTP`,
@@ -77,12 +76,12 @@ export async function checkPublic(facts: Facts): Promise<Result> {
 
 /** Checks that the service answers at the address of `--url`. */
 export async function checkReady(facts: Facts): Promise<Result> {
-  const { url, now } = facts.surroundings;
+  const { url } = facts.surroundings;
   const health = await facts.ownHealth();
   if (health.status !== OK || health.text !== "ok") {
     return failure(`${url} answers ${health.status} and not Hooklaunch's "ok"`, "Check --url");
   }
-  const { status } = await askAt(facts.ownAddress, "/readyz", now);
+  const { status } = await facts.askOwn("/readyz");
   if (status === FORBIDDEN) {
     return failure(
       `${url} is refused as plain HTTP`,

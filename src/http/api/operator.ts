@@ -65,7 +65,7 @@ export interface Operator {
   /** Returns what reads anew what the service was started with; undefined where `serve` did not start it. */
   reload(): Reload | undefined;
   /** Returns the id of the system's user that the service runs as; undefined where that is not known. */
-  userId(): number | undefined;
+  userId(): Promise<number | undefined>;
   /** The address of the service as seen from outside, without a slash at the end. */
   baseUrl(): string;
 }

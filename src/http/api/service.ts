@@ -75,10 +75,10 @@ export const serviceOperations = [
     path: "/service/",
     summary: "Read the settings of the service, and the work before it",
     answers: { 200: { schema: service } },
-    perform({ api, context }) {
+    async perform({ api, context }) {
       const { baseUrl, space, worker, engines } = api;
       const { running, waiting } = engines.load;
-      const user_id = api.userId();
+      const user_id = await api.userId();
       const state: ServiceState = {
         version: deno.version,
         url: baseUrl(),
