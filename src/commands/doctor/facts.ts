@@ -12,7 +12,7 @@ import { socketOfUrl } from "../../platform/network/own_socket.ts";
 import { hostOf, isLocalHost } from "../../platform/network/public_addresses.ts";
 import { addressOf, type ServiceAddress } from "../api/address.ts";
 import { type ApiClient, ApiError } from "../api/client.ts";
-import { type Certificate, certificateAt } from "./certificate.ts";
+import { type Certificate, certificateAt } from "./shown_certificate.ts";
 import { askAt, type HttpAnswer } from "./http_answer.ts";
 import { NotCheckedError } from "./result.ts";
 
