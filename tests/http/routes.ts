@@ -38,7 +38,13 @@ export function routesOf(
       breaksOff: () => false,
       ...door,
     },
-    operator: { ...parts, bodies: door.bodies, baseUrl, reload: () => undefined, userId: () => Promise.resolve(undefined) },
+    operator: {
+      ...parts,
+      bodies: door.bodies,
+      baseUrl,
+      reload: () => undefined,
+      userId: () => Promise.resolve(undefined),
+    },
     adminToken: ADMIN_TOKEN,
     jobs: {
       bodies: door.bodies,
