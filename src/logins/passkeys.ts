@@ -27,7 +27,13 @@ import {
 } from "../store/records/passkeys.ts";
 import type { Store } from "../store/store.ts";
 import type { SecretBox } from "../triggers/secrets.ts";
-import { hasSameGrounds, PasskeyError, relyingParty } from "./passkey.ts";
+import {
+  CopiedPasskeyError,
+  grantOfPasskey,
+  hasSameGrounds,
+  PasskeyError,
+  relyingParty,
+} from "./passkey.ts";
 import { openTimed, SEALED_MS, sealTimed } from "./sealed.ts";
 
 const RP_NAME = "Hooklaunch";
@@ -173,6 +179,7 @@ export function beginPasskeyLogin(
  * Checks a login with a passkey. Its challenge serves once.
  *
  * @returns the grounds of the access
+ * @throws {CopiedPasskeyError} when the authenticator has counted no further use
  * @throws {PasskeyError} when there is no such passkey, or the answer is not right
  */
 export async function completePasskeyLogin(
@@ -206,23 +213,24 @@ export async function completePasskeyLogin(
       credential: {
         id: passkey.credential,
         publicKey: Uint8Array.fromBase64(passkey.public_key, { alphabet: "base64url" }),
-        counter: passkey.counter,
+        // The library would look at the count before the signature: anybody could claim one.
+        counter: 0,
       },
       requireUserVerification: true,
     }).catch((error) => {
       throw wrong(error);
     });
     if (!verified.verified) throw wrong("its signature does not fit");
+    const { newCounter: counter } = verified.authenticationInfo;
+    const isCopied = (counter > 0 || passkey.counter > 0) && counter <= passkey.counter;
     const next: Passkey = {
       ...passkey,
-      counter: verified.authenticationInfo.newCounter,
-      last_used_at: new Date(now_ms).toISOString(),
+      ...(!isCopied && { counter, last_used_at: new Date(now_ms).toISOString() }),
       used: [...used, [challenge, now_ms + SEALED_MS]],
     };
     await putPasskey(store, next);
-    const { token_hash, person } = passkey;
-    const grounds = token_hash === undefined ? { person: person ?? "" } : { token_hash };
-    return { grant: { ...grounds, passkey: key }, passkey: next };
+    if (isCopied) throw new CopiedPasskeyError(next, counter);
+    return { grant: grantOfPasskey(next), passkey: next };
   });
 }
 

@@ -6,7 +6,7 @@
 import type { Context } from "@hono/hono";
 import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
-import { PasskeyError, relyingParty } from "../../logins/passkey.ts";
+import { CopiedPasskeyError, PasskeyError, relyingParty } from "../../logins/passkey.ts";
 import { SEALED_MS } from "../../logins/sealed.ts";
 import { listPasskeys } from "../../store/records/passkeys.ts";
 import { ForbiddenError } from "../../platform/errors.ts";
@@ -17,7 +17,7 @@ import { readForm } from "./form.ts";
 import { DeviceApprovals } from "./device_approvals.ts";
 import { ErrorPage } from "./pages/error.tsx";
 import { type FailedLogin, IssuerLogins } from "./issuer_logins.ts";
-import { OwnPasskeys } from "./own_passkeys.ts";
+import { auditCopy, OwnPasskeys } from "./own_passkeys.ts";
 import {
   FailedLoginPage,
   LoggedOutPage,
@@ -184,6 +184,7 @@ export class Console {
         message,
         detail,
       });
+      if (error instanceof CopiedPasskeyError) await auditCopy(this.#parts, error, remote_ip);
       return `${message}.`;
     }
   }

@@ -4,7 +4,12 @@
  * @module
  */
 import { InvalidInputError, NotFoundError } from "../../platform/errors.ts";
-import { hasSameGrounds, relyingParty } from "../../logins/passkey.ts";
+import {
+  type CopiedPasskeyError,
+  grantOfPasskey,
+  hasSameGrounds,
+  relyingParty,
+} from "../../logins/passkey.ts";
 import { authorFrom, writeAudit } from "../../store/records/audit.ts";
 import { changesBetween } from "../../store/records/audit_changes.ts";
 import {
@@ -20,7 +25,10 @@ import type { Store } from "../../store/store.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { SecretBox } from "../../triggers/secrets.ts";
 import type { Authenticated } from "../api/auth.ts";
+import type { GrantCheck } from "../api/grants.ts";
 
+/** The length of a passkey's id. */
+const ID_LENGTH = 16;
 const NAME = /^[^\p{C}]{1,64}$/u;
 
 /** The parts of the service that passkeys use. */
@@ -91,7 +99,7 @@ export class OwnPasskeys {
     const whose = await this.owner() ?? named(owner, "your name");
     const made = { grant, name: named(name, "the name of the passkey"), owner: whose };
     const passkey = await addPasskey(this.#parts, { ...made, credential, challenge });
-    const id = passkeyKey(passkey.credential).slice(0, 16);
+    const id = passkeyKey(passkey.credential).slice(0, ID_LENGTH);
     await this.#audit("addPasskey", id, undefined, { name: passkey.name, owner: passkey.owner });
   }
 
@@ -126,6 +134,26 @@ export class OwnPasskeys {
     const about = { author: authorFrom(access), remote_ip: remoteIp, operation };
     await writeAudit(store, { ...about, path: `/passkeys/${id}/`, changes }, clock.now());
   }
+}
+
+/** Writes into the audit log that a passkey was refused, as it may have been copied: in the name of its owner. */
+export async function auditCopy(
+  { store, clock, checkGrant }: Pick<PasskeyParts, "store" | "clock"> & { checkGrant: GrantCheck },
+  { passkey, counter }: CopiedPasskeyError,
+  remote_ip: string,
+): Promise<void> {
+  const access = await checkGrant(grantOfPasskey(passkey), { isUse: false });
+  const author = access === undefined ? { name: passkey.owner } : authorFrom(access);
+  const { name, owner } = passkey;
+  const about = { author, remote_ip, operation: "refuseCopiedPasskey" };
+  const path = `/passkeys/${passkeyKey(passkey.credential).slice(0, ID_LENGTH)}/`;
+  const changes = changesBetween(undefined, {
+    name,
+    owner,
+    counter,
+    expected: passkey.counter + 1,
+  });
+  await writeAudit(store, { ...about, path, changes }, clock.now());
 }
 
 function named(written: string, what: string): string {
