@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
 import { PacedEntries } from "../../src/runs/pace/paced_entries.ts";
-import { holdWrites } from "../../src/store/records/held_runs.ts";
+import { burstWrite, holdWrites } from "../../src/store/records/held_runs.ts";
 import {
   getRun,
   type Pace,
@@ -10,7 +10,14 @@ import {
   type PendingRun,
   type Run,
 } from "../../src/store/records/runs.ts";
-import { sharedStore, storedUnder, storeInMemory, storeOn, watchedKv } from "../store/fixture.ts";
+import {
+  sharedStore,
+  standIn,
+  storedUnder,
+  storeInMemory,
+  storeOn,
+  watchedKv,
+} from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { type Desk, launchOf, openDesk, pendingOf, storePending } from "./fixture.ts";
 
@@ -126,6 +133,43 @@ Deno.test("runs whose turns come together are stored together", async () => {
   await desk.worker.start();
   await eventually(() => performed === waiting.length || undefined, { what: "the turn of all" });
   assertLess(commits, waiting.length);
+});
+
+Deno.test("a burst that closes reads its runs together", async () => {
+  let reads = 0;
+  const kv = await Deno.openKv(":memory:");
+  const counted = (name: "get" | "getMany" | "list") => (...given: unknown[]) => {
+    reads++;
+    return Reflect.apply(kv[name], kv, given);
+  };
+  await using store = storeOn(standIn(kv, {
+    get: counted("get"),
+    getMany: counted("getMany"),
+    list: counted("list"),
+  }));
+  const coalesce = { key: "k", window_ms: 1, wait_max_ms: 1, keep: "all" as const };
+  const body = new TextEncoder().encode("{}");
+  const runs = Array.from({ length: 300 }, () => pendingOf({ pace: { coalesce }, body }));
+  const [{ run: { trigger_id, created_at } }] = [runs[0] ?? pendingOf()];
+  const joins = crypto.randomUUID();
+  await store.committer.writeInParts([
+    ...runs.flatMap((pending, order) => holdWrites(pending, { order, joins })),
+    burstWrite({
+      trigger_id,
+      key: "k",
+      run_id: joins,
+      first_ms: Date.parse(created_at),
+      due_ms: 0,
+    }),
+  ]);
+  const ended: Run[] = [];
+  await using desk = openDesk(store, {
+    perform: () => Promise.resolve([{ action: "none" }]),
+    onEnd: (run) => void ended.push(run),
+  });
+  await desk.worker.start();
+  await eventually(() => ended.length > runs.length || undefined, { what: "the end of all" });
+  assertLess(reads, runs.length / 2);
 });
 
 /** Thrown in place of what comes after a stop. */

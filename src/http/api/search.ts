@@ -36,8 +36,9 @@ export async function search<T extends { id: string }>(
   const results: T[] = [];
   let before = cursor;
   let scanned = 0;
-  for (;;) {
-    const batch = await read({ before, limit: isWhole ? limit : BATCH_MAX });
+  // Where most records match, the first batch is the page.
+  for (let size = limit;; size *= 2) {
+    const batch = await read({ before, limit: isWhole ? limit : Math.min(size, BATCH_MAX) });
     for (const [index, record] of batch.records.entries()) {
       if (isPast?.(record)) return { records: results, next: undefined };
       scanned++;

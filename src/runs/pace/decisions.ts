@@ -19,6 +19,9 @@ import type { Item } from "./item.ts";
 import { joinedRun } from "./joined_run.ts";
 import { Steps } from "./steps.ts";
 
+/** The most records that one decision reads at once: launches go in between. */
+const READ_AT_ONCE = 100;
+
 interface DecisionsParts {
   store: Store;
   clock: Clock;
@@ -73,6 +76,7 @@ export class Decisions {
   ): void {
     const { record, isHeld, triggerId } = item;
     const { onGone, store } = this.#parts;
+    item.isDecided = true;
     const begin = (pending: PendingRun | undefined) => {
       onGone(item);
       perform(pending);
@@ -113,6 +117,7 @@ export class Decisions {
   ): void {
     const { clock, onGone } = this.#parts;
     let run: Run | undefined;
+    item.isDecided = true;
     this.#steps.add(item.triggerId, {
       of: [item.id],
       reads: item.record === undefined,
@@ -139,12 +144,12 @@ export class Decisions {
     const { store, clock } = this.#parts;
     const created_ms = clock.now();
     let made: PendingRun | undefined;
+    for (const item of items) item.isDecided = true;
     this.#steps.add(burst.trigger_id, {
       of: items.map(({ id }) => id),
       reads: true,
       writes: async () => {
-        const records = await Promise.all(items.map((item) => this.#recordOf(item)));
-        const [first, ...others] = records.filter((record) => record !== undefined);
+        const [first, ...others] = await this.#recordsOf(items);
         if (first === undefined) return [closeBurstWrite(burst)];
         const of = { id: burst.run_id, created_ms };
         const { pending, payload } = await joinedRun(store, of, [first, ...others]);
@@ -153,6 +158,20 @@ export class Decisions {
       },
       stored: () => onMade(made),
     });
+  }
+
+  /** Reads the records of runs, which keep them until their end is stored: a second look costs as much. */
+  async #recordsOf(items: readonly Item[]): Promise<PendingRun[]> {
+    const found: PendingRun[] = [];
+    for (let start = 0; start < items.length; start += READ_AT_ONCE) {
+      await Promise.all(
+        items.slice(start, start + READ_AT_ONCE).map(async (item) => {
+          item.record = await this.#recordOf(item);
+        }),
+      );
+    }
+    for (const { record } of items) if (record) found.push(record);
+    return found;
   }
 
   async #recordOf(item: Item): Promise<PendingRun | undefined> {

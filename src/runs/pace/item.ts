@@ -19,6 +19,8 @@ export interface Item {
   record?: PendingRun | undefined;
   /** True once it is to be stored as one that waits. */
   isHeld: boolean;
+  /** True once it is decided what becomes of it: it waits for that to be stored alone. */
+  isDecided: boolean;
 }
 
 /**
@@ -37,6 +39,7 @@ export function itemOf(record: PendingRun, order: number): Item {
     size: payload.size,
     record,
     isHeld: false,
+    isDecided: false,
   };
 }
 

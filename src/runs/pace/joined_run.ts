@@ -22,10 +22,9 @@ interface Joined {
   payload: Uint8Array;
 }
 
-/** Tells whether the payload of one more run has room beside others. */
-export function hasRoom(items: readonly { size: number }[], { size }: { size: number }): boolean {
-  const bytes = items.reduce((sum, each) => sum + each.size, size);
-  return items.length < JOINED_RUNS_MAX && bytes <= JOINED_BYTES_MAX;
+/** Tells whether so many payloads, and bytes, may become one. */
+export function mayBeJoined(runs: number, bytes: number): boolean {
+  return runs <= JOINED_RUNS_MAX && bytes <= JOINED_BYTES_MAX;
 }
 
 /** Makes the run that others become, and stores its payload where it is long. */
@@ -35,7 +34,7 @@ export async function joinedRun(
   joined: readonly [PendingRun, ...PendingRun[]],
 ): Promise<Joined> {
   const lines: string[] = [];
-  for (const { run } of joined) lines.push(await lineOf(store, run));
+  for (const pending of joined) lines.push(await lineOf(store, pending));
   const payload = new TextEncoder().encode(lines.join(""));
   const sha256 = hash("sha256", payload);
   if (needsUpload(payload.length)) await uploadPayload(store, id, payload, sha256);
@@ -57,10 +56,11 @@ export async function joinedRun(
 }
 
 /** Returns the line of one delivery: its body as JSON where it is JSON, else as a text, or in base64. */
-async function lineOf(store: Store, run: Run): Promise<string> {
+async function lineOf(store: Store, { run, body: kept }: PendingRun): Promise<string> {
   const { id, created_at, delivery_id, payload: { size, sha256, content_type } } = run;
-  const parts = await Array.fromAsync(readPayload(store, id, size, sha256));
-  const body = Buffer.concat(parts);
+  const body = Buffer.concat(
+    kept ? [kept] : await Array.fromAsync(readPayload(store, id, size, sha256)),
+  );
   const about = JSON.stringify({ run_id: id, delivery_id, created_at, content_type });
   return `${about.slice(0, -1)},${bodyField(body)}}\n`;
 }

@@ -10,7 +10,6 @@ import type { Clock } from "../../platform/clock.ts";
 import { UnavailableError } from "../../platform/errors.ts";
 import { newId } from "../../platform/ids.ts";
 import {
-  type Burst,
   bursts,
   burstWrite,
   closeBurstWrite,
@@ -35,8 +34,8 @@ import { RunWork } from "../work_state.ts";
 import { Alarms } from "../../platform/waiting/alarms.ts";
 import { Decisions } from "./decisions.ts";
 import { type Item, itemOf, nameOf } from "./item.ts";
-import { hasRoom } from "./joined_run.ts";
 import { Lane } from "./lane.ts";
+import { OpenBurst } from "./open_burst.ts";
 import { sweepEach } from "./sweep.ts";
 import { type Waiting, waitingOf } from "./waiting.ts";
 import { WaitingRuns } from "./waiting_runs.ts";
@@ -63,11 +62,6 @@ interface PacerParts {
   perform(pending: PendingRun, repeated: boolean): void;
   /** Called for each run that has ended without its turn, once that is on disk. */
   onEnd(run: Run): void;
-}
-
-/** An open burst, and its runs: one, unless all payloads become one. */
-interface OpenBurst extends Burst {
-  items: Item[];
 }
 
 /** Decides on the turns of runs. */
@@ -144,7 +138,7 @@ export class Pacer {
   async start(): Promise<void> {
     const { store, clock } = this.#parts;
     for await (const burst of bursts(store)) {
-      this.#bursts.set(nameOf(burst.trigger_id, burst.key), { ...burst, items: [] });
+      this.#bursts.set(nameOf(burst.trigger_id, burst.key), new OpenBurst(burst));
     }
     for await (const turn of turns(store)) this.#enter(turn);
     const held: [Item, Held][] = [];
@@ -223,7 +217,7 @@ export class Pacer {
   /** Ends a run that waits: each of its actions has the error. Returns false where it does not wait. */
   cancel(runId: string, error: string): boolean {
     const item = this.#items.get(runId);
-    if (item === undefined) return false;
+    if (item === undefined || item.isDecided) return false;
     this.#forget(item);
     this.#decisions.end(item, (run, { actions }) => ({
       ...run,
@@ -250,7 +244,7 @@ export class Pacer {
   #resume(item: Item, joins: string | undefined): void {
     const { coalesce } = item.pace;
     const burst = coalesce && this.#bursts.get(nameOf(item.triggerId, coalesce.key));
-    if (burst && burst.run_id === (joins ?? item.id)) burst.items.push(item);
+    if (burst && burst.run_id === (joins ?? item.id)) burst.add(item);
     // Its burst has closed: another run has its payload, or it is the one that is performed.
     else if (joins !== undefined) this.#decisions.supersede(item, joins);
     else this.#delay(item, false);
@@ -260,27 +254,29 @@ export class Pacer {
   #join(item: Item, { key, keep, window_ms, wait_max_ms }: CoalescePace): void {
     const name = nameOf(item.triggerId, key);
     const open = this.#bursts.get(name);
-    if (open && keep === "all" && !hasRoom(open.items, item)) this.#close(name, open);
+    if (open && keep === "all" && !open.hasRoomFor(item)) this.#close(name, open);
     const { created_ms: at_ms } = item;
-    const burst: OpenBurst = this.#bursts.get(name) ?? {
+    const burst = this.#bursts.get(name) ?? new OpenBurst({
       trigger_id: item.triggerId,
       key,
       run_id: keep === "all" ? newId(at_ms) : item.id,
       first_ms: at_ms,
       due_ms: 0,
-      items: [],
-    };
+    });
     this.#bursts.set(name, burst);
     const due_ms = Math.min(at_ms + window_ms, burst.first_ms + wait_max_ms);
     burst.due_ms = Math.max(burst.due_ms, due_ms);
-    if (keep === "first" && burst.items.length > 0) {
+    if (keep === "first" && !burst.isEmpty) {
       this.#decisions.supersede(item, burst.run_id, [burstWrite(burst)]);
     } else {
       if (keep !== "all") {
-        for (const older of burst.items.splice(0)) this.#decisions.supersede(older, item.id);
+        for (const older of burst.items) {
+          burst.remove(older);
+          this.#decisions.supersede(older, item.id);
+        }
         burst.run_id = item.id;
       }
-      burst.items.push(item);
+      burst.add(item);
       this.#decisions.hold(item, {
         ...(keep === "all" && { joins: burst.run_id }),
         beside: [burstWrite(burst)],
@@ -379,8 +375,8 @@ export class Pacer {
   #forget(item: Item): void {
     const [name, burst] = this.#burstOf(item) ?? [];
     if (name !== undefined && burst) {
-      burst.items.splice(burst.items.indexOf(item), 1);
-      if (burst.items.length === 0) this.#close(name, burst);
+      burst.remove(item);
+      if (burst.isEmpty) this.#close(name, burst);
     }
     this.#alarms.cancel(item.id);
     const { concurrency } = item.pace;
@@ -394,6 +390,6 @@ export class Pacer {
     if (item.pace.coalesce === undefined) return undefined;
     const name = nameOf(item.triggerId, item.pace.coalesce.key);
     const burst = this.#bursts.get(name);
-    return burst?.items.includes(item) ? [name, burst] : undefined;
+    return burst?.has(item) ? [name, burst] : undefined;
   }
 }

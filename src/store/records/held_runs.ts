@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { readValue, scan, whole } from "../read/scan.ts";
+import { scan, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import { endWrites, pendingIn, type PendingRun, pendingWrite, type Run } from "./runs.ts";
 
@@ -88,7 +88,7 @@ export async function getHeld(
   { id, triggerId }: { id: string; triggerId: string },
 ): Promise<HeldRun | undefined> {
   const key = keys.held(id, triggerId);
-  const value = await readValue(store.kv, key);
+  const value = await store.reads.read(key);
   return value === null ? undefined : heldIn({ key, value });
 }
 

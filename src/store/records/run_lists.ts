@@ -39,7 +39,7 @@ export async function listTriggerRuns(
     found.add(String(key[2]));
   }
   const ids = [...found].sort().reverse().slice(0, limit);
-  const runs = await Promise.all(ids.map((id) => getRun(store, id)));
+  const runs = await Promise.all(ids.map((id) => getRun(store, id, triggerId)));
   return {
     records: runs.filter((run) => run !== undefined),
     next: found.size > limit ? ids.at(-1) : undefined,

@@ -271,11 +271,19 @@ export function removeRunWrites(run: EndedRun): Write[] {
   ];
 }
 
-/** Reads a run, pending or ended; undefined when there is none of this id, or none that is whole. */
-export async function getRun(store: Store, id: string): Promise<Run | undefined> {
+/**
+ * Reads a run, pending or ended; undefined when there is none of this id, or none that is whole.
+ *
+ * @param triggerId its trigger, where it is known: then many runs are read together
+ */
+export async function getRun(
+  store: Store,
+  id: string,
+  triggerId?: string,
+): Promise<Run | undefined> {
   const ended = await getEnded(store, id);
   if (ended !== null) return ended;
-  const pending = await getPending(store, id);
+  const pending = await getPending(store, id, triggerId);
   if (pending !== undefined) return pending.run;
   // It may have ended between the two looks: at any time it is in one place, and never pending again.
   return await getEnded(store, id) ?? undefined;
@@ -297,9 +305,15 @@ function getEnded(store: Store, id: string): Promise<Run | null | undefined> {
 }
 
 /** Reads a run that has not ended; undefined when it has, or never was, or is damaged. */
-export async function getPending(store: Store, id: string): Promise<PendingRun | undefined> {
+export async function getPending(
+  store: Store,
+  id: string,
+  triggerId?: string,
+): Promise<PendingRun | undefined> {
   for (const kind of PENDING_KINDS) {
-    const value = await readFirst(store.kv, [kind, id]);
+    const value = triggerId === undefined
+      ? await readFirst(store.kv, [kind, id])
+      : await store.reads.read([kind, id, triggerId]);
     if (value !== null) return pendingIn({ key: [kind, id], value });
   }
   return undefined;

@@ -1,4 +1,6 @@
 /** Lists by filter, over real HTTP on real runs: which records are found, and what is refused. */
+import { search } from "../../../src/http/api/search.ts";
+import type { Page } from "../../../src/store/read/lists.ts";
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { endOfRun, startService, type TestService } from "../../data.ts";
 
@@ -192,4 +194,23 @@ Deno.test("PUT takes a project's name from the path", async () => {
   assertEquals(other.status, 422);
   assertStringIncludes(other.body.detail, 'Expected "from-path", found "other"');
   assertEquals((await service.api("PUT", "projects/bad%20name/", { directory })).status, 422);
+});
+
+Deno.test("a search reads a page first, and larger parts where few of it are found", async () => {
+  const records = Array.from({ length: 1_000 }, (_, index) => ({
+    id: String(9_999 - index),
+    status: index < 500 ? "pending" : "ended",
+  }));
+  for (
+    const [status, parts] of [["pending", [50]], ["ended", [50, 100, 200, 200]]] as const
+  ) {
+    const asked: number[] = [];
+    const read = ({ before = "a", limit }: Page) => {
+      asked.push(limit);
+      const found = records.filter(({ id }) => id < before).slice(0, limit);
+      return Promise.resolve({ records: found, next: found.at(-1)?.id });
+    };
+    const page = await search(read, { limit: 50, cursor: undefined, filters: { status } });
+    assertEquals([page.records.length, asked], [50, parts]);
+  }
 });

@@ -1,0 +1,57 @@
+/**
+ * The runs of a key that become one, while more may join them.
+ *
+ * @module
+ */
+import type { Burst } from "../../store/records/held_runs.ts";
+import type { Item } from "./item.ts";
+import { mayBeJoined } from "./joined_run.ts";
+
+/** An open burst, and its runs: one, unless all payloads become one. */
+export class OpenBurst implements Burst {
+  readonly trigger_id: string;
+  readonly key: string;
+  readonly first_ms: number;
+  run_id: string;
+  due_ms: number;
+  /** In the order of acceptance. */
+  readonly #items = new Set<Item>();
+  #bytes = 0;
+
+  constructor({ trigger_id, key, run_id, first_ms, due_ms }: Burst) {
+    this.trigger_id = trigger_id;
+    this.key = key;
+    this.first_ms = first_ms;
+    this.run_id = run_id;
+    this.due_ms = due_ms;
+  }
+
+  /** Its runs, in the order of acceptance. */
+  get items(): Item[] {
+    return [...this.#items];
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.size === 0;
+  }
+
+  has(item: Item): boolean {
+    return this.#items.has(item);
+  }
+
+  /** Tells whether the payload of one more run has room beside the others, where all become one. */
+  hasRoomFor({ size }: Item): boolean {
+    return mayBeJoined(this.#items.size + 1, this.#bytes + size);
+  }
+
+  add(item: Item): void {
+    this.#items.add(item);
+    this.#bytes += item.size;
+  }
+
+  /** Takes a run off, which is among them. */
+  remove(item: Item): void {
+    this.#items.delete(item);
+    this.#bytes -= item.size;
+  }
+}
