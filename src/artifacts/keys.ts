@@ -22,6 +22,8 @@ export const artifactKeys = {
   staged: (executionId: string, name: string): string => `executions/${executionId}/staged/${name}`,
   /** The log of an ended execution. */
   log: (executionId: string): string => `executions/${executionId}/log`,
+  /** A snapshot of a project's folder. */
+  snapshot: (id: string): string => `snapshots/${id}.tar`,
   /** The payload of a run. */
   payload: (runId: string): string => `payloads/${runId}`,
 };

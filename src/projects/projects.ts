@@ -16,6 +16,7 @@ import type { RunConfigJob } from "./format/config_reader.ts";
 import { EXPECTED_NAME, NAME } from "./name.ts";
 import type { JobCode } from "./code/job_code.ts";
 import { Sources } from "./code/sources.ts";
+import { StoredSnapshots, type StoredSnapshotsOptions } from "./code/stored_snapshots.ts";
 import { removeFolder } from "./code/remove_folder.ts";
 import { TREE_LIMITS, type TreeLimits } from "./code/tree.ts";
 import { TreeCache } from "./code/tree_cache.ts";
@@ -47,10 +48,12 @@ export interface ProjectsOptions {
   refs?: RefsKeeper;
   /** Reads a project, for its executions; without it every repository has a mirror. */
   projectOf?(name: string): Promise<Project | undefined>;
+  /** The places of snapshots for other instances, where those share an artifact store. */
+  sharedSnapshots?: Pick<StoredSnapshotsOptions, "artifacts" | "records">;
 }
 
 type Settings =
-  & Required<Omit<ProjectsOptions, "runConfigJob" | "onAttempt">>
+  & Required<Omit<ProjectsOptions, "runConfigJob" | "onAttempt" | "sharedSnapshots">>
   & { treeLimits: TreeLimits };
 
 /** The code of all projects, on a machine with a data folder. */
@@ -58,6 +61,7 @@ export class Projects extends ConfiguredCode {
   readonly #options: Settings;
   readonly #sources: Sources;
   readonly #trees = new Map<string, TreeCache>();
+  readonly #storedSnapshots: StoredSnapshots | undefined;
 
   constructor(options: ProjectsOptions) {
     super(options);
@@ -72,8 +76,11 @@ export class Projects extends ConfiguredCode {
       dataFolder: resolve(options.dataFolder),
       treeLimits: { ...TREE_LIMITS, ...options.treeLimits },
     };
+    const { sharedSnapshots, clock } = options;
+    this.#storedSnapshots = sharedSnapshots && new StoredSnapshots({ ...sharedSnapshots, clock });
     this.#sources = new Sources({
       ...this.#options,
+      storedSnapshots: this.#storedSnapshots,
       signal: this.closing.signal,
       folderOf: (name) => this.#folderOf(name),
       treesOf: (name) => this.#treesOf(name),
@@ -103,7 +110,7 @@ export class Projects extends ConfiguredCode {
 
   /**
    * Removes trees that were not used for some time, and returns how many. The tree of a repository
-   * can be made again, a snapshot of a folder cannot.
+   * can be made again; a snapshot of a folder only from an artifact store that instances share.
    *
    * @param inUse `<project>/<commit>` of trees that must stay
    */
@@ -114,6 +121,7 @@ export class Projects extends ConfiguredCode {
       removed += await this.#treesOf(name).prune(isInUse, olderThan_ms);
       await this.#removeTemporary(this.#folderOf(name), olderThan_ms);
     }
+    removed += await this.#storedSnapshots?.prune(inUse, olderThan_ms) ?? 0;
     return removed;
   }
 

@@ -39,6 +39,7 @@ import type { HttpRequest } from "../store/records/http_requests.ts";
 import { refsKeeper } from "../store/records/project_refs.ts";
 import { hasEnded } from "../store/records/executions.ts";
 import { getProject } from "../store/records/projects.ts";
+import { snapshotRecords } from "../store/records/stored_snapshots.ts";
 import type { PendingRun } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { ProjectFailures } from "../store/records/project_failures.ts";
@@ -177,6 +178,9 @@ function partsOn(
     network,
     refs: refsKeeper(store),
     projectOf: (name) => getProject(store, name),
+    ...(artifacts.isShared && settings.kv !== undefined && {
+      sharedSnapshots: { artifacts, records: snapshotRecords(store) },
+    }),
   });
   const deliveryCounts = new DeliveryCounts(store, clock);
   const onWorkEnd = (runId: string) => {

@@ -79,6 +79,8 @@ export const keys = {
   projectFailure: (name: string, what: string): Deno.KvKey => ["project_failure", name, what],
   /** `KeptRefs`: the commits of a repository that no mirror keeps. */
   projectRefs: (name: string): Deno.KvKey => ["project_refs", name],
+  /** `StoredSnapshot`, by the project and the hash in its commit. */
+  storedSnapshot: (name: string, hash: string): Deno.KvKey => ["stored_snapshot", name, hash],
   /** `StoredTrigger`. */
   trigger: (id: string): Deno.KvKey => ["trigger", id],
   /** `FormerTrigger`: a trigger that was deleted. It stays for good: no other trigger gets its id. */

@@ -11,6 +11,8 @@ import { pause } from "./findings.ts";
 import { serve, type Served, TOKEN } from "./served.ts";
 
 const TRIGGER = "01900000-0000-7000-8000-000000000001";
+/** Runs a step of a plain folder. */
+const OF_FOLDER = "01900000-0000-7000-8000-000000000002";
 const NAMES = ["goes-on", "given-up", "stopped"] as const;
 
 type Name = typeof NAMES[number];
@@ -45,11 +47,19 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
     const remote = await GitFixture.make(`${folder}/remote`, {
       "valohai.yaml": JSON.stringify([{ step: wait }, { step: after }, { pipeline }]),
     });
+    await Deno.mkdir(`${folder}/files`);
+    await this.edit("as it was");
+    const show = { name: "show", image: "i", command: "cat text" };
+    await Deno.writeTextFile(`${folder}/files/valohai.yaml`, JSON.stringify([{ step: show }]));
+    const response = { type: "text", text: "{run_id}" };
     const payload_input_name = "wait.body";
     await Deno.writeTextFile(
       `${folder}/hooklaunch.yaml`,
       JSON.stringify({
-        projects: [{ name: "p", repository: remote.path }],
+        projects: [
+          { name: "p", repository: remote.path },
+          { name: "files", directory: `${folder}/files` },
+        ],
         triggers: [{
           id: TRIGGER,
           name: "t",
@@ -58,10 +68,21 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
             { type: "fetch_repository" },
             { type: "run_pipeline", pipeline: "p", payload_input_name },
           ],
-          response: { type: "text", text: "{run_id}" },
+          response,
+        }, {
+          id: OF_FOLDER,
+          name: "of a folder",
+          project: "files",
+          actions: [{ type: "run_execution", step: "show" }],
+          response,
         }],
       }),
     );
+  }
+
+  /** Changes the plain folder. */
+  async edit(text: string): Promise<void> {
+    await Deno.writeTextFile(`${this.#folder}/files/text`, text);
   }
 
   async start(machine: string): Promise<Served> {
@@ -71,7 +92,7 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
         "--kv",
         this.#kv,
         "--max-executions",
-        "8",
+        String(NAMES.length),
         "--storage",
         `${this.#folder}/store`,
       ],
@@ -108,8 +129,8 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
   }
 }
 
-async function launch({ url }: Served, name: Name): Promise<string> {
-  const answer = await fetch(`${url}/api/v0/launch/${TRIGGER}/`, { method: "POST", body: name });
+async function launch({ url }: Served, body: string, trigger = TRIGGER): Promise<string> {
+  const answer = await fetch(`${url}/api/v0/launch/${trigger}/`, { method: "POST", body });
   assertEquals(answer.status, 200);
   return await answer.text();
 }
@@ -120,10 +141,11 @@ async function execution(
   run: string,
   is: (found: Execution) => boolean,
   what: string,
+  step = "wait",
 ): Promise<Execution> {
   return await eventually(async () => {
     const found: Execution[] = await served.all("executions/?limit=50");
-    return found.find((each) => each.run_id === run && each.step === "wait" && is(each));
+    return found.find((each) => each.run_id === run && each.step === step && is(each));
   }, { what });
 }
 
@@ -167,9 +189,17 @@ Deno.test({
       async () => await Promise.all(NAMES.map((name) => machines.begun(name))).catch(() => {}),
       { what: "all commands" },
     );
+    const queued = await launch(first, "", OF_FOLDER);
+    await execution(first, queued, ({ status }) => status === "queued", "one that waits", "show");
+    await machines.edit("as it is now");
     first.signal("SIGKILL");
     await first.end();
     const second = await machines.start("second");
+
+    const ended = ({ ended_at }: Execution) => ended_at !== undefined;
+    const shown = await execution(second, queued, ended, "its end", "show");
+    assertEquals(shown.status, "complete", shown.reason);
+    assertEquals(await printed(second, shown.id), ["as it was"]);
 
     for (const name of NAMES) {
       const silent = ({ reachable }: Execution) => reachable === false;
@@ -193,7 +223,6 @@ Deno.test({
       assertEquals([status, waiting], ["started", undefined]);
     }
     await stop(again, await execution(second, runs.stopped, any, "it"));
-    const ended = ({ ended_at }: Execution) => ended_at !== undefined;
     const { status: end, reason } = await execution(second, runs.stopped, ended, "its end");
     assertEquals([end, reason], ["stopped", "Stopped by request"], "its machine has ended it");
 

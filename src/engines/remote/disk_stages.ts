@@ -9,7 +9,7 @@ import { removeTree } from "../../platform/files/remove_tree.ts";
 import { diskCache } from "../shared/inputs/disk_cache.ts";
 import { DiskInputs } from "../shared/inputs/disk_inputs.ts";
 import { RemoteFiles } from "../shared/inputs/remote_files.ts";
-import { tarOf } from "./folder_tar.ts";
+import { tarOf } from "../../projects/code/folder_tar.ts";
 import { type JobStage, type JobStages, modeOf, type OpenFile } from "./job_stage.ts";
 
 /** Keeps the files of jobs in the data folder, and one cache of what was fetched for them. */

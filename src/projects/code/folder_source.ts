@@ -9,6 +9,7 @@ import { CoalescedWork } from "../../platform/waiting/coalesced_work.ts";
 import type { Project } from "../../store/records/projects.ts";
 import { folderProblems, Snapshots } from "./snapshot.ts";
 import type { CodeSource, CommitBranches } from "./source.ts";
+import type { StoredSnapshots } from "./stored_snapshots.ts";
 import type { TreeLimits } from "./tree.ts";
 import type { TreeCache } from "./tree_cache.ts";
 import { readTreeFile } from "./tree_file.ts";
@@ -19,6 +20,7 @@ interface FolderSourceOptions {
   dataFolder: string;
   limits: TreeLimits;
   treesOf(projectName: string): TreeCache;
+  storedSnapshots: StoredSnapshots | undefined;
 }
 
 /** Takes a snapshot of a folder for each commit. */
@@ -94,8 +96,13 @@ export class FolderSource implements CodeSource {
   }
 
   #newSnapshots(name: string, directory: string): CoalescedWork<string> {
-    const { dataFolder, limits, treesOf } = this.#options;
-    const snapshots = new Snapshots({ directory, trees: treesOf(name), dataFolder, limits });
-    return new CoalescedWork(() => snapshots.take());
+    const { dataFolder, limits, treesOf, storedSnapshots } = this.#options;
+    const trees = treesOf(name);
+    const snapshots = new Snapshots({ directory, trees, dataFolder, limits });
+    return new CoalescedWork(async () => {
+      const commit = await snapshots.take();
+      await storedSnapshots?.keep(name, commit, trees.pathOf(commit));
+      return commit;
+    });
   }
 }

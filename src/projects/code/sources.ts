@@ -5,7 +5,6 @@
  */
 import { join } from "node:path";
 import type { Clock } from "../../platform/clock.ts";
-import { ActionError } from "../../platform/errors.ts";
 import type { Network } from "../../platform/network/connection.ts";
 import { forgetRefs, type RefsKeeper } from "../../store/records/project_refs.ts";
 import type { Project } from "../../store/records/projects.ts";
@@ -15,10 +14,10 @@ import type { JobCode } from "./job_code.ts";
 import { MirrorSource } from "./mirror_source.ts";
 import { isCommitOfConfig, NO_SOURCE } from "./no_source.ts";
 import type { RemoteSource } from "./remote_source.ts";
-import { isSnapshot } from "./snapshot.ts";
 import type { CodeSource } from "./source.ts";
 import { hasGit } from "./has_git.ts";
 import { isRemote, type SourceKind, sourceKind } from "./source_kind.ts";
+import { snapshotTree, type StoredSnapshots } from "./stored_snapshots.ts";
 import type { TreeLimits } from "./tree.ts";
 import type { TreeCache, TreeSource } from "./tree_cache.ts";
 
@@ -38,6 +37,8 @@ interface SourcesOptions {
   /** Returns the folder of a project's files. */
   folderOf(projectName: string): string;
   treesOf(projectName: string): TreeCache;
+  /** Keeps snapshots where other instances find them; absent where none do. */
+  storedSnapshots: StoredSnapshots | undefined;
   /** Aborted when the service stops. */
   signal: AbortSignal;
 }
@@ -53,9 +54,9 @@ export class Sources {
   #hasGit: boolean | undefined;
 
   constructor(options: SourcesOptions) {
-    const { dataFolder, treesOf, treeLimits: limits, ...others } = options;
+    const { dataFolder, treesOf, storedSnapshots, treeLimits: limits, ...others } = options;
     this.#options = options;
-    this.#folder = new FolderSource({ dataFolder, treesOf, limits });
+    this.#folder = new FolderSource({ dataFolder, treesOf, storedSnapshots, limits });
     this.#mirror = new MirrorSource({ ...others, limits });
   }
 
@@ -81,12 +82,7 @@ export class Sources {
       const folder = join(folderOf(projectName), "commits.git");
       return fetchedCommit(remote, commit, { ...others, folder, limits });
     }
-    const make = () => {
-      throw new ActionError(
-        `Cannot check out ${commit} of project "${projectName}": the snapshot is not kept any more; launch it again`,
-      );
-    };
-    return { make, isWhole: (folder) => isSnapshot(folder, commit) };
+    return snapshotTree(projectName, commit, this.#options.storedSnapshots);
   }
 
   /** Returns the code that a job fetches itself; undefined where the service has the tree. */

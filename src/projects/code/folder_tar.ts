@@ -6,8 +6,8 @@
  */
 import { createTarPacker, type TarPackController } from "modern-tar";
 import { join } from "node:path";
-import { listTree, type TreeEntry } from "../../projects/code/tree.ts";
 import { ActionError } from "../../platform/errors.ts";
+import { listTree, type TreeEntry } from "./tree.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -16,7 +16,7 @@ const CHUNK_BYTES = 256 * 1024;
  *
  * @throws {NotUtf8Error} when a name is not UTF-8
  */
-export async function tarOf(folder: string): Promise<ReadableStream<Uint8Array>> {
+export async function tarOf(folder: string): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const entries = await listTree(folder);
   const { readable, controller } = createTarPacker();
   addAll(folder, entries, controller).then(
@@ -24,7 +24,8 @@ export async function tarOf(folder: string): Promise<ReadableStream<Uint8Array>>
     // Whoever reads it is told. One who has gone has ended it already.
     (error) => controller.error(error),
   );
-  return readable;
+  // All of its buffers are made here, or by the packer.
+  return readable as ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 async function addAll(

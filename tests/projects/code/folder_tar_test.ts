@@ -1,7 +1,7 @@
 /** A folder as a tar archive. */
 import { assertEquals } from "@std/assert";
 import { join } from "node:path";
-import { tarOf } from "../../../src/engines/remote/folder_tar.ts";
+import { tarOf } from "../../../src/projects/code/folder_tar.ts";
 
 Deno.test("a folder comes back from its archive as it was: names, modes, links, empty folders", async () => {
   const folder = await Deno.makeTempDir();
