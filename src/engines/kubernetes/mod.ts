@@ -9,6 +9,7 @@ import {
   type Backend,
   type JobRef,
   type JobSpec,
+  type Launched,
   LaunchLaterError,
   LaunchRefusedError,
   type Seen,
@@ -38,11 +39,14 @@ export class KubernetesBackend implements Backend {
     this.#api = new ApiClient(this.#settings);
   }
 
-  async launch(spec: JobSpec, signal: AbortSignal): Promise<string | undefined> {
-    // The Job's name is the execution's: one that is there is this one.
-    await this.#create(this.#pathOf("v1", "secrets"), secretObject(spec), signal);
-    await this.#create(this.#pathOf("batch/v1", "jobs"), jobObject(spec, this.#settings), signal);
-    return undefined;
+  async launch(spec: JobSpec, signal: AbortSignal): Promise<Launched> {
+    // The Job's name is the execution's: one that is there stands for this one. With an earlier Secret it has an
+    // earlier token.
+    const secrets = this.#pathOf("v1", "secrets");
+    const jobs = this.#pathOf("batch/v1", "jobs");
+    const hasSecret = await this.#create(secrets, secretObject(spec), signal);
+    const hasJob = await this.#create(jobs, jobObject(spec, this.#settings), signal);
+    return { isNew: hasSecret && hasJob };
   }
 
   async look(jobs: readonly JobRef[], signal: AbortSignal): Promise<ReadonlyMap<string, Seen>> {
@@ -81,12 +85,14 @@ export class KubernetesBackend implements Backend {
     return `${group}/namespaces/${this.#settings.namespace}/${kind}`;
   }
 
-  async #create(path: string, body: JsonObject, signal: AbortSignal): Promise<void> {
+  /** Creates an object. Returns false when one of its name is there already. */
+  async #create(path: string, body: JsonObject, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#api.send("POST", { path, body, signal });
+      return true;
     } catch (error) {
       const status = error instanceof KubernetesError ? error.status : undefined;
-      if (status === CONFLICT) return;
+      if (status === CONFLICT) return false;
       if (REFUSALS.includes(status)) {
         throw new LaunchRefusedError(messageOf(error), { cause: error });
       }

@@ -32,6 +32,17 @@ export interface JobSpec extends JobRef {
   script: string;
 }
 
+/** A job that was launched, or that was there already. */
+export interface Launched {
+  /** The cluster's own id, if it has one. */
+  id?: string;
+  /**
+   * True when the cluster has made all of it for this launch. Of a job of this name that was there already, nobody
+   * knows who launched it.
+   */
+  isNew: boolean;
+}
+
 /** The state of a job, as its cluster says. */
 export type Seen =
   /** It waits. The detail is the cluster's own reason. */
@@ -53,11 +64,10 @@ export interface Backend {
   /**
    * Launches a job. A job of this name that is there already counts as launched, where the cluster can tell.
    *
-   * @returns the cluster's own id, if it has one
    * @throws {LaunchRefusedError} when the cluster will never take it
    * @throws {LaunchLaterError} when the cluster does not take it now
    */
-  launch(job: JobSpec, signal: AbortSignal): Promise<string | undefined>;
+  launch(job: JobSpec, signal: AbortSignal): Promise<Launched>;
   /** Looks at many jobs with few requests. What is missing in the answer is `unknown`. */
   look(jobs: readonly JobRef[], signal: AbortSignal): Promise<ReadonlyMap<string, Seen>>;
   /** Ends a job. One that is not there, or has ended, counts as ended. */

@@ -10,7 +10,13 @@ import { type Execution, getExecution, hasEnded } from "../../store/records/exec
 import { getJob, hashOfToken, type Job } from "../../store/records/jobs.ts";
 import type { Outage } from "../engine.ts";
 import { failure } from "../shared/execution_end.ts";
-import { type Backend, LaunchLaterError, LaunchRefusedError, type Seen } from "./backend.ts";
+import {
+  type Backend,
+  type Launched,
+  LaunchLaterError,
+  LaunchRefusedError,
+  type Seen,
+} from "./backend.ts";
 import { jobRef } from "./context.ts";
 import { decidedEnding, end, type EndParts, lose } from "./ends.ts";
 
@@ -250,7 +256,7 @@ export class Cluster {
     // that of a job which the cluster has started twice.
     const isOther = seen.kind === "ended" && seen.isExit === true && job.claim !== undefined;
     const isLost = seen.kind === "absent" || seen.isLost === true || isOther;
-    if (job.claim === undefined && (isLost || job.stranger_at !== undefined)) {
+    if (job.claim === undefined && (isLost || job.is_own === undefined)) {
       // Its name is free for another one then.
       if (seen.kind === "ended") await backend.remove(jobRef(job, execution), this.#timeLimit());
       return await this.#submitAgain({ execution, job }, reason);
@@ -312,6 +318,7 @@ export class Cluster {
       job.state = "submitting";
       job.submissions++;
       job.submitted_at = this.#parts.context.time;
+      delete job.is_own;
       job.tokens = [...job.tokens, hashOfToken(token)].slice(-TOKENS_MAX);
       await this.#parts.context.save({ job });
       pair = { execution, job };
@@ -320,16 +327,17 @@ export class Cluster {
     const { execution, job } = pair;
     try {
       const spec = { ...jobRef(job, execution), script: script(job.id, token) };
-      const ref = await backend.launch(spec, this.#timeLimit());
-      await this.#turn(job, (now) => this.#launched(now.job, ref));
+      const launched = await backend.launch(spec, this.#timeLimit());
+      await this.#turn(job, (now) => this.#launched(now.job, launched));
     } catch (error) {
       if (!signal.aborted) await this.#notLaunched(job, error);
     }
   }
 
-  async #launched(job: Job, ref: string | undefined): Promise<void> {
-    if (ref !== undefined) job.ref = ref;
+  async #launched(job: Job, { id, isNew }: Launched): Promise<void> {
+    if (id !== undefined) job.ref = id;
     delete job.launch_error;
+    if (isNew && job.claim === undefined) job.is_own = true;
     // Its agent may have come before the answer.
     if (job.state === "submitting") job.state = "submitted";
     await this.#parts.context.save({ job });

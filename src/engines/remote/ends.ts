@@ -152,6 +152,7 @@ function renew(job: Job, attempt: number): void {
   delete job.ref;
   delete job.submitted_at;
   delete job.launch_error;
+  delete job.is_own;
   delete job.stop_at;
 }
 

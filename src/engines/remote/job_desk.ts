@@ -86,8 +86,7 @@ export class EngineDesk implements JobDesk {
     const job = await getJob(this.#context.store, executionId);
     const tokenHash = hashOfToken(token);
     if (!job?.tokens.some((known) => isSame(known, tokenHash))) {
-      const isNew = job !== undefined && job.state !== "closed" && job.stranger_at === undefined;
-      if (isNew) await this.#noteStranger(executionId);
+      if (job?.is_own) await this.#noteStranger(executionId);
       return undefined;
     }
     if (job.claim !== undefined && claimId !== job.claim.id) return undefined;
@@ -97,13 +96,13 @@ export class EngineDesk implements JobDesk {
     return { executionId, tokenHash, claimId, hasEnded };
   }
 
-  /** Notes once that an agent came whose token is not known. */
+  /** Notes that an agent came whose token is not known: the cluster's job may be another one than was launched. */
   async #noteStranger(executionId: string): Promise<void> {
     const { store, turns } = this.#context;
     await turns.take(executionId, async () => {
       const job = await getJob(store, executionId);
-      if (job === undefined || job.state === "closed" || job.stranger_at !== undefined) return;
-      job.stranger_at = this.#context.time;
+      if (job === undefined || job.state === "closed" || !job.is_own) return;
+      delete job.is_own;
       await this.#context.save({ job });
     });
   }
@@ -122,7 +121,7 @@ export class EngineDesk implements JobDesk {
       job.tokens = [pass.tokenHash];
       job.state = "submitted";
       delete job.launch_error;
-      delete job.stranger_at;
+      delete job.is_own;
       delete execution.waiting;
       execution.machine = host;
       execution.started_at = time;

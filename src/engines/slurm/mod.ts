@@ -8,6 +8,7 @@ import {
   type Backend,
   type JobRef,
   type JobSpec,
+  type Launched,
   LaunchRefusedError,
   type Seen,
 } from "../remote/backend.ts";
@@ -41,11 +42,11 @@ export class SlurmBackend implements Backend {
     this.#rest = new RestClient(this.#settings);
   }
 
-  async launch(spec: JobSpec, signal: AbortSignal): Promise<string | undefined> {
+  async launch(spec: JobSpec, signal: AbortSignal): Promise<Launched> {
     const body = { script: spec.script, job: jobOf(spec, this.#settings) };
     try {
       const { job_id } = await this.#rest.send("POST", "job/submit", { body, signal });
-      return String(job_id);
+      return { id: String(job_id), isNew: true };
     } catch (error) {
       const isRefusal = error instanceof SlurmError &&
         error.faults.some(({ error_code }) => REFUSALS.includes(error_code));

@@ -37,13 +37,14 @@ export interface Job {
   ref?: string;
   /** The engine's error when it was last submitted. */
   launch_error?: string;
+  /**
+   * Set once the engine has said that it made a job for the last submission, until an agent has the claim. Without
+   * it, the engine's job of this name may be one that a backup did not have, as also an agent with an unknown token
+   * tells: how such a job ends says nothing of this one.
+   */
+  is_own?: true;
   /** Hashes of the tokens that may claim it, newest last. After the claim that of the claimer. */
   tokens: string[];
-  /**
-   * When an agent with an unknown token came for the first time since the last claim. The engine may have a job of
-   * this name that the backup did not have.
-   */
-  stranger_at?: string;
   claim?: { id: string; host: string; folder: string; at: string };
   /** When its agent was last heard, at most some seconds ago. */
   heard_at?: string;

@@ -8,9 +8,11 @@ import { join } from "node:path";
 import { jobObject, secretObject } from "../../../src/engines/kubernetes/job_object.ts";
 import { podsByJob, seenOfJob, seenOfPod } from "../../../src/engines/kubernetes/job_states.ts";
 import { kubeconfigAccess } from "../../../src/engines/kubernetes/kubeconfig.ts";
+import { KubernetesBackend } from "../../../src/engines/kubernetes/mod.ts";
 import { kubernetesSettingsSchema } from "../../../src/engines/kubernetes/settings.ts";
 import { ActionError } from "../../../src/platform/errors.ts";
 import { executionOf } from "../../store/execution.ts";
+import { temporaryFolder } from "../../surroundings.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\n";
 
@@ -191,4 +193,35 @@ users: [{name: u, user: {${user}}}]
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+Deno.test("a Job or a Secret that is there already is told from one that was made for this launch", async () => {
+  await using folder = await temporaryFolder();
+  const taken = new Set<string>();
+  await using api = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+    const kind = request.url.split("/").at(-1) ?? "";
+    return Response.json({}, { status: taken.has(kind) ? 409 : 201 });
+  });
+  const kubeconfig = join(folder.path, "config");
+  const { addr: { port } } = api;
+  await Deno.writeTextFile(
+    kubeconfig,
+    JSON.stringify({
+      "current-context": "one",
+      contexts: [{ name: "one", context: { cluster: "c", user: "u" } }],
+      clusters: [{ name: "c", cluster: { server: `http://127.0.0.1:${port}` } }],
+      users: [{ name: "u", user: { token: "t" } }],
+    }),
+  );
+  const backend = new KubernetesBackend({ type: "kubernetes", namespace: "ml", kubeconfig });
+  const { signal } = new AbortController();
+  const spec = { name: "a", execution: executionOf(), script: "true" };
+  const launched: Record<string, boolean> = {};
+  for (const kinds of [[], ["secrets"], ["jobs"], ["secrets", "jobs"]]) {
+    taken.clear();
+    for (const kind of kinds) taken.add(kind);
+    launched[kinds.join(" ")] = (await backend.launch(spec, signal)).isNew;
+  }
+  assertEquals(launched, { "": true, secrets: false, jobs: false, "secrets jobs": false });
+  backend.close();
 });

@@ -1,6 +1,12 @@
 /** A cluster whose jobs have no agents: a test acts for them, over HTTP. */
 import { hash } from "node:crypto";
-import type { Backend, JobRef, JobSpec, Seen } from "../../../src/engines/remote/backend.ts";
+import type {
+  Backend,
+  JobRef,
+  JobSpec,
+  Launched,
+  Seen,
+} from "../../../src/engines/remote/backend.ts";
 import type { RemoteSettings } from "../../../src/engines/remote/context.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
@@ -18,9 +24,9 @@ export class HeldCluster implements Backend {
   /** What is said of a job, by its name; that it runs when absent. */
   readonly seen = new Map<string, Seen>();
 
-  launch({ name, script }: JobSpec): Promise<string> {
+  launch({ name, script }: JobSpec): Promise<Launched> {
     this.tokens.set(name, /^token='?([\w-]+)/m.exec(script)?.[1] ?? "");
-    return Promise.resolve(name);
+    return Promise.resolve({ id: name, isNew: true });
   }
 
   look(jobs: readonly JobRef[]): Promise<ReadonlyMap<string, Seen>> {

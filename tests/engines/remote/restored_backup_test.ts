@@ -7,6 +7,7 @@ import { getJob } from "../../../src/store/records/jobs.ts";
 import { lives, textOf } from "../fixture.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
+import { HeldService } from "./held_cluster.ts";
 import { atOnce } from "../../at_once.ts";
 
 const test = atOnce("jobs and restored backups");
@@ -98,10 +99,21 @@ test("remote: a job that ended after the backup ends as an error which says that
   assertEquals(service.ran, 1);
 });
 
-for (const keepsNames of [false, true]) {
-  const where = keepsNames ? "where names are taken only once" : "where names are free";
+/** A job that the backup does not have: where its name may be, and what the restored service has done by then. */
+const unknownJobs = [
+  { where: "where names are free", keepsNames: false, isFull: false },
+  { where: "where names are taken only once", keepsNames: true, isFull: false },
+  {
+    where: "where names are taken only once, before it is planned",
+    keepsNames: true,
+    isFull: true,
+  },
+];
+
+for (const { where, keepsNames, isFull } of unknownJobs) {
   test(`remote: a job that began after the backup runs again, and its earlier agent leaves, ${where}`, async () => {
-    await using service = await RemoteService.make({ settle_ms: 500 });
+    const settings = { settle_ms: 500, executionsMax: 1 };
+    await using service = await RemoteService.make(settings);
     service.cluster.faults.keepsNames = keepsNames;
     const [ran, pids] = [join(service.folder, "ran"), join(service.folder, "pids")];
     // Of the first start it does not end by itself, however long a backup and a restart take.
@@ -113,7 +125,17 @@ for (const keepsNames of [false, true]) {
     await service.backUp();
     service.engine.submit(execution);
     await until(() => textOf(ran) === "begun\n");
-    await service.goOnFromBackup();
+    if (isFull) {
+      const [copy = ""] = await service.cluster.copies(execution.id);
+      settings.executionsMax = 0;
+      await service.goOnFromBackup();
+      // It was refused.
+      await until(() => textOf(join(copy, "exit")) === "3\n");
+      settings.executionsMax = 1;
+      await service.restart();
+    } else {
+      await service.goOnFromBackup();
+    }
     const { status, reason } = await service.ended(execution.id);
     assertEquals([status, reason], ["complete", undefined]);
     assertEquals(textOf(ran), "begun\nbegun\ndone\n");
@@ -121,3 +143,28 @@ for (const keepsNames of [false, true]) {
     await until(async () => !await lives(Number(first)));
   });
 }
+
+test("remote: how a job ends before a claim is its own end, unless an agent came that it does not know", async () => {
+  await using service = await HeldService.start({ settle_ms: 100, silence_ms: 100 });
+  const { seen, tokens } = service.held;
+  for (const isOther of [false, true]) {
+    const { id } = await service.play();
+    await until(async () => (await getJob(service.store, id))?.is_own === true);
+    const first = tokens.get(id);
+    // Since the backup the job was submitted again under its name, with another token.
+    if (isOther) {
+      const headers = { authorization: "Bearer another", "hooklaunch-claim": "0123456789abcdef" };
+      const url = `${service.host.url}/api/v0/jobs/${id}/claim?host=node1&folder=/work`;
+      const answer = await fetch(url, { method: "POST", headers });
+      assertEquals(answer.status, 403);
+      await answer.body?.cancel();
+    }
+    seen.set(id, { kind: "ended", reason: "exit code 3", isExit: true });
+    // The second one has that name alone.
+    const { status, reason = "" } = await service.ended(id);
+    assertEquals(status, "error");
+    assertMatch(reason, /^The job ended before its agent reached the service: exit code 3/);
+    assertEquals(tokens.get(id) === first, !isOther);
+    assertEquals((await getJob(service.store, id))?.submissions, isOther ? 2 : 1);
+  }
+});

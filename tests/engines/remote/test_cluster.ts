@@ -5,7 +5,13 @@
  * @module
  */
 import { join } from "node:path";
-import type { Backend, JobRef, JobSpec, Seen } from "../../../src/engines/remote/backend.ts";
+import type {
+  Backend,
+  JobRef,
+  JobSpec,
+  Launched,
+  Seen,
+} from "../../../src/engines/remote/backend.ts";
 
 /** What a cluster does wrong. All of it can be changed at any time. */
 export interface Faults {
@@ -56,17 +62,20 @@ export class TestCluster implements Backend {
     this.#folder = folder;
   }
 
-  async launch({ name, script }: JobSpec): Promise<string | undefined> {
+  async launch({ name, script }: JobSpec): Promise<Launched> {
     const { faults } = this;
     this.#expectReachable();
-    if (faults.keepsNames && (await this.copies(name)).length > 0) return name;
-    if (take(faults, "dropped")) return name;
+    if (faults.keepsNames && (await this.copies(name)).length > 0) {
+      return { id: name, isNew: false };
+    }
+    const made = { id: name, isNew: true };
+    if (take(faults, "dropped")) return made;
     const start = () => this.#start(name, script);
     if (faults.delay_ms === undefined) await start();
     else this.#delays.add(setTimeout(start, faults.delay_ms));
     if (take(faults, "doubled")) this.#delays.add(setTimeout(start, DOUBLE_MS));
     if (take(faults, "unanswered")) throw new TypeError("the connection was closed");
-    return name;
+    return made;
   }
 
   async look(jobs: readonly JobRef[]): Promise<ReadonlyMap<string, Seen>> {
