@@ -6,7 +6,6 @@
  */
 import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
@@ -228,12 +227,15 @@ test("remote: a job that the cluster ends tells so", async () => {
 
 test("remote: a command that the cluster's signal reaches before the agent tells so, too", async () => {
   await using service = await RemoteService.make();
-  const over = join(service.folder, "over");
-  const id = await service.submit(`echo begun; sleep 0.5; touch ${over}; kill -TERM $$`);
+  const go = join(service.folder, "go");
+  const id = await service.submit(
+    `echo begun; while [ ! -e ${go} ]; do sleep 0.1; done; kill -TERM $$`,
+  );
   await service.said(id, "begun");
+  const { claim } = await getJob(service.store, id) ?? {};
   service.host.isAway = true;
-  await until(() => existsSync(over));
-  await delay(1_000);
+  await Deno.writeTextFile(go, "");
+  await until(() => textOf(join(claim?.folder ?? "", "control", "exit_code")) !== "");
   await service.cluster.terminate(id);
   service.host.isAway = false;
   const { status, reason } = await service.ended(id);
