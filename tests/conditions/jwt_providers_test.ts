@@ -29,10 +29,11 @@ const sent: Record<string, { header?: string; prefix?: string; claims: JWTPayloa
   "Google Chat": {
     claims: { iss: "chat@system.gserviceaccount.com", aud: "PROJECT_NUMBER", exp: NOW_S + 3600 },
   },
+  // The hash of the body alone, as in the example of its page.
   FusionAuth: {
     header: "X-FusionAuth-Signature-JWT",
     prefix: "",
-    claims: { request_body_sha256: sha256("base64"), exp: NOW_S + 60 },
+    claims: { request_body_sha256: sha256("base64") },
   },
   LiveKit: {
     prefix: "",
@@ -52,7 +53,7 @@ const sent: Record<string, { header?: string; prefix?: string; claims: JWTPayloa
   },
   monday: {
     prefix: "",
-    claims: { accountId: 1, userId: 2, aud: "https://hooks.example/", exp: NOW_S + 300 },
+    claims: { accountId: 1, userId: 2, aud: "URL", exp: NOW_S + 300 },
   },
   // No time at all: its page shows the issuer and the hash of the body alone.
   Netlify: {
@@ -75,6 +76,32 @@ const sent: Record<string, { header?: string; prefix?: string; claims: JWTPayloa
     },
   },
 };
+
+/** Tokens that the providers' libraries have made, or that their tests have. */
+const made = [
+  {
+    name: "MessageBird",
+    source: "messagebird/go-rest-api signature_jwt/testdata/reference.json",
+    secret: "36efdd1aace2e26cd490f0d951138253bef2f7c6d34d18981da781555cc4cebb",
+    token: "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJNZXNzYWdlQmlyZCIsIm5iZiI6MTYyNTQ3OTI" +
+      "wMCwiZXhwIjoxNjI1NDc5MjYwLCJqdGkiOiI5M2U1NTAwNi1hMGU4LTQ1MjYtYTE5MC1mYTVmZjAwZWExMTYiLCJ" +
+      "1cmxfaGFzaCI6IjQxZjA1ZjBkZGQwYTIyYWIyMDlhYzQ2ZjQ3YzQ1NzJkOWNlZmEyNTdlZDc0YjI0MDA0YmFlNzU" +
+      "zZWNlNmMyNjAiLCJwYXlsb2FkX2hhc2giOiJkZmZkNjAyMWJiMmJkNWIwYWY2NzYyOTA4MDllYzNhNTMxOTFkZDg" +
+      "xYzdmNzBhNGIyODY4OGEzNjIxODI5ODZmIn0._H--TOuYFLpeEH39-rg5E3IHVkjHozBcaKVWPRC5m9I",
+    body: "Hello, World!",
+    receivedAt_ms: 1_625_479_230_000,
+  },
+  {
+    name: "LiveKit",
+    source: "livekit-server-sdk 2.19.2, AccessToken, accepted by WebhookReceiver",
+    secret: "livekit secret of thirty-two byte",
+    token: "eyJhbGciOiJIUzI1NiJ9.eyJzaGEyNTYiOiJHeFd5eUs1M0JmT1NvMld0N0ZjTGp4d3h0Ly93NlU2T2g3L1Fn" +
+      "UTA1T2djPSIsImlzcyI6IkFQSV9LRVkiLCJleHAiOjE3MDAwMDAzMDAsIm5iZiI6MTcwMDAwMDAwMH0.Q-C3eLrd" +
+      "ApEItlgkKPvjtcnPruMKrBvCeMtxRrEY4eI",
+    body: '{"event":"room_started","id":"EV_1","createdAt":"1700000000"}',
+    receivedAt_ms: NOW_MS,
+  },
+];
 
 /** Reads the table of the page: the name of the first provider of each row, and its condition. */
 async function readTable(): Promise<[name: string, condition: string][]> {
@@ -128,18 +155,32 @@ Deno.test("providers.md: the conditions for JWTs take what their providers send"
   }
 });
 
+Deno.test("providers.md: tokens of the providers' own libraries pass", async () => {
+  const table = new Map(await readTable());
+  for (const { name, source, secret, token, body, receivedAt_ms } of made) {
+    const settings = parsed(parse(table.get(name) ?? ""));
+    const { prefix = "Bearer ", header = "Authorization" } = sent[name] ?? {};
+    const env = Object.fromEntries(VARIABLES.map((variable) => [variable, secret]));
+    const send = (body: string) => {
+      const asked = request({ headers: { [header]: prefix + token }, body, receivedAt_ms });
+      return jwt.prepare(settings, context({ env }))(asked);
+    };
+    assertEquals(await send(body), undefined, source);
+    assertNotEquals(await send(`${body} `), undefined, source);
+  }
+});
+
+const VARIABLES = [
+  "FUSIONAUTH_KEY",
+  "LIVEKIT_SECRET",
+  "MESSAGEBIRD_KEY",
+  "MONDAY_SECRET",
+  "NETLIFY_SECRET",
+  "VONAGE_SECRET",
+];
+
 /** Every variable is the one secret. */
-const environment = Object.fromEntries(
-  [
-    "FUSIONAUTH_KEY",
-    "LIVEKIT_SECRET",
-    "MESSAGEBIRD_KEY",
-    "MONDAY_SECRET",
-    "NETLIFY_SECRET",
-    "VONAGE_SECRET",
-  ]
-    .map((name) => [name, SECRET]),
-);
+const environment = Object.fromEntries(VARIABLES.map((name) => [name, SECRET]));
 
 /** A condition of the page, and the key that signs: keys of the provider's own are replaced by the test's. */
 async function withKey(text: string) {
