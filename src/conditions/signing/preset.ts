@@ -45,10 +45,10 @@ export interface Preset {
 export interface SigningPreset extends Preset {
   readonly setup: string;
   /**
-   * The origin of the test vector: pages or tests of the provider or of its standard, or its own library. Without one,
-   * where one was looked for.
+   * The origin of the test vector: pages or tests of the provider or of its standard; its own library or code; or a
+   * library of others, where the provider has none. Without one, where one was looked for.
    */
-  readonly vector: "published" | "library" | { readonly none: string };
+  readonly vector: "published" | "library" | "independent" | { readonly none: string };
   readonly scheme: SchemeSettings & Pick<Scheme, "algorithm">;
 }
 

@@ -10,18 +10,19 @@ const TIME_S = 1_700_000_000;
 const body = '{"id":"evt_1","text":"Grüße"}';
 
 /** A request that a library has signed, over one body. */
-function made(
+export function made(
   preset: string,
   source: string,
   secret: string,
   header: string,
   value: string,
+  others: { headers?: Record<string, string>; settings?: Record<string, unknown> } = {},
 ): Vector {
   return {
     preset,
     source,
-    settings: { secrets: [secret] },
-    parts: { headers: { [header]: value }, body, receivedAt_ms: TIME_S * 1000 },
+    settings: { secrets: [secret], ...others.settings },
+    parts: { headers: { [header]: value, ...others.headers }, body, receivedAt_ms: TIME_S * 1000 },
   };
 }
 
@@ -271,6 +272,48 @@ export const libraryMacs: Vector[] = [
       receivedAt_ms: TIME_S * 1000,
     },
   },
+  made(
+    "mollie",
+    "mollie-api-py 1.10.20, SignatureValidator.create_signature",
+    "mollie secret",
+    "X-Mollie-Signature",
+    "sha256=e268754e2e8eadfccaf3958c1f4528a4e595fbcab9ccbe3a72cf8098deb3c92e",
+  ),
+  made(
+    "x",
+    "twitter-autohook 1.7.2, validateSignature",
+    "x secret",
+    "X-Twitter-Webhooks-Signature",
+    "sha256=8k0kjI8p5Xp3Q+3EJ3wb4bdEdf5VOy2yGrbeMh/V5Sk=",
+  ),
+  made(
+    "grafana",
+    "grafana/alerting http/hmac.go, sign",
+    "grafana secret",
+    "X-Grafana-Alerting-Signature",
+    "599284538b50f2110fbc3a80492d020af961ca401f6681ce6b8e651cf08d97aa",
+  ),
+  made(
+    "zitadel",
+    "zitadel/zitadel pkg/actions/signing.go, ComputeSignatureHeader with an old key beside the new one",
+    "zitadel secret",
+    "ZITADEL-Signature",
+    "t=1700000000,v1=802b3ada7cf7435fa79b4df5db8007c533205b662e69756a541fa802e1c044af," +
+      "v1=5ab795052f5ed82d0b84015fa02c98b5a56d72cdecb9690b7e0cd7c02f11244e",
+  ),
+  made(
+    "twitch",
+    "twitchdev/twitch-cli internal/events/trigger/forward_event.go, getSignatureHeader",
+    "twitch secret",
+    "Twitch-Eventsub-Message-Signature",
+    "sha256=e17c7ea70b31de75ce290fd765edf286cec94d1661d762e55dd0fb9d0fb74f16",
+    {
+      headers: {
+        "Twitch-Eventsub-Message-Id": "msg_1",
+        "Twitch-Eventsub-Message-Timestamp": "2023-11-14T22:13:20.123456789Z",
+      },
+    },
+  ),
   {
     preset: "mailgun",
     source: "github.com/mailgun/mailgun-go 4.23.0, VerifyWebhookSignature",

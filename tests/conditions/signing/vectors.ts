@@ -4,6 +4,7 @@
  * @module
  */
 import type { RequestParts } from "../fixture.ts";
+import { independentMacs } from "./independent_vectors.ts";
 import { libraryMacs } from "./library_vectors.ts";
 
 /** A request that must pass. */
@@ -366,4 +367,5 @@ export const macVectors: Vector[] = [
     },
   },
   ...libraryMacs,
+  ...independentMacs,
 ];

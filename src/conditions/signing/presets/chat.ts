@@ -18,7 +18,7 @@ export const chat = {
       note:
         "Add `handshakes: [{ preset: whatsapp, secret: … }]` to the trigger, with the verify token",
       handshakes: handshakesAlone.meta.handshakes,
-      vector: { none: "its page" },
+      vector: "independent",
       event: { in: "body", name: "/entry/0/changes/0/field" },
       scheme: { algorithm: "sha256", header: "X-Hub-Signature-256", prefix: "sha256=" },
     },
@@ -27,7 +27,7 @@ export const chat = {
       source: "https://docs.x.com/x-api/webhooks/introduction",
       setup: "Register the URL by the API. The secret is the consumer secret of the app.",
       note: "Asks the URL for an HMAC: add `handshakes: [{ preset: x, secret: … }]` to the trigger",
-      vector: { none: "its page; public code that names its header" },
+      vector: "library",
       handshakes: [{
         method: "GET",
         when: "'crc_token' in query",
@@ -189,7 +189,7 @@ export const chat = {
       source: "https://developer.helpscout.com/webhooks/",
       setup: "Open Apps > Webhooks. Enter a secret key.",
       disablesEndpoints: true,
-      vector: { none: "its page; public code that names its header" },
+      vector: "independent",
       event: { in: "header", name: "X-HelpScout-Event" },
       scheme: { algorithm: "sha1", encoding: "base64", header: "X-HelpScout-Signature" },
     },

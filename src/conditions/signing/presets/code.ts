@@ -28,7 +28,7 @@ export const code = {
       source: "https://gogs.io/docs/features/webhook",
       setup:
         "Open the repository's Settings > Webhooks > Add webhook > Gogs. Choose application/json and a secret.",
-      vector: { none: "its page; public code that names its header" },
+      vector: "independent",
       event: { in: "header", name: "X-Gogs-Event" },
       scheme: {
         algorithm: "sha256",
@@ -42,7 +42,7 @@ export const code = {
       setup:
         "Open the repository's Settings > Webhooks > Create webhook. Choose a secret and the events.",
       note: "The button Test connection sends no signature, and so is refused",
-      vector: { none: "its page" },
+      vector: "independent",
       event: { in: "header", name: "X-Event-Key" },
       scheme: {
         algorithm: "sha256",

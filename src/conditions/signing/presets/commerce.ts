@@ -80,7 +80,7 @@ export const commerce = {
     source:
       "https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php",
     setup: "Open WooCommerce > Settings > Advanced > Webhooks > Add webhook. Enter a secret.",
-    vector: { none: "its page; public code that names its header" },
+    vector: "independent",
     event: { in: "header", name: "X-WC-Webhook-Topic" },
     disablesEndpoints: true,
     note: "The ping on saving the webhook is not signed, and so is refused",

@@ -47,7 +47,7 @@ export const delivery = {
       title: "Heroku",
       source: "https://devcenter.heroku.com/articles/app-webhooks",
       setup: "Run `heroku webhooks:add -i api:release -l notify -u URL -s SECRET -a APP`.",
-      vector: { none: "its page; public code that names its header" },
+      vector: "independent",
       event: { in: "body", name: "/webhook_metadata/event/include" },
       scheme: {
         algorithm: "sha256",
@@ -96,7 +96,7 @@ export const delivery = {
       title: "Doppler",
       source: "https://docs.doppler.com/docs/webhooks",
       setup: "Open the project's Webhooks > Add. Enter a signing secret.",
-      vector: { none: "its page; public code that names its header" },
+      vector: "independent",
       event: { in: "body", name: "type" },
       scheme: { algorithm: "sha256", header: "X-Doppler-Signature", prefix: "sha256=" },
     },

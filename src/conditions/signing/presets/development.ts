@@ -80,7 +80,7 @@ export const development = {
     source: "https://docs.sentry.io/organization/integrations/integration-platform/webhooks/",
     setup:
       "Open Settings > Developer Settings > New internal integration. The secret is its client secret.",
-    vector: { none: "its page" },
+    vector: "independent",
     event: { in: "header", name: "Sentry-Hook-Resource" },
     scheme: {
       algorithm: "sha256",
@@ -110,9 +110,7 @@ export const development = {
       "https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/",
     setup:
       "Open Alerting > Contact points > Add contact point > Webhook. Enter a secret under HMAC Signature.",
-    vector: {
-      none: "its page; grafana/alerting http/hmac_test.go, which computes what it expects",
-    },
+    vector: "library",
     event: { in: "body", name: "status" },
     note:
       "Where the contact point names a timestamp header, it signs `{timestamp}:{body}`: name both here",
@@ -139,7 +137,7 @@ export const development = {
     title: "Vercel",
     source: "https://vercel.com/docs/webhooks/webhooks-api",
     setup: "Open the team's Settings > Webhooks > Create. Copy the secret, which is shown once.",
-    vector: { none: "its page; public code that names its header" },
+    vector: "independent",
     event: { in: "body", name: "type" },
     scheme: {
       algorithm: "sha1",

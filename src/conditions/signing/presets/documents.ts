@@ -32,7 +32,7 @@ export const documents = {
     title: "Dropbox",
     source: "https://www.dropbox.com/developers/reference/webhooks",
     setup: "Open the app's Settings > Webhooks. The secret is the app secret.",
-    vector: { none: "its page; public code that names its header" },
+    vector: "independent",
     scheme: { algorithm: "sha256", header: "X-Dropbox-Signature" },
     handshakes: [{
       method: "GET",
@@ -44,7 +44,7 @@ export const documents = {
     source: "https://developers.docusign.com/platform/webhooks/connect/validate/",
     setup:
       "Open Settings > Connect > Add configuration. Add a key under Connect keys, and include the HMAC signature.",
-    vector: { none: "its page; docusign-esign 10.0.0, which has nothing for webhooks" },
+    vector: "independent",
     event: { in: "body", name: "event" },
     note: "Signs with every key of the account: the first 16 are tried",
     scheme: { algorithm: "sha256", encoding: "base64", header: DOCUSIGN_HEADERS },
@@ -84,7 +84,7 @@ export const documents = {
     title: "Typeform",
     source: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
     setup: "Open the form's Connect > Webhooks > Add a webhook. Edit it, and enter a secret.",
-    vector: { none: "its page; @typeform/api-client 2.8.0, which has nothing for webhooks" },
+    vector: "independent",
     event: { in: "body", name: "event_type" },
     scheme: {
       algorithm: "sha256",
@@ -98,7 +98,7 @@ export const documents = {
     title: "Calendly",
     source: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures",
     setup: "Create the subscription by the API, with a `signing_key`.",
-    vector: { none: "its page, whose example has neither body nor key" },
+    vector: "independent",
     event: { in: "body", name: "event" },
     disablesEndpoints: true,
     scheme: {

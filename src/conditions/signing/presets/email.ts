@@ -18,9 +18,7 @@ export const email = {
       setup: "Open Settings > Webhooks > Add a webhook. Show its key, which is the secret.",
       note:
         "Signs the URL as it is registered. The events are JSON in the form's field mandrill_events",
-      vector: {
-        none: "its page; @mailchimp/mailchimp_transactional 1.4.1, which has nothing for webhooks",
-      },
+      vector: "independent",
       handshakes: [{ method: "HEAD", response: { type: "text", text: "" } }],
       scheme: {
         algorithm: "sha1",
@@ -49,7 +47,7 @@ export const email = {
       title: "Customer.io",
       source: "https://docs.customer.io/journeys/webhooks/",
       setup: "Open Integrations > Reporting Webhooks > Add. Copy the webhook signing key.",
-      vector: { none: "its page; customerio-node 4.4.0, which has nothing for webhooks" },
+      vector: "independent",
       event: { in: "body", name: "metric" },
       scheme: {
         algorithm: "sha256",

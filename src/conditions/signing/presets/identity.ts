@@ -32,10 +32,7 @@ export const identity = {
       title: "ZITADEL",
       source: "https://zitadel.com/docs/guides/integrate/actions/testing-request-signature",
       setup: "Create the target by the API or the console, and copy its signing key.",
-      vector: {
-        none:
-          "its page; pkg/actions/signing.go, which has no test; zitadel-go, which the Go proxy does not serve",
-      },
+      vector: "library",
       scheme: {
         algorithm: "sha256",
         header: "ZITADEL-Signature",

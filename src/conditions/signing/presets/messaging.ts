@@ -77,7 +77,7 @@ export const messaging = {
     title: "Twitch EventSub",
     source: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
     setup: "Create the subscription by the API, with a `secret` of 10 to 100 ASCII characters.",
-    vector: { none: "its page; public code that names its header" },
+    vector: "library",
     event: { in: "header", name: "Twitch-Eventsub-Subscription-Type" },
     scheme: {
       algorithm: "sha256",
@@ -150,7 +150,7 @@ export const messaging = {
     source: "https://developer.zendesk.com/documentation/webhooks/verifying/",
     setup:
       "Open Admin Center > Apps and integrations > Webhooks > Create. Reveal the signing secret.",
-    vector: { none: "its page; public code that names its header" },
+    vector: "independent",
     event: { in: "body", name: "type" },
     scheme: {
       algorithm: "sha256",

@@ -58,7 +58,7 @@ export const payments = {
       setup: "Open Developers > Webhooks > Create webhook. Copy the signing secret.",
       note:
         "The classic webhooks, of a payment's `webhookUrl`, sign nothing: put a token into the URL",
-      vector: { none: "its page; @mollie/api-client 4.6.0, which has nothing for webhooks" },
+      vector: "library",
       event: { in: "body", name: "type" },
       scheme: {
         algorithm: "sha256",
@@ -105,9 +105,7 @@ export const payments = {
       title: "Lemon Squeezy",
       source: "https://docs.lemonsqueezy.com/help/webhooks/signing-requests",
       setup: "Open Settings > Webhooks > Add. Enter a signing secret.",
-      vector: {
-        none: "its page; @lemonsqueezy/lemonsqueezy.js 4.0.0, which has nothing for webhooks",
-      },
+      vector: "independent",
       event: { in: "header", name: "X-Event-Name" },
       scheme: { algorithm: "sha256", header: "X-Signature" },
     },
@@ -155,7 +153,7 @@ export const payments = {
       title: "Intuit QuickBooks",
       source: "https://developer.intuit.com/app/developer/qbo/docs/develop/webhooks",
       setup: "Open the app's Webhooks at developer.intuit.com. Copy the verifier token.",
-      vector: { none: "its page; public code that names its header" },
+      vector: "independent",
       scheme: { algorithm: "sha256", encoding: "base64", header: "intuit-signature" },
     },
     dwolla: {

@@ -1,0 +1,206 @@
+/**
+ * Requests that libraries have signed or accepted which neither their provider nor this project has written: for
+ * providers without a library that signs or verifies. The libraries themselves are not needed to run the tests.
+ *
+ * @module
+ */
+import { made } from "./library_vectors.ts";
+import type { Vector } from "./vectors.ts";
+
+const N8N = "n8n-nodes-base 2.41.2";
+const NUXT = "nuxt-webhook-validators 0.2.12";
+const TERN = "@hookflo/tern 4.1.0, verifyWithPlatformConfig";
+const GO = "github.com/go-playground/webhooks 6.4.0";
+const URL_OF_TRIGGER = "https://hooks.example/api/v0/launch/x/";
+
+/** Requests with an HMAC. */
+export const independentMacs: Vector[] = [
+  made(
+    "asana",
+    `${N8N}, AsanaTriggerHelpers`,
+    "asana secret",
+    "X-Hook-Signature",
+    "b4b1e91ccc23196ff437d11d990d80864b4d93581cf2ea70b76a0253b38e7ea5",
+  ),
+  made(
+    "trello",
+    `${N8N}, TrelloTriggerHelpers`,
+    "trello secret",
+    "X-Trello-Webhook",
+    "uE8i+6ipf3MnHPce9XolUIe9nQQ=",
+    { settings: { url: URL_OF_TRIGGER } },
+  ),
+  made(
+    "calendly",
+    `${N8N}, CalendlyTriggerHelpers`,
+    "calendly secret",
+    "Calendly-Webhook-Signature",
+    "t=1700000000,v1=598cc9d6eee0353126ad245d52fc8b0251f4a6d30332bdf4722bd7b5b4574be3",
+  ),
+  made(
+    "typeform",
+    `${N8N}, TypeformTriggerHelpers`,
+    "typeform secret",
+    "Typeform-Signature",
+    "sha256=hXMJe+HkWjAH4vThZXgNy0MKkUUBM3OMjGSeE4bIZ4Q=",
+  ),
+  made(
+    "zendesk",
+    `${N8N}, ZendeskTriggerHelpers`,
+    "zendesk secret",
+    "X-Zendesk-Webhook-Signature",
+    "1wOVomZ4N9WKxC7CIwItONCPPLAfC2oFbDFcdYpzChM=",
+    { headers: { "X-Zendesk-Webhook-Signature-Timestamp": "2023-11-14T22:13:20Z" } },
+  ),
+  made(
+    "customer_io",
+    `${N8N}, CustomerIoTriggerHelpers`,
+    "cio secret",
+    "X-CIO-Signature",
+    "a8365141c4f1ae4b0f360bd163e1b9ba772482ed1ed66db9d4c5ca81a252124b",
+    { headers: { "X-CIO-Timestamp": "1700000000" } },
+  ),
+  made(
+    "cal_com",
+    `${N8N}, CalTriggerHelpers`,
+    "cal secret",
+    "X-Cal-Signature-256",
+    "7dacafc6dbcabe24b0a06d560907403b30ba5b30f5bf2a98ab8a88fa7936ea83",
+  ),
+  made(
+    "clickup",
+    `${N8N}, ClickUpTrigger`,
+    "clickup secret",
+    "X-Signature",
+    "a987c6edc2af782d965e8b6f374182a317b1a83cd5a5ac250a4342fcbe7ad38d",
+  ),
+  made(
+    "help_scout",
+    `${N8N}, HelpScoutTrigger`,
+    "helpscout secret",
+    "X-HelpScout-Signature",
+    "aEy8wy3Td+NTIajZqMuhh+T1M+Q=",
+  ),
+  made(
+    "sentry",
+    TERN,
+    "sentry secret",
+    "Sentry-Hook-Signature",
+    "87a04838e0ecbf868c5cf38871a43ff6a369cc9eb8c0b61edbc787bc0a1c8634",
+  ),
+  made(
+    "doppler",
+    TERN,
+    "doppler secret",
+    "X-Doppler-Signature",
+    "sha256=7cc00d6535f952c53fb013f6fc88124cf76d92ca6999471a21a44064ac16c3e5",
+  ),
+  made(
+    "lemon_squeezy",
+    TERN,
+    "lemon secret",
+    "X-Signature",
+    "2e9ad5ad60e46d1013fd15b5db3f3c9ca81bdf89d141af30a15fcde6b7d860d6",
+  ),
+  made(
+    "woocommerce",
+    TERN,
+    "woo secret",
+    "X-WC-Webhook-Signature",
+    "Cah2ENIBOnhv4IwQJC+qwnEQlZveEUram7C6Web+LRQ=",
+  ),
+  made(
+    "docusign",
+    `${NUXT}, isValidDocusignWebhook`,
+    "docusign key",
+    "X-DocuSign-Signature-1",
+    "oXnCIqKPgjFL2Ocmky7JrwczogZVSf9i6bGXXGYyzbY=",
+  ),
+  made(
+    "vercel",
+    `${NUXT}, isValidVercelWebhook`,
+    "vercel secret",
+    "x-vercel-signature",
+    "75844d59fa18da798bcd10d40b3ed1603198fed8",
+  ),
+  made(
+    "heroku",
+    `${NUXT}, isValidHerokuWebhook`,
+    "heroku secret",
+    "Heroku-Webhook-Hmac-SHA256",
+    "9FB4YI8d9FW7Jfr0q3wX6WbQhXTiXy3KxDJuywad2xk=",
+  ),
+  made(
+    "dropbox",
+    `${NUXT}, isValidDropboxWebhook`,
+    "dropbox secret",
+    "X-Dropbox-Signature",
+    "1b91417e19a49ab978a965e7947ccb7af30365e55d9c975434f661e96f64ce1a",
+  ),
+  made(
+    "quickbooks",
+    "python-quickbooks 0.9.12, validate_webhook_signature",
+    "intuit token",
+    "intuit-signature",
+    "oxadfqWWxmTAJImxYIPpRI6RKHUmtKlKR2KLEzbprNs=",
+  ),
+  made(
+    "whatsapp",
+    "pywa 4.5.0, webhook_updates_validator",
+    "meta secret",
+    "X-Hub-Signature-256",
+    "sha256=1c231b1fd94bcd4a8170e8c334f33672b29384b068b025f126dc76979ed43982",
+  ),
+  {
+    preset: "gogs",
+    source: `${GO}, gogs.Parse`,
+    settings: { secrets: ["gogs secret"] },
+    parts: {
+      headers: {
+        "X-Gogs-Event": "push",
+        "X-Gogs-Signature": "b9f97f90a4769e8d4854c07e20cc3421d093ddf947b6ae68d538d2a9d3dedfbd",
+      },
+      body: '{"ref":"refs/heads/main","before":"0","after":"1","compare_url":"","commits":[]}',
+    },
+  },
+  {
+    preset: "bitbucket_data_center",
+    source: `${GO}, bitbucketserver.Parse`,
+    settings: { secrets: ["bitbucket secret"] },
+    parts: {
+      headers: {
+        "X-Event-Key": "repo:refs_changed",
+        "X-Hub-Signature":
+          "sha256=00a3bc66e26e2b0273b38aba01a363b9c02f9a317ef79d0662e75258179a9574",
+      },
+      body: '{"eventKey":"repo:refs_changed","date":"2017-09-19T09:58:11+1000","changes":[]}',
+    },
+  },
+  {
+    preset: "airtable",
+    source: "pyairtable 3.5.1, WebhookNotification.from_request",
+    settings: { secrets: ["YSBNQUMgc2VjcmV0IG9mIEFpcnRhYmxl"] },
+    parts: {
+      headers: {
+        "X-Airtable-Content-MAC":
+          "hmac-sha256=80c54a37bbdcffc087f54bba62eeca86eaca79c77afda172c02404868997adef",
+      },
+      body: '{"base":{"id":"app00000000000000"},"webhook":{"id":"ach00000000000000"},' +
+        '"timestamp":"2022-02-01T21:25:05.663Z"}',
+    },
+  },
+  {
+    preset: "mandrill",
+    source: "django-anymail 15.2, MandrillCombinedWebhookView",
+    settings: { secrets: ["mandrill key"], url: URL_OF_TRIGGER },
+    parts: {
+      headers: {
+        "content-type": "application/x-www-form-urlencoded",
+        "X-Mandrill-Signature": "K+YMecj3Z5xnskFBMQF/TKhtL9g=",
+      },
+      body: "mandrill_events=%5B%7B%22event%22%3A%22send%22%2C%22_id%22%3A%221%22%2C%22msg%22" +
+        "%3A%7B%22subject%22%3A%22Gr%C3%BC%C3%9Fe%22%7D%7D%5D",
+    },
+    change: ["send", "open"],
+  },
+];
