@@ -15,8 +15,9 @@ import { ADMIN_TOKEN, eventually, type TestService } from "../../data.ts";
 /** Runs Chromium until its own input ends. */
 const START = `
 chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \\
-  --disable-extensions --disable-background-networking --hide-scrollbars --user-data-dir="$1" \\
-  --remote-debugging-port=0 about:blank >/dev/null 2>&1 &
+  --disable-extensions --disable-background-networking --disable-component-update --disable-sync \\
+  --disable-default-apps --disable-breakpad --metrics-recording-only --hide-scrollbars \\
+  --user-data-dir="$1" --remote-debugging-port=0 about:blank >/dev/null 2>&1 &
 read -r _ || true
 kill $!
 wait $! || true
@@ -119,6 +120,34 @@ export async function busyTime(page: Page, work: () => Promise<unknown>): Promis
   const took_ms = await busy_ms() - before_ms;
   await session.detach();
   return took_ms;
+}
+
+/** Returns the most that a page takes of its thread's time at once during some work, in milliseconds. */
+export async function longestTask(page: Page, work: () => Promise<unknown>): Promise<number> {
+  const browser = page.context().browser();
+  if (browser === null) throw new Error("Expected a page of a browser");
+  await browser.startTracing(page, { categories: ["toplevel"] });
+  await work();
+  const trace = new TextDecoder().decode(await browser.stopTracing());
+  const { traceEvents: events }: { traceEvents: TraceEvent[] } = JSON.parse(trace);
+  const threads = events.filter(({ name, args }) =>
+    name === "thread_name" && args.name === "CrRendererMain"
+  ).map(({ pid, tid }) => `${pid} ${tid}`);
+  let longest_ms = 0;
+  for (const { pid, tid, tdur = 0 } of events) {
+    if (threads.includes(`${pid} ${tid}`)) longest_ms = Math.max(longest_ms, tdur / 1_000);
+  }
+  return longest_ms;
+}
+
+/** A piece of work of a thread, as Chromium's traces tell it. */
+interface TraceEvent {
+  name: string;
+  pid: number;
+  tid: number;
+  /** Its thread's time, in microseconds. */
+  tdur?: number;
+  args: { name?: string };
 }
 
 /** Collects what the policy of a page has refused, and the failures of its script. */
