@@ -53,7 +53,7 @@ const BESIDE = 4;
 const CHROMIUMS = 2;
 /** The folders whose files take longest together, in the order in which they begin. */
 const SLOW = ["faults", "docs", "commands", "engines", "http", "others"];
-/** The test files that mostly wait, for containers and clusters: they begin first, and all others run beside them. */
+/** The test files that mostly wait, for containers and clusters: they begin first, beside the browser. */
 const WAITING = [
   "engines/local/docker_test.ts",
   "engines/local/podman_test.ts",
@@ -119,61 +119,50 @@ const permissions = [
   "--allow-sys=statfs",
   `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
 ];
-const inBrowser = files.filter(isBrowserTest).sort();
-// A page answers as fast as a user expects only where nothing else keeps the processors busy.
-const groups: Group[] = Deno.args.length > 0
-  ? [{
-    args: Deno.args,
-    permissions: Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions,
-  }]
-  : [
-    { args: bundled("browser", inBrowser, CHROMIUMS, folder), permissions: ["--allow-all"] },
-    { args: modulesOf(files.filter((file) => !isBrowserTest(file)), folder), permissions },
-  ];
-let running: Deno.ChildProcess | undefined;
-let interrupted: Deno.Signal | undefined;
+const isAll = Deno.args.length === 0;
+const running = new Set<Deno.ChildProcess>();
+// Those in a browser run beside the others, and print when they have ended.
+const inBrowser = isAll
+  ? test({
+    args: bundled("browser", files.filter(isBrowserTest).sort(), CHROMIUMS, folder),
+    permissions: ["--allow-all"],
+    stdout: "piped",
+  })
+  : undefined;
+const others = test({
+  args: isAll ? modulesOf(files.filter((file) => !isBrowserTest(file)), folder) : Deno.args,
+  permissions: Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions,
+  stdout: "inherit",
+});
 // An interrupted run removes its folder, too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, () => {
-    interrupted = signal;
-    running?.kill(signal);
+    for (const each of running) each.kill(signal);
   });
 }
-/** The errors of groups before the last one, which stand far above in the end. */
-const errors: string[] = [];
-let code = 0;
-for (const group of groups) {
-  if (interrupted !== undefined) break;
-  const isLast = group === groups.at(-1);
-  running = test(group, isLast ? "inherit" : "piped");
-  const printed = isLast ? "" : await show(running.stdout);
-  const status = await running.status;
-  code = Math.max(code, status.code);
-  if (!isLast && !status.success) errors.push(printed.slice(printed.lastIndexOf("ERRORS")));
+let printed = "";
+if (inBrowser !== undefined) {
+  printed = await new Response(inBrowser.stdout).text();
+  console.log(printed);
 }
+const [first, last] = await Promise.all([inBrowser?.status, others.status]);
 await sh(REMOVE_FOLDER, { args: [folder], env });
-for (const error of errors) console.log(error);
+// They stand far above.
+if (first?.success === false) console.log(printed.slice(printed.lastIndexOf("ERRORS")));
 
 for (const command of optional.filter((command) => !found.includes(command))) {
   const what = OPTIONAL_COMMANDS[command];
   console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
-Deno.exit(code);
-
-/** Arguments of `deno test`: files and others. */
-interface Group {
-  args: readonly string[];
-  permissions: readonly string[];
-  /** The number of files at once. */
-  jobs?: number;
-}
+Deno.exit(Math.max(first?.code ?? 0, last.code));
 
 /** Runs some test files, or what other arguments of `deno test` name. */
-function test(
-  { args, permissions, jobs = navigator.hardwareConcurrency + BESIDE }: Group,
-  stdout: "inherit" | "piped",
-): Deno.ChildProcess {
-  return new Deno.Command(Deno.execPath(), {
+function test({ args, permissions, stdout }: {
+  args: readonly string[];
+  permissions: readonly string[];
+  stdout: "inherit" | "piped";
+}): Deno.ChildProcess {
+  const child = new Deno.Command(Deno.execPath(), {
     args: [
       "test",
       "--parallel",
@@ -185,19 +174,12 @@ function test(
       ...permissions,
       ...args,
     ],
-    env: { ...env, DENO_JOBS: String(jobs) },
+    env: { ...env, DENO_JOBS: String(navigator.hardwareConcurrency + BESIDE) },
     stdout,
   }).spawn();
-}
-
-/** Prints a stream, and returns what it was. */
-async function show(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<string> {
-  let text = "";
-  for await (const part of stream.pipeThrough(new TextDecoderStream())) {
-    text += part;
-    await Deno.stdout.write(new TextEncoder().encode(part));
-  }
-  return text;
+  running.add(child);
+  child.status.then(() => running.delete(child));
+  return child;
 }
 
 /**
