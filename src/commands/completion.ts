@@ -4,7 +4,6 @@
  * @module
  */
 import { Argument, type Command, type Option } from "commander";
-import { delay } from "@std/async/delay";
 import { apiOptions, clientOf } from "./api/options.ts";
 import { SCRIPTS, type Shell, SHELLS, type Words } from "./console/completion_scripts.ts";
 import { harmless } from "./console/table.ts";
@@ -114,8 +113,11 @@ async function printValues(kind: string, { url }: { url: string }): Promise<void
     for (const value of values) console.log(harmless(value));
     return true;
   }).catch(() => true);
-  const isOver = await Promise.race([printed, delay(VALUES_MS_MAX).then(() => false)]);
-  // The request would keep the process.
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), VALUES_MS_MAX);
+  const isOver = await Promise.race([printed, late]);
+  // Either would keep the process, for which the shell waits: the timer, and a request without an answer.
+  clearTimeout(timer);
   if (!isOver) Deno.exit(0);
 }
 

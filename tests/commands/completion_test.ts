@@ -1,6 +1,8 @@
 /** Shells complete commands, options, and the names and ids of the service. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { Command } from "commander";
 import { fileURLToPath } from "node:url";
+import { defineCompletion } from "../../src/commands/completion.ts";
 import { ADMIN_TOKEN, startService } from "../data.ts";
 import { runHosted as run } from "./hosted.ts";
 import { FLAGS } from "./process.ts";
@@ -102,6 +104,13 @@ Deno.test("a service that is away, slow or strange completes nothing, and says n
   for (const connection of connections) connection.close();
   silent.close();
   await accepting;
+});
+
+Deno.test("what completes values leaves no timer, as the shell waits for its process", async () => {
+  const command = new Command("completion");
+  defineCompletion(command);
+  // The test would fail for a timer that it leaves.
+  await command.parseAsync(["values", "contexts"], { from: "user" });
 });
 
 Deno.test("no shell evaluates what a service answers", async () => {
