@@ -44,51 +44,49 @@ const REMOVE_FOLDER = `
 const BUNDLE_MAX = 20;
 /** Folders with fewer files share modules. */
 const FOLDER_MIN = 12;
-/**
- * The number of modules that run at once beside one for each processor: many tests wait for processes or
- * containers.
- */
-const BESIDE = 4;
-/** The most modules that the tests in a browser make. Each starts one Chromium. */
-const CHROMIUMS = 2;
+/** The modules of each group that run at once, beside one for each processor where these do the work. */
+const AT_ONCE = { browser: 2, waiting: 3, others: navigator.hardwareConcurrency + 2 };
 /** The folders whose files take longest together, in the order in which they begin. */
 const SLOW = ["faults", "docs", "commands", "engines", "http", "others"];
-/** The test files that mostly wait, for containers and clusters: they begin first, beside the browser. */
+/** The test files that mostly wait, for containers, clusters, and silence: those that take longest begin first. */
 const WAITING = [
-  "engines/local/docker_test.ts",
-  "engines/local/podman_test.ts",
-  "engines/local/container_test.ts",
-  "engines/slurm/contract_test.ts",
+  "faults/instances_test.ts",
   "engines/slurm/slurm_test.ts",
   "engines/kubernetes/cluster_test.ts",
   "engines/remote/contract_test.ts",
+  "engines/local/docker_test.ts",
+  "http/jobs/agent_faults_test.ts",
+  "commands/remote_kv_test.ts",
+  "faults/silent_machine_test.ts",
+  "engines/local/container_test.ts",
+  "engines/remote/faults_test.ts",
+  "engines/slurm/contract_test.ts",
+  "engines/remote/crash_test.ts",
   "engines/kubernetes/pod_contract_test.ts",
+  "engines/local/podman_test.ts",
+  "engines/remote/mixed_test.ts",
+  "commands/restart_test.ts",
 ];
 /** The other test files that take longest: each is a module of its own. */
 const LONG = [
-  "engines/remote/faults_test.ts",
-  "engines/remote/mixed_test.ts",
-  "engines/remote/crash_test.ts",
-  "faults/full_disk_test.ts",
-  "faults/kill_test.ts",
-  "faults/queue_test.ts",
+  "packaging/release_test.ts",
+  "faults/short_test.ts",
   "faults/power_test.ts",
-  "faults/failing_writes_test.ts",
-  "faults/moved_folder_test.ts",
   "store/golden_test.ts",
+  "faults/queue_test.ts",
+  "faults/failing_writes_test.ts",
+  "faults/kill_test.ts",
   "faults/kills_test.ts",
+  "faults/full_disk_test.ts",
+  "faults/moved_folder_test.ts",
   "projects/code/repository_damage_test.ts",
   "projects/code/repository_history_test.ts",
   "projects/code/repository_test.ts",
   "conditions/cel/payload_filter_bounds_test.ts",
   "conditions/cel/payload_filter_cost_test.ts",
-  "http/jobs/agent_faults_test.ts",
   "http/jobs/agent_test.ts",
   "commands/serve_test.ts",
   "commands/backup_test.ts",
-  "commands/remote_kv_test.ts",
-  "faults/instances_test.ts",
-  "faults/silent_machine_test.ts",
   "platform/heavy_work/heavy_work_test.ts",
 ];
 
@@ -119,49 +117,55 @@ const permissions = [
   "--allow-sys=statfs",
   `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
 ];
-const isAll = Deno.args.length === 0;
+const everything = ["--allow-all"];
+const [most, ...beside]: Group[] = Deno.args.length > 0
+  ? [{
+    args: Deno.args,
+    permissions: Deno.args.some(isBrowserTest) ? everything : permissions,
+    jobs: AT_ONCE.others,
+  }]
+  : groupsOf(files, folder);
+if (most === undefined) throw new Error("Expected tests");
 const running = new Set<Deno.ChildProcess>();
-// Those in a browser run beside the others, and print when they have ended.
-const inBrowser = isAll
-  ? test({
-    args: bundled("browser", files.filter(isBrowserTest).sort(), CHROMIUMS, folder),
-    permissions: ["--allow-all"],
-    stdout: "piped",
-  })
-  : undefined;
-const others = test({
-  args: isAll ? modulesOf(files.filter((file) => !isBrowserTest(file)), folder) : Deno.args,
-  permissions: Deno.args.some(isBrowserTest) ? ["--allow-all"] : permissions,
-  stdout: "inherit",
-});
 // An interrupted run removes its folder, too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   Deno.addSignalListener(signal, () => {
     for (const each of running) each.kill(signal);
   });
 }
-let printed = "";
-if (inBrowser !== undefined) {
-  printed = await new Response(inBrowser.stdout).text();
-  console.log(printed);
-}
-const [first, last] = await Promise.all([inBrowser?.status, others.status]);
+const ends = await Promise.all([
+  ...beside.map(async (group) => {
+    const { success, stdout } = await test(group, "piped").output();
+    const printed = new TextDecoder().decode(stdout);
+    console.log(printed);
+    return { success, printed };
+  }),
+  test(most, "inherit").status,
+]);
 await sh(REMOVE_FOLDER, { args: [folder], env });
 // They stand far above.
-if (first?.success === false) console.log(printed.slice(printed.lastIndexOf("ERRORS")));
+for (const end of ends) {
+  if (!end.success && "printed" in end) {
+    console.log(end.printed.slice(end.printed.lastIndexOf("ERRORS")));
+  }
+}
 
 for (const command of optional.filter((command) => !found.includes(command))) {
   const what = OPTIONAL_COMMANDS[command];
   console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
-Deno.exit(Math.max(first?.code ?? 0, last.code));
+Deno.exit(ends.every(({ success }) => success) ? 0 : 1);
 
-/** Runs some test files, or what other arguments of `deno test` name. */
-function test({ args, permissions, stdout }: {
+/** Arguments of `deno test`: files and others. */
+interface Group {
   args: readonly string[];
   permissions: readonly string[];
-  stdout: "inherit" | "piped";
-}): Deno.ChildProcess {
+  /** The number of files at once. */
+  jobs: number;
+}
+
+/** Runs some test files, or what other arguments of `deno test` name. */
+function test({ args, permissions, jobs }: Group, stdout: "inherit" | "piped"): Deno.ChildProcess {
   const child = new Deno.Command(Deno.execPath(), {
     args: [
       "test",
@@ -174,12 +178,36 @@ function test({ args, permissions, stdout }: {
       ...permissions,
       ...args,
     ],
-    env: { ...env, DENO_JOBS: String(navigator.hardwareConcurrency + BESIDE) },
+    env: { ...env, DENO_JOBS: String(jobs) },
     stdout,
   }).spawn();
   running.add(child);
   child.status.then(() => running.delete(child));
   return child;
+}
+
+/**
+ * Returns the groups that run beside each other: tests in a browser, tests that mostly wait, and all others, which keep
+ * the processors busy.
+ */
+function groupsOf(files: readonly string[], scratch: string): Group[] {
+  const inBrowser = files.filter(isBrowserTest).sort();
+  const waiting = inTests(WAITING, files);
+  const others = files.filter((file) => !isBrowserTest(file) && !waiting.includes(file));
+  return [
+    { args: modulesOf(others, scratch), permissions, jobs: AT_ONCE.others },
+    { args: waiting, permissions, jobs: AT_ONCE.waiting },
+    {
+      args: bundled("browser", inBrowser, AT_ONCE.browser, scratch),
+      permissions: everything,
+      jobs: AT_ONCE.browser,
+    },
+  ].filter(({ args }) => args.length > 0);
+}
+
+/** Returns the paths of test files, of those that there are. */
+function inTests(names: readonly string[], files: readonly string[]): string[] {
+  return names.map((name) => `tests/${name}`).filter((file) => files.includes(file));
 }
 
 /**
@@ -189,10 +217,8 @@ function test({ args, permissions, stdout }: {
  * most files begin first.
  */
 function modulesOf(files: readonly string[], scratch: string): string[] {
-  const inTests = (names: readonly string[]) =>
-    names.map((file) => `tests/${file}`).filter((file) => files.includes(file));
-  const [waiting, long] = [inTests(WAITING), inTests(LONG)];
-  const rest = files.filter((file) => !waiting.includes(file) && !long.includes(file)).sort();
+  const long = inTests(LONG, files);
+  const rest = files.filter((file) => !long.includes(file)).sort();
   const folderOf = (file: string) => file.split("/")[1] ?? "";
   const sizes = Map.groupBy(rest, folderOf);
   const isSmall = (folder: string) =>
@@ -204,7 +230,7 @@ function modulesOf(files: readonly string[], scratch: string): string[] {
   };
   const quick = [...folders].filter(([folder]) => !SLOW.includes(folder))
     .sort(([, some], [, others]) => others.length - some.length).map(([folder]) => folder);
-  return [...waiting, ...SLOW.flatMap(bundlesOf), ...long, ...quick.flatMap(bundlesOf)];
+  return [...SLOW.flatMap(bundlesOf), ...long, ...quick.flatMap(bundlesOf)];
 }
 
 /** Makes a number of modules in a scratch folder, which import some test files, and returns their paths. */
