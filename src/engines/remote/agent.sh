@@ -49,7 +49,7 @@ limit_time= limit_silence= limit_grace=10
 limit_stream=67108864 limit_outputs=1000 limit_output_bytes=0
 acked_stdout=0 acked_stderr=0 end_stdout=0 end_stderr=0 at_stdout=0 at_stderr=0 tried_stdout= tried_stderr=
 size_stdout=0 size_stderr=0 marked_stdout=0 marked_stderr=0 full_stdout= full_stderr=
-away= pause=0 next_beat=0
+away= pause=0 next_beat=0 reporting=
 
 for program in curl tar setsid sha256sum od tr dd tail head stat; do
   if ! command -v "$program" >/dev/null; then

@@ -44,6 +44,27 @@ for (const shell of SHELLS.filter((shell) => shell !== "busybox sh" || has("busy
   });
 }
 
+Deno.test("an end whose answer is lost is told again, though the job takes no messages any more", {
+  ignore,
+}, async () => {
+  await using fixture = new AgentFixture();
+  const { desk } = fixture;
+  const job = fixture.give(COMMAND);
+  let ends = 0;
+  const end = desk.end.bind(desk);
+  desk.end = async (...told) => {
+    await end(...told);
+    if (++ends === 1) throw new Error("The answer is lost");
+  };
+  await using served = serveDesk(desk);
+  const url = `http://127.0.0.1:${served.port}`;
+  // It sends a message each time that it waits.
+  const agent = fixture.start({ url, job, env: { HOOKLAUNCH_SILENCE: "0" } });
+  assertEquals(await agent.ended(), { code: 0, printed: "" });
+  assertEquals(ends, 2);
+  await expectWhole(fixture, job.id);
+});
+
 Deno.test("the service is killed at each step, before it answers and after, and started again", {
   ignore,
 }, async () => {

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { agentScript } from "../../../src/engines/remote/agent.ts";
 import { newId } from "../../../src/platform/ids.ts";
+import { V8_FLAGS } from "../../surroundings.ts";
 import { FolderDesk, type GivenJob } from "./desk.ts";
 
 /** The shells that agents are tested in: every POSIX shell that machines have. */
@@ -132,6 +133,7 @@ export async function spawnDesk(folder: string, port = 0) {
     args: [
       "run",
       "--quiet",
+      ...V8_FLAGS,
       "--allow-all",
       new URL("served_desk.ts", import.meta.url).href,
       folder,

@@ -31,7 +31,7 @@ post() {
     -H 'Content-Type: application/octet-stream' --data-binary @control/part
   case $status in
     2??) is_whole || return 1 ;;
-    403) if is_refusal; then leave_refused; fi; return 1 ;;
+    403) if is_refusal && [ -z "$reporting" ]; then leave_refused; fi; return 1 ;;
     409) if is_unclaimed; then claim_again; fi; return 1 ;;
     *) return 1 ;;
   esac
@@ -94,7 +94,11 @@ report_end() {
   if [ -n "$code" ]; then query="$query&exit_code=$code"; fi
   if [ -n "$ending" ]; then query="$query&cause=$ending"; fi
   if [ -n "$reason" ]; then query="$query&reason=$(encode "$(printf %s "$reason" | head -c 500)")"; fi
-  ask POST "end?$query" -H 'Content-Type: text/plain' --data-binary @control/not_uploaded
+  # Where the answer was lost, the job has ended already, and takes no message but this one.
+  reporting=yes
+  if ask POST "end?$query" -H 'Content-Type: text/plain' --data-binary @control/not_uploaded; then return 0; fi
+  reporting=
+  return 1
 }
 
 # finish STREAM DESCRIPTOR: sends the rest of a stream that has ended.
