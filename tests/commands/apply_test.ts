@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, HMAC_CONDITION, startService } from "../data.ts";
+import { V8_FLAGS } from "../surroundings.ts";
 import { ApiClient } from "../../src/commands/api/client.ts";
 import { apiTarget } from "../../src/commands/api/target.ts";
 import { applyConfig } from "../../src/config/apply.ts";
@@ -260,7 +261,7 @@ Deno.test("what comes through a pipe is applied, its folders taken from the curr
   await using service = await startService();
   const here = `${service.folder}/here`;
   await Deno.mkdir(here);
-  const apply = `"$0" run -q --allow-net --allow-env --allow-read "$1" apply`;
+  const apply = `"$0" run -q ${V8_FLAGS.join(" ")} --allow-net --allow-env --allow-read "$1" apply`;
   for (const way of [`${apply} - < "$2"`, `cat "$2" | ${apply} -`, `${apply} <(cat "$2")`]) {
     await t.step(way, async () => {
       const name = `piped-${crypto.randomUUID()}`;

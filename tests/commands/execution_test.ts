@@ -3,6 +3,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { downloadOutputs, targetOf } from "../../src/commands/api/download.ts";
 import { ApiClient } from "../../src/commands/api/client.ts";
 import { ADMIN_TOKEN, endOfExecution, startService, temporaryFolder } from "../data.ts";
+import { V8_FLAGS } from "../surroundings.ts";
 import { launchCommand, serveRoutes, storeExecution } from "../http/api/fixture.ts";
 import { runHosted as run } from "./hosted.ts";
 import { hooklaunch } from "./process.ts";
@@ -16,6 +17,7 @@ async function runApart(args: string[]) {
     args: [
       "run",
       "--quiet",
+      ...V8_FLAGS,
       "--allow-net",
       "--allow-env",
       "--allow-read",
@@ -172,7 +174,9 @@ Deno.test("a follower whose reader has gone ends", async () => {
   await using service = await startService();
   const id = await launchCommand(service, "while :; do echo x; sleep 0.02; done");
   const line =
-    `"$0" run --quiet --allow-net --allow-env --allow-read "$1" execution log -f ${id} ` +
+    `"$0" run --quiet ${
+      V8_FLAGS.join(" ")
+    } --allow-net --allow-env --allow-read "$1" execution log -f ${id} ` +
     `--url ${service.url} | head -n 1`;
   const main = new URL("../../src/main.ts", import.meta.url).href;
   const { stdout } = await new Deno.Command("sh", {
@@ -190,7 +194,10 @@ Deno.test("what cannot be printed or put into a folder is told without a stack t
   await endOfExecution(service, id);
   const main = new URL("../../src/main.ts", import.meta.url).href;
   for (const args of ["list", "list --json", `log ${id}`]) {
-    const line = `"$0" run --quiet --allow-net --allow-env --allow-read "$1" execution ${args} ` +
+    const line =
+      `"$0" run --quiet ${
+        V8_FLAGS.join(" ")
+      } --allow-net --allow-env --allow-read "$1" execution ${args} ` +
       `--url ${service.url} > /dev/full`;
     const { code, stderr } = await new Deno.Command("sh", {
       args: ["-c", line, Deno.execPath(), main],

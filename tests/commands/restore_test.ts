@@ -12,6 +12,7 @@ import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { contentsOf, file, gunzip, OPTIONS, pack, pathsIn, prepare } from "../backup/fixture.ts";
 import { endOfExecution, eventually, startService } from "../data.ts";
+import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
 
 Deno.test("restore as a command", async (t) => {
@@ -106,7 +107,10 @@ Deno.test("restore as a command", async (t) => {
     async () => {
       const target = `${path}/keyless`;
       await backUp({ data: prepared.data, target, ...OPTIONS, withoutKey: true });
-      const line = `"$0" run -q --allow-env --allow-read --allow-write --allow-run=sh "$1" ` +
+      const line =
+        `"$0" run -q ${
+          V8_FLAGS.join(" ")
+        } --allow-env --allow-read --allow-write --allow-run=sh "$1" ` +
         `restore - --json --data "$2-data" < "$2"`;
       const main = new URL("../../src/main.ts", import.meta.url).pathname;
       const { stdout, stderr } = await new Deno.Command("sh", {

@@ -158,7 +158,7 @@ Deno.test("a configuration comes out as it was written, in YAML of any form", ()
       const { projects, triggers } = parseConfig(text, PATH);
       assertEquals({ projects, triggers }, document as unknown);
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });
 
@@ -227,7 +227,7 @@ Deno.test("a field that there is not is told by its name, with its line and colu
       const line = text.split("\n")[(problem?.line ?? 0) - 1] ?? "";
       assert(/^"?nonsense"?: 1/.test(line.slice((problem?.column ?? 0) - 1)), line);
     }),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });
 
@@ -267,7 +267,7 @@ Deno.test("any configuration is read, or refused with places inside of it", () =
         for (const problem of error.problems as LocatedProblem[]) assertInside(text, problem);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 120 },
   );
 });
 
@@ -287,7 +287,7 @@ Deno.test("a configuration with a value of another kind in any place is read, or
         }
       },
     ),
-    { numRuns: 200 },
+    { numRuns: 100 },
   );
 });
 

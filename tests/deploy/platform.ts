@@ -9,7 +9,7 @@ import type { ApiAnswer } from "../data.ts";
 import { has } from "../needs.ts";
 import { denokv, type DenoKvServer } from "../store/denokv.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
-import { eventually } from "../surroundings.ts";
+import { eventually, V8_FLAGS } from "../surroundings.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** The crons of the service, each of which it registers by a message of its own. */
@@ -93,6 +93,7 @@ export async function startProcess(
       "--lock=deno.lock",
       "--frozen",
       "--no-prompt",
+      ...V8_FLAGS,
       ...["net", "env", "read", "sys"].map((each) => `--allow-${each}`),
       ...["run", "write", "ffi"].map((each) => `--deny-${each}`),
       "src/deploy.ts",

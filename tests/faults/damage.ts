@@ -38,31 +38,31 @@ const TRIGGER = {
   response: { type: "text", text: "{run_id}" },
 };
 
-/** Damages records of these kinds, one service for each. */
+/** Damages records of some kinds at once, one service for each group of kinds. */
 export async function damage(
   findings: Findings,
   random: Random,
-  kinds: readonly Kind[] = KINDS,
+  groups: readonly (readonly Kind[])[],
 ): Promise<void> {
-  for (const kind of kinds) {
+  for (const kinds of groups) {
     for (const isDecodable of [true, false]) {
-      const what = `${kind}, ${
+      const what = `${kinds.join(" and ")}, ${
         isDecodable ? "a value that it cannot be" : "bytes that are no value"
       }`;
       try {
-        await damageOne(findings, random, { kind, isDecodable, what });
+        await damageSome(findings, random, { kinds, isDecodable, what });
       } catch (error) {
         findings.check(false, `${what}: ${error instanceof Error ? error.message : error}`);
       }
     }
   }
-  findings.say(`${kinds.length} kinds of record damaged, each in two ways`);
+  findings.say(`${groups.flat().length} kinds of record damaged, each in two ways`);
 }
 
-async function damageOne(
+async function damageSome(
   findings: Findings,
   random: Random,
-  { kind, isDecodable, what }: { kind: Kind; isDecodable: boolean; what: string },
+  { kinds, isDecodable, what }: { kinds: readonly Kind[]; isDecodable: boolean; what: string },
 ): Promise<void> {
   await using service = await startService();
   const victim = await service.trigger(TRIGGER);
@@ -75,9 +75,11 @@ async function damageOne(
   for (const id of runIds) await endOfRun(service, id);
   const { body: { actions } } = await service.api("GET", `runs/${runIds[0]}/`);
   await endOfExecution(service, actions[0].created.execution_id);
-  await fill(service, kind, victim.id);
-  const damaged = await overwrite(service, random, kind, isDecodable);
-  findings.check(damaged > 0, `${what}: there was nothing to damage`);
+  for (const kind of kinds) await fill(service, kind, victim.id);
+  for (const kind of kinds) {
+    const damaged = await overwrite(service, random, kind, isDecodable);
+    findings.check(damaged > 0, `${what}: there was nothing to damage of ${kind}`);
+  }
   const look = async (when: string) => {
     for (const path of paths(victim.id, runIds, actions[0].created.execution_id)) {
       const { status } = await answerOf(service, path);
@@ -89,7 +91,7 @@ async function damageOne(
     await service.service.cleanUp();
     const whole = await launch(
       service,
-      kind === "trigger" ? other.id : victim.id,
+      kinds.includes("trigger") ? other.id : victim.id,
       random.bytes(100),
     );
     const run = await endOfRun(service, whole);

@@ -14,7 +14,7 @@ for (const failure of FAILURES) {
     ignore: !has("strace"),
     async fn() {
       const findings = new Findings();
-      await failingWrites(findings, new Random(1), failure, 60);
+      await failingWrites(findings, new Random(1), failure, 150);
       findings.assertNone();
     },
   });

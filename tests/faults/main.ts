@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { has } from "../needs.ts";
 import { clock } from "./clock.ts";
 import { crowd } from "./crowd.ts";
-import { damage } from "./damage.ts";
+import { damage, KINDS } from "./damage.ts";
 import { engines } from "./engines.ts";
 import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
@@ -115,7 +115,10 @@ const parts: Readonly<Record<string, Part>> = {
     run: (findings, random) =>
       hostedFaults(findings, random, { stops: 30, launches: 40, most: 3, kills: 0.4 }),
   },
-  damage: { what: "Damaged records", run: (findings, random) => damage(findings, random) },
+  damage: {
+    what: "Damaged records",
+    run: (findings, random) => damage(findings, random, KINDS.map((kind) => [kind])),
+  },
   engines: {
     what: "The contract of engines and their faults, on Slurm, Kubernetes and a cluster that fails",
     run: engines,

@@ -113,7 +113,7 @@ Deno.test("doctor: no finding holds the secret, wherever a sender puts it", asyn
         await assertSilent(condition, secret, sent);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 75 },
   );
 });
 
@@ -145,7 +145,7 @@ Deno.test("doctor: no finding holds a right signature, whatever was changed afte
         await assertSilent(condition, key, { ...sent, headers: moved });
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
 });
 

@@ -187,6 +187,6 @@ Deno.test("payload_filter: a list means what its operators say, of any body", as
         if (refusal) assertMatch(refusal.reason, /^Payload filter is false/);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 120 },
   );
 });

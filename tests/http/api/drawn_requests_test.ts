@@ -10,7 +10,7 @@ import { AUTHORIZED } from "./fixture.ts";
 import { valueOf } from "./json_schema_arbitrary.ts";
 
 /** Requests of each kind that are drawn of one operation. */
-const DRAWN = 12;
+const DRAWN = 6;
 /** Those of operators that need an answer of their own: a stream, a page, a token that this test uses. */
 const LEFT_OUT = /\/docs\/|\/listen\/$|\/openapi\.json|\/metrics$/;
 /** What is answered where a request is right and the records are not such. */

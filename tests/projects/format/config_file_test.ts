@@ -363,9 +363,16 @@ Deno.test("any file is read, or refused with places inside of it", () => {
 });
 
 Deno.test("a file with a value of another kind in any place is read, or refused", () => {
+  // A third of the values for each place, others in the next run.
+  let turn = Math.floor(3 * Math.random());
   for (const { 0: old, index } of file.matchAll(/(?<=: |- )[^\n{},[\]]+(?=[\n,} ])/g)) {
-    for (const put of values) {
-      read(file.slice(0, index) + put + file.slice(index + old.length));
+    turn++;
+    for (const put of values.filter((_, each) => (each + turn) % 3 === 0)) {
+      try {
+        read(file.slice(0, index) + put + file.slice(index + old.length));
+      } catch (error) {
+        throw new Error(`With ${put} in place of ${old} at ${index}`, { cause: error });
+      }
     }
   }
 });

@@ -555,7 +555,7 @@ Deno.test("a change is stored whole or not at all, its promise says which, and c
         }
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 20 },
   );
 });
 
