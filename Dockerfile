@@ -19,8 +19,7 @@ VOLUME /data
 EXPOSE 8000
 # Deno's own spans hold whole URLs, and with them the secrets of senders: the service makes its own.
 ENV HOOKLAUNCH_HOST=0.0.0.0 HOOKLAUNCH_PORT=8000 HOOKLAUNCH_DATA=/data OTEL_DENO_TRACING=false
-# Over plain HTTP only /healthz answers; a service that serves TLS is asked over HTTPS, by an address
-# that its certificate need not name.
+# A service that serves TLS is asked over HTTPS, by an address that its certificate need not name.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=30s CMD \
   OTEL_DENO=false NO_PROXY=127.0.0.1 deno eval --quiet --unsafely-ignore-certificate-errors=127.0.0.1 \
   "const { HOOKLAUNCH_TLS_CERT: cert, HOOKLAUNCH_ACME: acme, HOOKLAUNCH_PORT: port } = Deno.env.toObject(); \

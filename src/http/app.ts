@@ -103,7 +103,14 @@ export function createApp(parts: AppParts): Hono {
 function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   const { door, operator, adminToken, metrics, jobs, artifacts, isReady } = parts;
   const app = new Hono({ strict: false });
+  // Probes come from the machine or the cluster itself, and learn nothing but this.
   app.get("/healthz", (context) => context.text("ok\n")).all(onlyGet);
+  app.get("/readyz", async (context) => {
+    if (!await isReady()) return unavailable(5);
+    // Launches with short payloads go on.
+    const works = artifacts.failure === undefined;
+    return context.text(works ? "ready\n" : "ready, but the artifact store cannot be used now\n");
+  }).all(onlyGet);
   app.use(async function requireHttps(context, next) {
     const isOfJob = context.req.path.startsWith("/api/v0/jobs/");
     const { secure } = door.peerOf(context);
@@ -133,12 +140,6 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   });
   app.all("/api/v0/callbacks/*", () => problem(STATUS_CODE.NotFound));
   app.all("/api/v0/launch/*", () => problem(STATUS_CODE.NotFound));
-  app.get("/readyz", async (context) => {
-    if (!await isReady()) return unavailable(5);
-    // Launches with short payloads go on.
-    const works = artifacts.failure === undefined;
-    return context.text(works ? "ready\n" : "ready, but the artifact store cannot be used now\n");
-  }).all(onlyGet);
   const description = described(operator.baseUrl);
   app.get("/api/v0/openapi.json", async (context) => {
     const [name] = Object.keys(context.req.query());
