@@ -18,6 +18,7 @@ export const OPTIONAL_COMMANDS = {
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
   haproxy:
     "the printed configuration of HAProxy in front of the service (Debian's package haproxy)",
+  helm: "the chart of a release (.ci/run builds it where go is)",
   kubelet: "running steps in a Kubernetes (.ci/run builds its programs where go is)",
   mount: "filling a small disk to its last byte",
   nginx:
