@@ -39,15 +39,19 @@ export async function makeArchive(release: Release, target: string): Promise<str
     }
     release.say(`${target}: with the Deno that runs this in place of one binary, since ${whole}`);
     await release.stage(target, "lib");
-    await Deno.copyFile(Deno.execPath(), join(folder, "lib", "deno"));
-    await Deno.chmod(join(folder, "lib", "deno"), 0o755);
-    await Deno.writeTextFile(binary, LAUNCHER.replace("FLAGS", runFlags().join(" ")), {
-      mode: 0o755,
-    });
+    await addDeno(folder, Deno.execPath());
   } else release.say(target);
   const name = `hooklaunch-${release.version}`;
   await writeArchive(join(release.output, `${name}-${target}.tar.gz`), folder, name, release.time);
   return folder;
+}
+
+/** Puts a Deno beside a bundle in "lib", and the command that runs it. */
+export async function addDeno(folder: string, deno: string): Promise<void> {
+  await Deno.copyFile(deno, join(folder, "lib", "deno"));
+  await Deno.chmod(join(folder, "lib", "deno"), 0o755);
+  const launcher = LAUNCHER.replace("FLAGS", runFlags().join(" "));
+  await Deno.writeTextFile(join(folder, "hooklaunch"), launcher, { mode: 0o755 });
 }
 
 /** Compiles the binary. Returns why it cannot be had here; undefined when it is there. */

@@ -10,6 +10,8 @@ import config from "../../deno.json" with { type: "json" };
 import { filesBelow } from "./archive.ts";
 import { makeArchive, TARGETS } from "./archives.ts";
 import { makeBundle } from "./bundle.ts";
+import { copyComposeFiles, makeChart } from "./cluster_files.ts";
+import { makeImage, PROCESSORS } from "./image.ts";
 import { componentsOf, licensesOf, materialsOf } from "./materials.ts";
 import { releaseNotes } from "./notes.ts";
 import { writeDownloads } from "./downloads.ts";
@@ -19,24 +21,28 @@ import { ReleaseError, run } from "./run.ts";
 import { makeSystemPackages } from "./system_packages.ts";
 
 interface Options {
+  image: string[];
   output: string;
   snapshot?: boolean;
   target?: string[];
   url?: string;
 }
 
+/** In place of processors: no image. */
+const NONE = "none";
 const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
 
 async function release(
   version: string,
-  { output, snapshot = false, target, url }: Options,
+  { image, output, snapshot = false, target, url }: Options,
 ): Promise<void> {
   const changelog = await Deno.readTextFile(fileOf("CHANGELOG.md"));
   if (!snapshot) await check(version, changelog);
   const targets = target ?? [...TARGETS];
-  for (const each of targets) {
-    if (!TARGETS.includes(each)) {
-      throw new ReleaseError(`Expected one of ${TARGETS.join(", ")}, found ${each}`);
+  for (const [named, known] of [[targets, TARGETS], [image, [...PROCESSORS, NONE]]] as const) {
+    const other = named.find((each) => !known.includes(each));
+    if (other !== undefined) {
+      throw new ReleaseError(`Expected one of ${known.join(", ")}, found ${other}`);
     }
   }
   const [commit = "", seconds = ""] = (await run("git", ["log", "-1", "--format=%H %ct"])).trim()
@@ -66,6 +72,9 @@ async function release(
       if (folder !== undefined) folders.set(each, folder);
     }
     await makeSystemPackages(made, folders);
+    for (const each of image.filter((name) => name !== NONE)) await makeImage(made, each);
+    await makeChart(made);
+    await copyComposeFiles(made);
     const materials = materialsOf(components, version, made.time);
     await Deno.writeTextFile(join(output, `hooklaunch-${version}.cdx.json`), materials);
     await Deno.writeTextFile(join(output, "NOTES.md"), releaseNotes(changelog, version) ?? "");
@@ -148,6 +157,7 @@ const program = new Command("release")
   .argument("<version>", "the version that deno.json and CHANGELOG.md name")
   .option("--output <folder>", "where it is written; what is there is removed", "dist")
   .option("--target <target...>", `the systems of the archives (default: ${TARGETS.join(", ")})`)
+  .option("--image <processor...>", "the processors of the images, or none", [...PROCESSORS])
   .option("--url <url>", "the folder that the files will be downloaded from: makes the installers")
   .option(
     "--snapshot",
