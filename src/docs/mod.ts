@@ -212,6 +212,18 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./operating.md", { with: { type: "text" } }),
       },
       {
+        name: "helm",
+        title: "On Kubernetes",
+        about: "the Helm chart: one pod on a volume, or several; steps as Jobs; every value",
+        read: () => import("./helm.md", { with: { type: "text" } }),
+      },
+      {
+        name: "compose",
+        title: "With Compose",
+        about: "the service alone with its certificate, or two instances behind Caddy",
+        read: () => import("./compose.md", { with: { type: "text" } }),
+      },
+      {
         name: "proxies",
         title: "Proxies",
         about: "Caddy, HAProxy, Traefik and Cloudflare Tunnel in front of the service",

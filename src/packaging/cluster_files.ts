@@ -14,27 +14,42 @@ const HERE = new URL(".", import.meta.url).pathname;
 export async function makeChart(release: Release): Promise<void> {
   const name = `hooklaunch-chart-${release.version}`;
   const folder = `${await release.stage("chart")}/files`;
-  for (const path of await filesBelow(join(HERE, "chart"))) {
-    const text = await Deno.readTextFile(join(HERE, "chart", path));
-    await Deno.mkdir(dirname(join(folder, path)), { recursive: true });
-    await Deno.writeTextFile(join(folder, path), path === "Chart.yaml" ? stamped(text) : text);
-  }
+  await copyFiles(
+    "chart",
+    folder,
+    (path, text) =>
+      path === "Chart.yaml"
+        ? text.replaceAll(/(?<=^(?:version|appVersion): ).*/gm, release.version)
+        : text,
+  );
   await writeArchive(join(release.output, `${name}.tgz`), folder, "hooklaunch", release.time);
   release.say("chart");
-
-  function stamped(text: string): string {
-    return text.replaceAll(/(?<=^(?:version|appVersion): ).*/gm, release.version);
-  }
 }
 
-/** Copies the files of Compose, which name the image of the release. */
-export async function copyComposeFiles(release: Release): Promise<void> {
-  const folder = join(release.output, "compose");
-  for (const path of await filesBelow(join(HERE, "compose"))) {
-    const text = await Deno.readTextFile(join(HERE, "compose", path));
-    await Deno.mkdir(dirname(join(folder, path)), { recursive: true });
-    const named = text.replaceAll(`hooklaunch:${config.version}`, `hooklaunch:${release.version}`);
-    await Deno.writeTextFile(join(folder, path), named);
-  }
+/** Makes the archive of the files of Compose, which name the image of the release. */
+export async function makeCompose(release: Release): Promise<void> {
+  const name = `hooklaunch-compose-${release.version}`;
+  const folder = `${await release.stage("compose")}/files`;
+  await copyFiles(
+    "compose",
+    folder,
+    (_path, text) =>
+      text.replaceAll(`hooklaunch:${config.version}`, `hooklaunch:${release.version}`),
+  );
+  const path = join(release.output, `${name}.tar.gz`);
+  await writeArchive(path, folder, "hooklaunch", release.time);
   release.say("files of Compose");
+}
+
+/** Copies the files of a folder beside this module, with what a release changes in them. */
+async function copyFiles(
+  from: string,
+  to: string,
+  changed: (path: string, text: string) => string,
+): Promise<void> {
+  for (const path of await filesBelow(join(HERE, from))) {
+    const text = await Deno.readTextFile(join(HERE, from, path));
+    await Deno.mkdir(dirname(join(to, path)), { recursive: true });
+    await Deno.writeTextFile(join(to, path), changed(path, text));
+  }
 }

@@ -10,7 +10,7 @@ import config from "../../deno.json" with { type: "json" };
 import { filesBelow } from "./archive.ts";
 import { makeArchive, TARGETS } from "./archives.ts";
 import { makeBundle } from "./bundle.ts";
-import { copyComposeFiles, makeChart } from "./cluster_files.ts";
+import { makeChart, makeCompose } from "./cluster_files.ts";
 import { makeImage, PROCESSORS } from "./image.ts";
 import { componentsOf, licensesOf, materialsOf } from "./materials.ts";
 import { releaseNotes } from "./notes.ts";
@@ -74,7 +74,7 @@ async function release(
     await makeSystemPackages(made, folders);
     for (const each of image.filter((name) => name !== NONE)) await makeImage(made, each);
     await makeChart(made);
-    await copyComposeFiles(made);
+    await makeCompose(made);
     const materials = materialsOf(components, version, made.time);
     await Deno.writeTextFile(join(output, `hooklaunch-${version}.cdx.json`), materials);
     await Deno.writeTextFile(join(output, "NOTES.md"), releaseNotes(changelog, version) ?? "");

@@ -6,6 +6,7 @@ import chartFile from "../../src/packaging/chart/Chart.yaml" with { type: "text"
 import schema from "../../src/packaging/chart/values.schema.json" with { type: "json" };
 import defaults from "../../src/packaging/chart/values.yaml" with { type: "text" };
 import config from "../../deno.json" with { type: "json" };
+import { blocksOf } from "../docs/blocks.ts";
 import { has } from "../needs.ts";
 import { CASES, REFUSED } from "./chart_values.ts";
 import { CHART, helm, type Manifest, manifests, template } from "./helm.ts";
@@ -111,6 +112,19 @@ Deno.test("the schema knows each default, and nothing else", () => {
     }
   };
   walk(parse(defaults), schema, "");
+});
+
+Deno.test({
+  name: "the values on the page are what the chart takes",
+  ignore,
+  async fn() {
+    const blocks = blocksOf("src/docs/helm.md").filter(({ file }) => file === "values.yaml");
+    assertEquals(blocks.length, 3);
+    for (const { text, at } of blocks) {
+      const ended = await template(parse(text));
+      assertEquals(ended.code, 0, `${at}: ${ended.told}`);
+    }
+  },
 });
 
 Deno.test({

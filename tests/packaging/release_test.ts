@@ -4,11 +4,19 @@ import { join } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { temporaryFolder } from "../data.ts";
 import { has } from "../needs.ts";
+import { isLong } from "../surroundings.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const TARGET = Deno.build.target;
 const OTHER = TARGET.includes("darwin") ? "x86_64-unknown-linux-gnu" : "aarch64-apple-darwin";
 const NAME = `hooklaunch-${config.version}`;
+const PROCESSOR = Deno.build.arch === "x86_64" ? "amd64" : "arm64";
+const OTHERS_PROCESSOR = PROCESSOR === "amd64" ? "arm64" : "amd64";
+
+const IMAGE = `${NAME}-linux-${PROCESSOR}-image.tar`;
+const CHART = `hooklaunch-chart-${config.version}.tgz`;
+/** What a release prints that has made an image. */
+const HAS_IMAGE = `\nimage for ${PROCESSOR}\n`;
 
 /** Puts what `.ci/run` has built on the path. */
 const TOOLS = 'export PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin"';
@@ -67,8 +75,14 @@ Deno.test({
     await Deno.mkdir(home);
     // The second one has no archive with a Deno where none can be downloaded: the others are made alike.
     const [made, again] = await Promise.all([
-      release(one, "--url", url, "--target", TARGET),
-      release(other, "--target", OTHER),
+      release(one, "--url", url, "--target", TARGET, "--image", PROCESSOR),
+      release(
+        other,
+        "--target",
+        OTHER,
+        "--image",
+        isLong ? `${PROCESSOR} ${OTHERS_PROCESSOR}` : "none",
+      ),
     ]);
     assertEquals(made?.code, 0, made?.printed);
     assertEquals(again?.code, 0, again?.printed);
@@ -76,7 +90,14 @@ Deno.test({
     await t.step("the same bytes", async () => {
       const sums = await Deno.readTextFile(join(one, "SHA256SUMS"));
       const others = (await Deno.readTextFile(join(other, "SHA256SUMS"))).split("\n");
-      for (const name of [`${NAME}.tgz`, `${NAME}.cdx.json`]) {
+      const names = [
+        `${NAME}.tgz`,
+        `${NAME}.cdx.json`,
+        CHART,
+        `hooklaunch-compose-${config.version}.tar.gz`,
+      ];
+      if (isLong && made?.printed.includes(HAS_IMAGE)) names.push(IMAGE);
+      for (const name of names) {
         assert(sums.split("\n").some((line) => line.endsWith(name) && others.includes(line)), name);
       }
       assertStringIncludes(sums, `${NAME}-${TARGET}.tar.gz`);
@@ -142,6 +163,44 @@ Deno.test({
       );
     });
     await t.step({
+      name: "from the chart",
+      ignore: !has("helm"),
+      async fn() {
+        const ended = await sh(
+          one,
+          `${TOOLS}; helm show chart ${CHART}; helm lint --strict ${CHART}`,
+        );
+        assertEquals(ended.code, 0, ended.printed);
+        assertStringIncludes(ended.printed, `appVersion: ${config.version}\n`);
+      },
+    });
+    const hasImage = made?.printed.includes(HAS_IMAGE) ?? false;
+    if (!hasImage) assertStringIncludes(made?.printed ?? "", "left out, since");
+    await t.step({
+      name: "from the image, which may write into its volume alone",
+      ignore: !hasImage || !has("docker"),
+      async fn() {
+        const name = `hooklaunch:${config.version}`;
+        const hardened =
+          "--rm --network none --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges";
+        const ended = await sh(
+          one,
+          `docker load --quiet --input ${IMAGE}
+          trap "docker rmi --force ${name}" EXIT
+          docker run ${hardened} ${name} version
+          docker run ${hardened} ${name} demo --once
+          docker run ${hardened} --entrypoint sh ${name} -c 'id -u; git --version; echo a b | awk "{print \\$2}"'`,
+        );
+        assertEquals(ended.code, 0, ended.printed);
+        assertMatch(
+          ended.printed,
+          new RegExp(`^version +${config.version}\ncommit +[0-9a-f]{40}\n`, "m"),
+        );
+        assertStringIncludes(ended.printed, 'complete, and its step "greet" printed:');
+        assertMatch(ended.printed, /^1993\ngit version .*\nb$/m);
+      },
+    });
+    await t.step({
       name: "from a package of Debian",
       ignore: !has("nfpm") || Deno.build.os !== "linux",
       fn: () =>
@@ -159,6 +218,11 @@ Deno.test("a release that would not be what it says is refused, with what to do"
       "another system",
       [config.version, "--snapshot", "--target", "vax"],
       /Expected one of x86_64.*, found vax/,
+    ],
+    [
+      "another processor",
+      [config.version, "--snapshot", "--image", "vax"],
+      /Expected one of amd64, arm64, none, found vax/,
     ],
   ];
   for (const [name, args, says] of cases) {
