@@ -1,5 +1,5 @@
 /**
- * What runs the image: the Helm chart, and the files of Compose, with the version of the release.
+ * Files that run the image: the Helm chart, and those of Compose, with the version of the release.
  *
  * @module
  */
