@@ -5,7 +5,6 @@
  */
 import { html, raw } from "@hono/hono/html";
 import { INDEX, type Page, SECTIONS } from "../../docs/mod.ts";
-import { navigationOf } from "../console/navigation.ts";
 import type { Heading, Rendered } from "./markdown.ts";
 
 type Html = ReturnType<typeof html>;
@@ -13,8 +12,10 @@ type Html = ReturnType<typeof html>;
 /** A rendered page. */
 interface Shown extends Rendered {
   page: Page;
-  /** True where several instances can share the database. */
-  isShared: boolean;
+  /** What the head holds beside the title and the style. */
+  head?: Html;
+  /** What the bar at the top holds. */
+  bar: Html;
 }
 
 /** The depth of the headings that the table of contents lists. */
@@ -23,9 +24,8 @@ const PAGES = SECTIONS.flatMap(({ pages }) => pages);
 
 /** Lays a page out. Every address begins with `root`, the address of the documentation. */
 export function layOut(shown: Shown, root: string): Html {
-  const { html: content, page: { name, title } } = shown;
+  const { html: content, page: { name, title }, head = "", bar } = shown;
   const isUnknown = name === "";
-  const consoleRoot = root.replace(/docs\/$/, "");
   return html`<!doctype html>
 <html lang="en">
   <head>
@@ -35,19 +35,12 @@ export function layOut(shown: Shown, root: string): Html {
     <title>${title === INDEX.title ? title : `${title} · Hooklaunch`}</title>
     <link rel="stylesheet" href="${root}style.css">
     ${isUnknown ? "" : html`<link rel="alternate" type="text/markdown" href="${root}${name}.md">`}
+    ${head}
   </head>
   <body>
     <a class="skip" href="#content">Skip to content</a>
     <header class="top">
-      <a class="brand" href="${consoleRoot}">Hooklaunch</a>
-      <nav aria-label="Console">
-        ${
-    navigationOf(shown).map(([address, label]) =>
-      html`<a href="${consoleRoot}${address}">${label}</a>`
-    )
-  }
-        <a href="${root}" aria-current="true">Docs</a>
-      </nav>
+      ${bar}
     </header>
     <details class="menu">
       <summary>Contents</summary>

@@ -6,13 +6,15 @@
  */
 import { Hono } from "@hono/hono";
 import { etag } from "@hono/hono/etag";
+import { html } from "@hono/hono/html";
 import { STATUS_CODE } from "@std/http/status";
 import { INDEX, type Page, SECTIONS } from "../../docs/mod.ts";
 import alerts from "../../telemetry/alerts.yaml" with { type: "text" };
 import dashboard from "../../telemetry/grafana_dashboard.json" with { type: "text" };
+import { navigationOf } from "../console/navigation.ts";
 import { methodNotAllowed } from "../problem.ts";
 import { layOut } from "./layout.ts";
-import { render } from "./markdown.ts";
+import { render, type Rendered } from "./markdown.ts";
 import look from "../look.css" with { type: "text" };
 import style from "./style.css" with { type: "text" };
 
@@ -36,7 +38,8 @@ const SCHEMA_NAME = "schema.json";
 const SUMMARY =
   "A self-hosted webhook trigger service: a POST that passes a trigger's conditions " +
   "becomes an input file and launches executions and pipelines.";
-const UNKNOWN: Page = {
+/** The page in place of one that is not there. */
+export const UNKNOWN: Page = {
   name: "",
   title: "No such page",
   about: "",
@@ -73,7 +76,10 @@ export function docsRoutes({ baseUrl, isShared }: DocsParts): Hono {
     "/style.css",
     (context) => context.body(look + style, 200, { "content-type": "text/css" }),
   );
-  app.get("/llms.txt", (context) => context.text(listOfPages(baseUrl())));
+  app.get(
+    "/llms.txt",
+    (context) => context.text(listOfPages(`${baseUrl().replace(/\/$/, "")}/docs/`)),
+  );
   app.get(`/${DASHBOARD_NAME}`, (context) => {
     return context.body(dashboard, 200, { "content-type": "application/json" });
   });
@@ -119,10 +125,24 @@ async function makePage(
   { path, isShared }: { path: string; isShared: boolean },
 ): Promise<string> {
   // Not relative to the page, whose own address may end with a slash or not.
-  const root = `${path.replace(/\/$/, "")}/docs/`;
+  const consoleRoot = `${path.replace(/\/$/, "")}/`;
+  const root = `${consoleRoot}docs/`;
+  const bar = html`
+    <a class="brand" href="${consoleRoot}">Hooklaunch</a>
+    <nav aria-label="Console">
+            ${navigationOf({ isShared }).map(([address, label]) =>
+              html`<a href="${consoleRoot}${address}">${label}</a>`
+            )}
+            <a href="${root}" aria-current="true">Docs</a>
+          </nav>
+  `;
+  return await layOut({ ...await renderPage(page, root), page, bar }, root);
+}
+
+/** Renders a page. Its links lead to pages below `root`. */
+export async function renderPage(page: Page, root: string): Promise<Rendered> {
   const { default: text } = await page.read();
-  const rendered = render(text, (href) => addressOf(href, root));
-  return await layOut({ ...rendered, page, isShared }, root);
+  return render(text, (href) => addressOf(href, root));
 }
 
 /** Turns a link between files of the checkout into the address of the same thing in the service. */
@@ -134,9 +154,8 @@ function addressOf(href: string, root: string): string {
   return name === INDEX.name ? root + anchor : `${root}${name}/${anchor}`;
 }
 
-/** Lists the pages for language models (https://llmstxt.org). */
-function listOfPages(baseUrl: string): string {
-  const root = `${baseUrl.replace(/\/$/, "")}/docs/`;
+/** Lists the pages below `root` for language models (https://llmstxt.org). */
+export function listOfPages(root: string): string {
   return `# Hooklaunch\n\n> ${SUMMARY}\n\n${links((name) => `${root}${name}.md`)}`;
 }
 
