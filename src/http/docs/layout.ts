@@ -12,9 +12,9 @@ type Html = ReturnType<typeof html>;
 /** A rendered page. */
 interface Shown extends Rendered {
   page: Page;
-  /** What the head holds beside the title and the style. */
+  /** Elements of the head beside the title and the style. */
   head?: Html;
-  /** What the bar at the top holds. */
+  /** The contents of the bar at the top. */
   bar: Html;
 }
 

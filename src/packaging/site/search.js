@@ -15,9 +15,7 @@ let loading;
 
 /** Loads the sections when somebody searches for the first time. */
 async function load() {
-  const answer = await fetch(`${root}search.json`);
-  if (!answer.ok) throw new Error(`The search cannot be loaded: ${answer.status}`);
-  const sections = await answer.json();
+  const sections = await (await fetch(`${root}search.json`)).json();
   const search = new MiniSearch({
     fields: ["title", "page", "text"],
     storeFields: ["title", "page", "text"],
@@ -40,10 +38,11 @@ async function show() {
   let search;
   try {
     search = await (loading ??= load());
-  } catch (error) {
+  } catch {
+    // The next letter tries it again.
     loading = undefined;
     list.replaceChildren();
-    status.textContent = error.message;
+    status.textContent = "The search cannot be loaded now";
     return;
   }
   // Something else may have been typed meanwhile.

@@ -1,5 +1,5 @@
 /**
- * What the search of the site looks through: the sections of each page.
+ * The sections of pages, through which the search of the site looks.
  *
  * @module
  */
