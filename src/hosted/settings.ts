@@ -80,7 +80,8 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
   }
   if (!named("HOOKLAUNCH_PUBLIC_URL")) {
     notes.push(
-      "The variable HOOKLAUNCH_PUBLIC_URL is not set: launch URLs begin with the address of the first request",
+      "The variable HOOKLAUNCH_PUBLIC_URL is not set: launch URLs begin with the address of the first request, and " +
+        "logins at identity providers and passkeys need one address",
     );
   }
   if (timeline !== "production") {

@@ -30,8 +30,15 @@ export interface Issuer extends AsyncDisposable {
   readonly seen: string[];
 }
 
-/** Starts an issuer whose client is a service. */
-export async function startIssuer(serviceUrl: string): Promise<Issuer> {
+/**
+ * Starts an issuer whose client is a service.
+ *
+ * @param tls the certificate of the issuer; plain HTTP without it
+ */
+export async function startIssuer(
+  serviceUrl: string,
+  tls?: { cert: string; key: string },
+): Promise<Issuer> {
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   const people: Issuer["people"] = {};
   const seen: string[] = [];
@@ -42,12 +49,14 @@ export async function startIssuer(serviceUrl: string): Promise<Issuer> {
   const address = inner.address();
   assert(typeof address === "object" && address !== null);
   const state: { tamper: Tampering } = { tamper: {} };
-  const front = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+  const at = { port: 0, hostname: "127.0.0.1", onListen() {}, ...tls };
+  const scheme = tls === undefined ? "http" : "https";
+  const front = Deno.serve(at, async (request) => {
     const url = new URL(request.url);
     seen.push(url.pathname);
     const headers = new Headers(request.headers);
     headers.set("x-forwarded-host", url.host);
-    headers.set("x-forwarded-proto", "http");
+    headers.set("x-forwarded-proto", scheme);
     const answer = await fetch(`http://127.0.0.1:${address.port}${url.pathname}${url.search}`, {
       method: request.method,
       headers,
@@ -60,7 +69,7 @@ export async function startIssuer(serviceUrl: string): Promise<Issuer> {
       [];
     return await change?.(plain) ?? plain;
   });
-  const url = `http://127.0.0.1:${front.addr.port}`;
+  const url = `${scheme}://127.0.0.1:${front.addr.port}`;
   const provider = providerOf(url, { serviceUrl, people, key: await exportJWK(privateKey) });
   inner.on("request", provider.callback());
   return {
@@ -124,12 +133,21 @@ function providerOf(
   return provider;
 }
 
-/** Goes to the issuer from the address that a login of the service has led to, and logs in. Returns the way back. */
-export async function logInAtIssuer(start: string, name: string): Promise<string> {
+/**
+ * Goes to the issuer from the address that a login of the service has led to, and logs in. Returns the way back.
+ *
+ * @param client trusts the certificate of the issuer
+ */
+export async function logInAtIssuer(
+  start: string,
+  name: string,
+  client?: Deno.HttpClient,
+): Promise<string> {
   const cookies = new Map<string, string>();
   const send = async (url: string, fields?: Record<string, string>) => {
     const answer = await fetch(url, {
       redirect: "manual",
+      ...(client && { client }),
       headers: { cookie: [...cookies].map((pair) => pair.join("=")).join("; ") },
       ...(fields && { method: "POST", body: new URLSearchParams(fields) }),
     });

@@ -18,7 +18,11 @@ export interface Seen {
 export class Browser {
   readonly cookies = new Map<string, string>();
 
-  constructor(private readonly url: string) {}
+  /** @param send sends a request to the service, where it is not at this address itself */
+  constructor(
+    private readonly url: string,
+    private readonly send: (url: string, init: RequestInit) => Promise<Response> = fetch,
+  ) {}
 
   /** Loads a page; does not follow redirects. */
   async get(address: string, headers: Record<string, string> = {}): Promise<Seen> {
@@ -57,7 +61,7 @@ export class Browser {
 
   async #send(address: string, init: RequestInit): Promise<Seen> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const answer = await fetch(`${this.url}/${address}`, {
+    const answer = await this.send(`${this.url}/${address}`, {
       ...init,
       redirect: "manual",
       headers: { ...init.headers, ...(cookie && { cookie }) },
