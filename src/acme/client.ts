@@ -6,6 +6,7 @@
 import { FlattenedSign, type JWK } from "@panva/jose";
 import { messageOf } from "../platform/errors.ts";
 import { AcmeError, readProblem, retryAfter_ms } from "./error.ts";
+import { type ExternalAccount, hmacKey } from "./settings.ts";
 
 /** An answer of the server. */
 export interface Answer {
@@ -80,14 +81,48 @@ export class AcmeClient implements Disposable {
     return Object.hasOwn(Object(Object(this.#directory.meta).profiles), name);
   }
 
-  /** Makes the account of the key, or finds it. */
-  async signUp(email: string | undefined): Promise<void> {
+  /**
+   * Makes the account of the key, or finds it.
+   *
+   * @throws {AcmeError} when the authority refuses it
+   */
+  async signUp(
+    { email, eab }: { email?: string | undefined; eab?: ExternalAccount | undefined } = {},
+  ): Promise<void> {
     const contact = email === undefined ? {} : { contact: [`mailto:${email}`] };
-    const made = await this.post(this.url("newAccount"), {
-      termsOfServiceAgreed: true,
-      ...contact,
-    });
-    this.#account = made.headers.get("location") ?? undefined;
+    const account = { termsOfServiceAgreed: true, ...contact };
+    const answer = eab === undefined
+      ? await this.post(this.url("newAccount"), account)
+      : await this.#signUpWith(eab, account);
+    this.#account = answer.headers.get("location") ?? undefined;
+  }
+
+  /** Makes an account that is bound to one at the authority. Its key may serve once, so the account is looked for first. */
+  async #signUpWith(eab: ExternalAccount, account: object): Promise<Answer> {
+    const url = this.url("newAccount");
+    try {
+      return await this.post(url, { onlyReturnExisting: true });
+    } catch (error) {
+      if (!isOfType(error, ["accountDoesNotExist"])) throw error;
+    }
+    try {
+      const externalAccountBinding = await this.#binding(eab, url);
+      return await this.post(url, { ...account, externalAccountBinding });
+    } catch (error) {
+      if (!isOfType(error, ["unauthorized", "malformed"])) throw error;
+      throw new AcmeError(`The authority does not know this account${error.said}`, {
+        advice:
+          "Compare --acme-eab-kid and --acme-eab-hmac with what it shows, or let it make new ones",
+      });
+    }
+  }
+
+  /** Signs the public key of the account with that of the account at the authority (RFC 8555 section 7.3.4). */
+  async #binding(eab: ExternalAccount, url: string) {
+    const { kty, crv, x, y } = this.#key;
+    return await new FlattenedSign(new TextEncoder().encode(JSON.stringify({ kty, crv, x, y })))
+      .setProtectedHeader({ alg: "HS256", kid: eab.kid, url })
+      .sign(hmacKey(eab) ?? new Uint8Array());
   }
 
   /** Returns an address of the directory. */
@@ -165,6 +200,10 @@ export class AcmeClient implements Disposable {
       retryAfter_ms: retryAfter_ms(answer.headers),
     });
   }
+}
+
+function isOfType(error: unknown, types: readonly string[]): error is AcmeError {
+  return error instanceof AcmeError && error.type !== undefined && types.includes(error.type);
 }
 
 function unreachable(url: string, error: unknown): AcmeError {

@@ -23,7 +23,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     "Let the Internet reach port 80 of this machine: look at its firewall, its router and --acme-port",
   dns: "Let the A or AAAA record of the name lead to this machine",
   externalAccountRequired:
-    "This authority wants an account of its own first: name another one with --acme-directory",
+    "This authority wants an account of yours first: give its key with --acme-eab-kid and --acme-eab-hmac, or name another authority with --acme-directory",
   invalidContact: "Give an address that receives mail with --acme-email, or none",
   invalidProfile:
     "This authority has no certificates of this kind: name another one with --acme-directory",
@@ -56,11 +56,14 @@ export class AcmeError extends HooklaunchError {
     const said = problem === undefined ? "" : `: ${problem.detail} (${problem.type})`;
     super(`${what}${said}${advice === undefined ? "" : `. ${advice}`}`);
     this.type = problem?.type;
+    this.said = said;
     this.retryAfter_ms = retryAfter_ms;
   }
 
   /** The type of the authority's problem, if it has told one. */
   readonly type: string | undefined;
+  /** The authority's words, behind a colon; empty where it has told none. */
+  readonly said: string;
   readonly retryAfter_ms: number;
 }
 

@@ -108,20 +108,28 @@ export class CertificateKeeper {
     return this.#leaf?.until_ms;
   }
 
-  /** The time of the last order that failed, unless one has succeeded since. */
+  /** The time since which no order is possible, or of the last that failed; undefined when one has succeeded since. */
   get failed_ms(): number | undefined {
-    return this.#failure && Date.parse(this.#failure.failed_at);
+    return this.#failure ? Date.parse(this.#failure.failed_at) : this.#portFailure?.since_ms;
   }
 
   /** The reason why the service has no certificate, or does not renew it; undefined when all is well. */
   get trouble(): { text: string; since_ms: number } | undefined {
-    if (this.#failure === undefined) return this.#portFailure;
+    const port = this.#portFailure;
+    if (this.#failure === undefined) {
+      return port && { ...port, text: `${port.text}. ${this.#state()}` };
+    }
     const { detail, since, next_at } = this.#failure;
     const text = `${detail}. ${this.#state()}. The next try is at ${next_at}`;
-    return { text, since_ms: Date.parse(since) };
+    // The port is the cause of what the authority says.
+    return { text: port ? `${port.text}. ${text}` : text, since_ms: Date.parse(since) };
   }
 
-  /** Notes whether the port of challenges can be listened on. */
+  /**
+   * Notes whether the port of challenges can be listened on.
+   *
+   * @param text the reason why not, with what to do
+   */
   notePort(text: string | undefined): void {
     const since_ms = this.#portFailure?.since_ms ?? this.#parts.clock.now();
     this.#portFailure = text === undefined ? undefined : { text, since_ms };
@@ -196,11 +204,18 @@ export class CertificateKeeper {
     try {
       using client = await this.#client(served.signal);
       if (!await this.#isDue(client.acme)) return await this.#forget();
+      // Authorities count the orders that fail.
+      if (this.#portFailure !== undefined && this.#isAlone()) return;
       await this.#order(client, served);
     } catch (error) {
       if (served.signal.aborted) return;
       await this.#fail(error);
     }
+  }
+
+  /** Returns true where no other instance could answer a challenge. */
+  #isAlone(): boolean {
+    return (this.#parts.store.shared?.instances.all.length ?? 1) < 2;
   }
 
   /** Forgets a failure of an order that is not needed any more, such as of a name that was removed. */
@@ -248,13 +263,13 @@ export class CertificateKeeper {
 
   async #order(client: Lazy, served: Served): Promise<void> {
     const { store, secrets } = this.#parts;
-    const { names, directory, email, dnsHook } = this.#settings;
+    const { names, directory, email, eab, dnsHook } = this.#settings;
     log.info("Ordering a certificate of {names} from {directory}", {
       names: names.join(", "),
       directory,
     });
     const acme = await client.acme();
-    await acme.signUp(email);
+    await acme.signUp({ email, eab });
     const key = newCertificateKey();
     const { signal } = served;
     const chain = await orderCertificate({

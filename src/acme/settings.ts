@@ -24,8 +24,18 @@ export interface AcmeSettings {
   ca?: string;
   /** The port on which challenges are answered. */
   port: number;
+  /** The account that the authority's own customers have (RFC 8555 section 7.3.4). */
+  eab?: ExternalAccount;
   /** A shell command that sets the DNS record of a challenge; challenges are answered on the port without it. */
   dnsHook?: string;
+}
+
+/** An account at an authority that wants one before it issues certificates. */
+export interface ExternalAccount {
+  /** The id of its key. */
+  kid: string;
+  /** Its key, in base64 or base64url. It is a secret. */
+  hmac: string;
 }
 
 const EMAIL = /^[^\s@,?]+@[^\s@,?]+$/;
@@ -36,7 +46,7 @@ const EMAIL = /^[^\s@,?]+@[^\s@,?]+$/;
  * @throws {InvalidInputError} when one is wrong
  */
 export function checkAcme(settings: AcmeSettings): AcmeSettings {
-  const { directory, email, dnsHook } = settings;
+  const { directory, email, dnsHook, eab } = settings;
   const read = readNames(settings.names);
   if ("wrong" in read) throw new InvalidInputError("--acme", read.wrong);
   const { names } = read;
@@ -58,5 +68,23 @@ export function checkAcme(settings: AcmeSettings): AcmeSettings {
   if (email !== undefined && !EMAIL.test(email)) {
     throw new InvalidInputError("--acme-email", `Expected an address of mail, found "${email}"`);
   }
+  if (eab !== undefined && !/^[\x21-\x7e]+$/.test(eab.kid)) {
+    throw new InvalidInputError("--acme-eab-kid", "Expected printable ASCII without blanks");
+  }
+  if (eab !== undefined && hmacKey(eab) === undefined) {
+    // It is a secret: what was found is not shown.
+    throw new InvalidInputError("--acme-eab-hmac", "Expected base64url, found another text");
+  }
   return { ...settings, names };
+}
+
+/** Returns the bytes of an external account's key; undefined where they are in no base64. */
+export function hmacKey({ hmac }: ExternalAccount): Uint8Array | undefined {
+  const text = hmac.trim().replaceAll("+", "-").replaceAll("/", "_");
+  try {
+    const bytes = Uint8Array.fromBase64(text, { alphabet: "base64url" });
+    return bytes.length === 0 ? undefined : bytes;
+  } catch {
+    return undefined;
+  }
 }

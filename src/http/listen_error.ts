@@ -29,6 +29,33 @@ export function checkTls(tls: Tls): void {
   }
 }
 
+/**
+ * Says why the challenges of a certificate authority cannot be answered, and what to do: two sentences without the last
+ * full stop.
+ */
+export function challengePortError(
+  error: unknown,
+  { host, port }: { host: string; port: number },
+): string {
+  const at = `port ${port} of ${host}`;
+  if (error instanceof Deno.errors.AddrInUse) {
+    return `Cannot answer the authority's challenges, as another process listens on ${at}. End it, or let it pass ` +
+      "/.well-known/acme-challenge/ on to another port, and name that one with --acme-port; or prove the names with " +
+      "--acme-dns-hook";
+  }
+  if (error instanceof Deno.errors.PermissionDenied) {
+    return `Cannot answer the authority's challenges, as this user may not listen on ${at}. Give the service ` +
+      "AmbientCapabilities=CAP_NET_BIND_SERVICE in its unit of systemd, or its binary cap_net_bind_service by setcap; " +
+      "or name a port above 1023 with --acme-port, and lead port 80 there";
+  }
+  if (error instanceof Deno.errors.NotCapable) {
+    return `Cannot answer the authority's challenges, as --allow-net does not have ${host}:${port}. Add it there`;
+  }
+  return `Cannot answer the authority's challenges on ${at}: ${
+    messageOf(error)
+  }. Look at --acme-port and --host`;
+}
+
 function explain(
   error: unknown,
   { host, port, tls }: ListenSettings,

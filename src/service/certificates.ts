@@ -9,7 +9,7 @@ import { covers, firstHost, isAddress } from "../acme/names.ts";
 import type { AcmeSettings } from "../acme/settings.ts";
 import type { ServiceSettings, Tls } from "../config/settings.ts";
 import { answerPlain } from "../http/challenge_port.ts";
-import { listenError } from "../http/listen_error.ts";
+import { challengePortError } from "../http/listen_error.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Parts } from "./composition.ts";
 
@@ -30,6 +30,8 @@ export class Certificates {
   readonly #settings: ServiceSettings;
   readonly #signal: AbortSignal;
   #plain: Deno.HttpServer | undefined;
+  /** The reason why challenges cannot be answered. */
+  #portReason: string | undefined;
   /** The port of HTTPS. */
   #port: number | undefined;
 
@@ -106,16 +108,16 @@ export class Certificates {
         });
         this.#plain = undefined;
       });
+      if (this.#portReason !== undefined) {
+        log.info("The authority's challenges are answered on port {port} now", { port });
+      }
+      this.#portReason = undefined;
       this.keeper.notePort(undefined);
     } catch (error) {
-      const reason = messageOf(listenError(error, { host, port })).replace("--port", "--acme-port");
-      if (this.keeper.trouble === undefined) {
-        log.error(
-          "Cannot answer the authority's challenges: {reason}. Under systemd, give the service " +
-            "AmbientCapabilities=CAP_NET_BIND_SERVICE",
-          { reason },
-        );
-      }
+      const reason = challengePortError(error, { host, port });
+      // It is tried again each minute.
+      if (reason !== this.#portReason) log.error("{reason}", { reason });
+      this.#portReason = reason;
       this.keeper.notePort(reason);
     }
   }

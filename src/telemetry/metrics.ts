@@ -255,7 +255,7 @@ export class Metrics {
     );
     this.#gauge(
       "hooklaunch_certificate_failure_timestamp_seconds",
-      "Time of the last order of a certificate that failed; 0 when none has since the last that succeeded",
+      "Time of the last order of a certificate that failed, or since which none is possible; 0 when the last succeeded",
       () => (gauged.certificate()?.failed_ms ?? 0) / 1_000,
     );
     this.#gauge("hooklaunch_memory_bytes", "Bytes of the process in memory", gauged.memoryBytes);

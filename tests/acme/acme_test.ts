@@ -11,7 +11,7 @@ import { connect } from "node:tls";
 import { serviceCauses } from "../../src/attention/service_causes.ts";
 import type { AcmeSettings } from "../../src/acme/settings.ts";
 import { Service } from "../../src/service/service.ts";
-import { getCertificate } from "../../src/store/records/acme.ts";
+import { getCertificate, getOrderFailure } from "../../src/store/records/acme.ts";
 import { ADMIN_TOKEN, eventually, temporaryFolder, TestClock } from "../data.ts";
 import { has } from "../needs.ts";
 import { hooklaunch } from "../commands/process.ts";
@@ -190,6 +190,28 @@ Deno.test({ name: "certificates of an authority", ignore: !has("pebble") }, asyn
     }
   });
 
+  await test.step("a port that another process listens on: no order is made before it is free", async () => {
+    const taken = Deno.listen({ hostname: "127.0.0.1", port });
+    const data = `${folder.path}/taken`;
+    await Deno.mkdir(data);
+    await using served = await start(data, clock, settings);
+    const { service } = served;
+    await service.parts.certificates?.tick();
+    assertMatch(
+      await trouble(service) ?? "",
+      new RegExp(
+        `another process listens on port ${port} of 127\\.0\\.0\\.1\\. End it, or .*--acme-dns-hook\\. Until`,
+      ),
+    );
+    assert(await metric(service, "failure") > 0);
+    assertEquals(await getOrderFailure(service.parts.store), undefined);
+    taken.close();
+    service.sweep();
+    await trusted(service, DOMAIN, root);
+    assertEquals(await trouble(service), undefined);
+    assertEquals(await metric(service, "failure"), 0);
+  });
+
   await test.step("a wildcard by DNS records that a command sets", async () => {
     const hook = `${folder.path}/hook`;
     const [set, clear] = ["set", "clear"].map((verb) => `${pebble.names}/${verb}-txt`);
@@ -225,6 +247,46 @@ exec curl -sf -d "{\\"host\\":\\"$2.\\",\\"value\\":\\"$3\\"}" $url
     await threeInstances(folder.path, pebble);
   });
 });
+
+Deno.test(
+  { name: "an authority that wants an account of its own first", ignore: !has("pebble") },
+  async (test) => {
+    await using folder = await temporaryFolder();
+    const hmac = crypto.getRandomValues(new Uint8Array(32))
+      .toBase64({ alphabet: "base64url", omitPadding: true });
+    await using pebble = await startPebble(folder.path, { "kid-1": hmac });
+    const { directory, ca, root, httpPort: port } = pebble;
+    const clock = new TestClock(Date.now());
+    const settings = { directory, ca, port, names: [DOMAIN] };
+    const refusals: [eab: AcmeSettings["eab"] | undefined, says: RegExp][] = [
+      [undefined, /externalAccountRequired.*--acme-eab-kid and --acme-eab-hmac/],
+      [{ kid: "kid-2", hmac }, /does not know this account.*Compare --acme-eab-kid/],
+      [{ kid: "kid-1", hmac: "b3RoZXI=" }, /does not know this account.*Compare --acme-eab-kid/],
+    ];
+    for (const [eab, says] of refusals) {
+      await test.step(`refused: ${says}`, async () => {
+        await using served = await start(folder.path, clock, { ...settings, ...(eab && { eab }) });
+        const { service } = served;
+        const text = await eventually(async () => {
+          const text = await trouble(service) ?? "";
+          return says.test(text) ? text : undefined;
+        }, { what: String(says) });
+        assert(!text.includes(hmac), text);
+      });
+    }
+    const eab = { kid: "kid-1", hmac };
+    await test.step("bound to it, and found again by the next order", async () => {
+      let before = "";
+      for (const names of [[DOMAIN], [DOMAIN, "more.example.com"]]) {
+        await using served = await start(folder.path, clock, { ...settings, eab, names });
+        const { serial } = await trusted(served.service, DOMAIN, root, before);
+        assertNotEquals(serial, before);
+        before = serial;
+        assertEquals(await trouble(served.service), undefined);
+      }
+    });
+  },
+);
 
 /** Starts three instances on one database, by the command that the page of the documentation prints. */
 async function threeInstances(

@@ -25,8 +25,15 @@ const file = (name: string) => new URL(`../http/${name}.pem`, import.meta.url).p
 /** The tools that `.ci/run` builds are in no path. */
 const TOOLS = 'PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin"; exec "$0" "$@"';
 
-/** Starts an authority. Of a hundred good nonces it refuses five. */
-export async function startPebble(folder: string): Promise<Pebble> {
+/**
+ * Starts an authority. Of a hundred good nonces it refuses five.
+ *
+ * @param accounts the keys of the accounts that it wants first, in base64url by their ids; none without it
+ */
+export async function startPebble(
+  folder: string,
+  accounts?: Readonly<Record<string, string>>,
+): Promise<Pebble> {
   const [port, management, httpPort, dns, records] = Array.from({ length: 5 }, freePort);
   const ca = await Deno.readTextFile(file("localhost_ca"));
   const config = `${folder}/pebble.json`;
@@ -39,6 +46,7 @@ export async function startPebble(folder: string): Promise<Pebble> {
     tlsPort: httpPort,
     domainBlocklist: ["blocked.example.com"],
     keyAlgorithm: "ecdsa",
+    ...(accounts && { externalAccountBindingRequired: true, externalAccountMACKeys: accounts }),
     profiles: {
       default: { description: "90 days", validityPeriod: 7_776_000 },
       shortlived: { description: "six days", validityPeriod: 518_400 },

@@ -15,6 +15,7 @@ import {
   putAccount,
   putCertificate,
 } from "../../src/store/records/acme.ts";
+import { challengePortError } from "../../src/http/listen_error.ts";
 import { secretBox } from "../../src/triggers/secrets.ts";
 import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { InvalidInputError } from "../../src/platform/errors.ts";
@@ -73,7 +74,7 @@ async function accountKey(): Promise<AccountKey> {
 async function order(directory: string, clock = systemClock): Promise<string> {
   const key = await accountKey();
   using client = await AcmeClient.open({ directory, ca: CA, key, signal });
-  await client.signUp(undefined);
+  await client.signUp();
   const nothing = () => Promise.resolve();
   return await orderCertificate({
     client,
@@ -110,7 +111,7 @@ Deno.test("each refusal of an authority says what to do", async (test) => {
     [
       "an account from elsewhere",
       { "/newAccount": () => problem("externalAccountRequired", "no", 403) },
-      /externalAccountRequired.*--acme-directory/,
+      /externalAccountRequired.*--acme-eab-kid and --acme-eab-hmac/,
     ],
     [
       "a name that nobody knows",
@@ -255,10 +256,25 @@ Deno.test("names and settings that cannot be ordered are refused at the start", 
       [{ names: ["192.0.2.7"], dnsHook: "hook" }, /domains alone.*found 192\.0\.2\.7/],
       [{ directory: "http://ca.example.com/dir" }, /--acme-directory.*found "http:/],
       [{ email: "me" }, /--acme-email.*found "me"/],
+      [{ eab: { kid: "a b", hmac: "aGVsbG8" } }, /--acme-eab-kid: .*ASCII/],
+      [{ eab: { kid: "a", hmac: "no-base64!" } }, /--acme-eab-hmac: .*another text$/],
     ] as const
   ) {
     const thrown = assertThrowsInvalid(() => checkAcme({ ...settings, ...change }));
     assertMatch(thrown, message);
+  }
+});
+
+Deno.test("a port of challenges that cannot be listened on is told with what to do", () => {
+  const { AddrInUse, PermissionDenied, NotCapable, AddrNotAvailable } = Deno.errors;
+  const rows: [error: Error, says: RegExp][] = [
+    [new AddrInUse("in use"), /another process listens on port 80 of 0\.0\.0\.0\. End it, or /],
+    [new PermissionDenied("no"), /this user may not listen .*AmbientCapabilities=CAP_NET_BIND/],
+    [new NotCapable("no"), /--allow-net does not have 0\.0\.0\.0:80\. Add it there$/],
+    [new AddrNotAvailable("no such address"), /no such address\. Look at --acme-port and --host$/],
+  ];
+  for (const [error, says] of rows) {
+    assertMatch(challengePortError(error, { host: "0.0.0.0", port: 80 }), says);
   }
 });
 

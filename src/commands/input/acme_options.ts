@@ -4,8 +4,16 @@
  * @module
  */
 import type { Command, Option } from "commander";
-import { type AcmeSettings, CHALLENGE_PORT, checkAcme, LETS_ENCRYPT } from "../../acme/settings.ts";
+import {
+  type AcmeSettings,
+  CHALLENGE_PORT,
+  checkAcme,
+  type ExternalAccount,
+  LETS_ENCRYPT,
+} from "../../acme/settings.ts";
+import { resolveSecret } from "../../conditions/secret.ts";
 import { InvalidInputError } from "../../platform/errors.ts";
+import { environment } from "./environment.ts";
 import { list, option, readText, wholeNumber } from "./options.ts";
 
 /** The values of the options. */
@@ -14,6 +22,8 @@ export interface AcmeOptions {
   acmeEmail?: string;
   acmeDirectory?: string;
   acmeCa?: string;
+  acmeEabHmac?: string;
+  acmeEabKid?: string;
   acmePort: number;
   acmeDnsHook?: string;
 }
@@ -31,6 +41,11 @@ export function acmeOptions(): Option[] {
     ).argParser(list),
     option("--acme-email <address>", "with --acme, where the certificate authority may write to"),
     option("--acme-directory <url>", "the directory of the authority; Let's Encrypt without it"),
+    option("--acme-eab-kid <id>", "the id of the key of an account that the authority wants first"),
+    option(
+      "--acme-eab-hmac <key>",
+      "that key: {file:/path}, {env:NAME}, or in the variable, as others see the arguments of a command",
+    ),
     option("--acme-ca <file>", "certificates that sign that of the authority's server, PEM"),
     option("--acme-port <number>", "the port on which its challenges are answered")
       .argParser(wholeNumber(1, 65_535)).default(CHALLENGE_PORT),
@@ -48,21 +63,34 @@ export function acmeOptions(): Option[] {
  */
 export async function acmeOf(options: AcmeOptions): Promise<AcmeSettings | undefined> {
   const { acme = [], acmeEmail, acmeDirectory, acmeCa, acmePort, acmeDnsHook } = options;
+  const { acmeEabKid, acmeEabHmac } = options;
   if (acme.length === 0) {
-    if ([acmeEmail, acmeDirectory, acmeCa, acmeDnsHook].every((each) => each === undefined)) {
-      return undefined;
-    }
+    const others = [acmeEmail, acmeDirectory, acmeCa, acmeDnsHook, acmeEabKid, acmeEabHmac];
+    if (others.every((each) => each === undefined)) return undefined;
     throw new InvalidInputError("--acme", "Expected a domain or an IP address, found none");
   }
   const ca = acmeCa && await readText(acmeCa, "the setting --acme-ca");
+  const eab = externalAccountOf(acmeEabKid, acmeEabHmac);
   return checkAcme({
     names: acme,
     directory: acmeDirectory ?? LETS_ENCRYPT,
     port: acmePort,
     ...(acmeEmail && { email: acmeEmail }),
     ...(ca && { ca }),
+    ...(eab && { eab }),
     ...(acmeDnsHook && { dnsHook: acmeDnsHook }),
   });
+}
+
+function externalAccountOf(kid?: string, written?: string): ExternalAccount | undefined {
+  if (kid === undefined && written === undefined) return undefined;
+  if (kid === undefined || written === undefined) {
+    const missing = kid === undefined ? "--acme-eab-kid" : "--acme-eab-hmac";
+    throw new InvalidInputError(missing, "Expected both, the id of the key and the key, found one");
+  }
+  const hmac = resolveSecret(written, environment);
+  if (hmac !== undefined) return { kid, hmac };
+  throw new InvalidInputError("--acme-eab-hmac", `Expected a key in ${written}, found none`);
 }
 
 /** Returns where a service with its own certificate listens, as far as nothing else is set. */
