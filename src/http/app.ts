@@ -124,7 +124,8 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   app.use("/api/v0/*", keepPrivate).use("/metrics", keepPrivate).use("/mcp", keepPrivate);
   if (parts.forwarding) {
     const { leading, hops, ...way } = parts.forwarding;
-    app.use(forwardToLeader(leading, hops, { peerOf: (each) => door.peerOf(each), ...way }));
+    const { clock } = door;
+    app.use(forwardToLeader(leading, hops, { clock, peerOf: (each) => door.peerOf(each), ...way }));
   }
   let ofJobs: Promise<Hono> | undefined;
   app.all("/api/v0/jobs/*", async (context) => {

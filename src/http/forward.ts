@@ -7,7 +7,9 @@
 import type { Context, MiddlewareHandler } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
+import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
+import { every } from "../platform/waiting/timers.ts";
 import type { Hops } from "./hops.ts";
 import type { Peer } from "./peer.ts";
 import { problem } from "./problem.ts";
@@ -16,6 +18,13 @@ import { problem } from "./problem.ts";
 const DROPPED = ["connection", "host", "keep-alive", "transfer-encoding", "upgrade"];
 /** The paths that any instance answers itself. */
 const OWN_PATHS = /^\/(?:healthz|readyz|metrics|docs(?:\/.*)?|api\/v0\/(?:openapi\.json|docs))\/?$/;
+
+/** The interval at which it is looked whether the instance that is to answer lives. */
+const LOOK_MS = 1_000;
+/** An answer of an instance that has shown nothing for so long is not waited for. */
+const SILENT_MS_MAX = 5_000;
+/** The time in which another instance leads. */
+const RETRY_S = 15;
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -34,16 +43,24 @@ export interface Place {
 export interface Leading extends Place {
   /** Returns the instance that has the files of an execution; undefined when it is silent, or is not needed. */
   placeOf(executionId: string): Promise<Place | undefined>;
+  /** The time for which the instance of an address has shown no sign of life; `Infinity` once it counts as gone. */
+  silence_ms(url: string): number;
 }
 
 /** Sends a request to another instance. */
 export type SendToInstance = (url: string, init: RequestInit) => Promise<Response>;
 
+interface ForwardParts {
+  clock: Clock;
+  peerOf(context: Context): Peer;
+  send?: SendToInstance;
+}
+
 /** Makes the middleware that forwards a request to the leader, or to the instance that has the files. */
 export function forwardToLeader(
   leading: Leading,
   hops: Hops,
-  { peerOf, send = fetch }: { peerOf(context: Context): Peer; send?: SendToInstance },
+  { clock, peerOf, send = fetch }: ForwardParts,
 ): MiddlewareHandler {
   return async function forward(context, next) {
     const request = context.req.raw;
@@ -54,42 +71,100 @@ export function forwardToLeader(
     if (isHere) return await next();
     // The leader or the place has changed meanwhile: whoever asked may ask again. Twice would be a circle.
     if (hops.senderOf(request) !== undefined) return unreachable();
-    return url === undefined
-      ? unreachable()
-      : await forwarded(request, url, { hops, send, ip: peerOf(context).ip });
+    if (url === undefined) return unreachable();
+    // The service passes what Deno tells of a request.
+    const sent = (context.env as Partial<Deno.ServeHandlerInfo> | undefined)?.completed;
+    const watch = new Watch(clock, request.signal, () => leading.silence_ms(url));
+    const { ip } = peerOf(context);
+    return await forwarded(request, url, { hops, send, ip, watch, sent });
   };
+}
+
+/** Watches whether the instance that is to answer lives: until its answer begins, and then until it counts as gone. */
+class Watch {
+  readonly #silent = new AbortController();
+  readonly signal: AbortSignal;
+  readonly end: () => void;
+  #silence_ms = SILENT_MS_MAX;
+
+  constructor(clock: Clock, asked: AbortSignal, silence_ms: () => number) {
+    this.signal = AbortSignal.any([asked, this.#silent.signal]);
+    this.end = every(clock, LOOK_MS, () => {
+      if (silence_ms() >= this.#silence_ms) this.#silent.abort();
+    });
+  }
+
+  /** True once it is not waited for any more. */
+  get hasGivenUp(): boolean {
+    return this.#silent.signal.aborted;
+  }
+
+  /**
+   * Returns the events of an answer that has begun: they end once the instance counts as gone, so that whoever reads
+   * them asks again.
+   */
+  events(events: ReadableStream<Uint8Array>, sent: Promise<unknown>): ReadableStream<Uint8Array> {
+    this.#silence_ms = Infinity;
+    void sent.then(this.end, this.end);
+    const { signal } = this.#silent;
+    return events.pipeThrough(
+      new TransformStream({
+        start: (stream) => signal.addEventListener("abort", () => stream.terminate()),
+      }),
+    );
+  }
 }
 
 async function forwarded(
   request: Request,
   leader: string,
-  { hops, send, ip }: { hops: Hops; send: SendToInstance; ip: string },
+  { hops, send, ip, watch, sent }: {
+    hops: Hops;
+    send: SendToInstance;
+    ip: string;
+    watch: Watch;
+    /** Settles when the answer has been sent. */
+    sent: Promise<unknown> | undefined;
+  },
 ): Promise<Response> {
   const { pathname, search } = new URL(request.url);
   const headers = new Headers(request.headers);
   for (const name of DROPPED) headers.delete(name);
-  const body = hops.sign(request, ip, headers);
+  const init = {
+    method: request.method,
+    headers,
+    body: hops.sign(request, ip, headers),
+    redirect: "manual",
+    signal: watch.signal,
+  } as const;
   try {
-    const { status, body: sent, headers: answered } = await send(`${leader}${pathname}${search}`, {
-      method: request.method,
-      headers,
-      body,
-      redirect: "manual",
-      signal: request.signal,
-    });
+    const { status, body, headers: answered } = await send(`${leader}${pathname}${search}`, init);
+    const isEvents = answered.get("content-type")?.startsWith("text/event-stream");
+    const shown = isEvents && body && sent ? watch.events(body, sent) : body;
+    if (shown === body) watch.end();
     const kept = new Headers(answered);
     // The body is decoded already.
     for (const name of ["connection", "content-encoding", "content-length"]) kept.delete(name);
-    return new Response(sent, { status, headers: kept });
+    return new Response(shown, { status, headers: kept });
   } catch (error) {
+    watch.end();
     if (!request.signal.aborted) {
       log.warn("Cannot reach the instance at {url}: {error}", {
         url: leader,
         error: messageOf(error),
       });
     }
-    return unreachable();
+    return watch.hasGivenUp ? silent() : unreachable();
   }
+}
+
+function silent(): Response {
+  return problem(STATUS_CODE.GatewayTimeout, {
+    detail:
+      `The instance that answers this has shown no sign of life for ${SILENT_MS_MAX / 1_000} s. ` +
+      `It may have begun with what was asked. Another one leads within ${RETRY_S} s: look then, and ask again`,
+    headers: { "retry-after": String(RETRY_S) },
+  });
 }
 
 function unreachable(): Response {

@@ -52,6 +52,12 @@ export class Leadership implements Leading {
     return there && { isHere: false, url: there.url };
   }
 
+  silence_ms(url: string): number {
+    const all = this.#parts.store.shared?.instances.all ?? [];
+    const there = all.filter((instance) => instance.url === url);
+    return Math.min(...there.map(({ silent_ms }) => silent_ms));
+  }
+
   /**
    * Resolves when this instance accepts launches: when it leads, or when it follows and another one leads.
    *

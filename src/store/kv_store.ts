@@ -8,7 +8,7 @@ import type { Clock } from "../platform/clock.ts";
 import { ConflictError } from "../platform/errors.ts";
 import { within } from "../platform/waiting/timers.ts";
 import { Committer, type CommitterEvents, type Intake } from "./commit/committer.ts";
-import { removeInstanceWrites } from "./commit/instances.ts";
+import { removeInstanceWrites } from "./commit/lane_records.ts";
 import type { Ownership } from "./commit/ownership.ts";
 import { WakeUpQueue } from "./commit/wake_up_queue.ts";
 import type { DatabaseGuard } from "./file/database_guard.ts";

@@ -18,14 +18,13 @@ import { serve, type Served, TOKEN } from "./served.ts";
 import { type Workshop, workshop } from "./workshop.ts";
 
 const SENDERS = 12;
-/** After so long a sender asks another instance. */
-const ANSWER_MS_MAX = 500;
 const DELIVERIES = 200;
 const INSTANCES = 3;
 /** A frozen instance is taken for gone after 15 s, and later where those that look at it are slow. */
 const GONE_WITHIN_MS = 120_000;
 /** The time for which the database is frozen. */
 const DATABASE_FROZEN_MS = 3_000;
+/** Of many runs that wait for each other, one ends after so long at most. */
 const ENDS_WITHIN_MS = 180_000;
 
 const FREE = "01900000-0000-7000-8000-000000000001";
@@ -47,6 +46,8 @@ export interface InstancesSize {
   faults: readonly InstanceFault[];
   /** The longest time without an accepted launch while an instance is gone. */
   gap_ms: number;
+  /** After so long a sender asks another instance. */
+  answer_ms: number;
   /** The pause of a sender between two launches. */
   pause_ms: number;
   /** How much longer the pauses of senders are whose runs have a pace. */
@@ -68,13 +69,17 @@ interface Told {
   unanswered: number;
   /** The longest time without an accepted launch since it was set to 0. */
   gap_ms: number;
+  /** What senders were told in that time. */
+  inGap: string;
+  /** The same since the last launch that was accepted: how often each. */
+  sinceLast: Map<string, number>;
 }
 
 /** Runs the faults one after the other, and holds what senders were told against what there is. */
 export async function instances(
   findings: Findings,
   random: Random,
-  { faults, gap_ms, pause_ms, paced, settle_ms }: InstancesSize,
+  { faults, gap_ms, answer_ms, pause_ms, paced, settle_ms }: InstancesSize,
 ): Promise<void> {
   await using shop = await workshop([
     { id: FREE, name: "free" },
@@ -102,19 +107,24 @@ export async function instances(
   });
   for (let index = 1; index < INSTANCES; index++) serving.push(await start(index));
   const ended: Served[] = [];
-  const told: Told = { kept: [], unavailable: 0, unanswered: 0, gap_ms: 0 };
+  const told: Told = {
+    kept: [],
+    unavailable: 0,
+    unanswered: 0,
+    gap_ms: 0,
+    inGap: "",
+    sinceLast: new Map(),
+  };
   let goesOn = true;
   const since_ms = Date.now();
+  const common = { serving, told, answer_ms, goesOn: () => goesOn };
   const sending = Array.from(
     { length: SENDERS },
-    (_, sender) =>
-      send({ serving, told, random: random.fork(), sender, pause_ms, goesOn: () => goesOn }),
+    (_, sender) => send({ ...common, random: random.fork(), sender, pause_ms }),
   );
   for (const [index, { trigger, pause_ms }] of PACED_SENDERS.entries()) {
-    const [sender, pace] = [SENDERS + index, { trigger, pause_ms: pause_ms * paced }];
-    sending.push(
-      send({ serving, told, random: random.fork(), sender, ...pace, goesOn: () => goesOn }),
-    );
+    const pace = { trigger, pause_ms: pause_ms * paced };
+    sending.push(send({ ...common, random: random.fork(), sender: SENDERS + index, ...pace }));
   }
   for (const fault of faults) {
     await pause(settle_ms);
@@ -124,7 +134,10 @@ export async function instances(
     await pause(settle_ms);
     findings.say(`${fault} ${index}: at most ${Math.round(told.gap_ms)} ms without a launch`);
     const isOfInstance = !fault.startsWith("database");
-    findings.check(!isOfInstance || told.gap_ms <= gap_ms, `${fault}: ${told.gap_ms} ms`);
+    findings.check(
+      !isOfInstance || told.gap_ms <= gap_ms,
+      `${fault}: ${told.gap_ms} ms, in which senders were told: ${told.inGap}`,
+    );
   }
   goesOn = false;
   await Promise.all(sending);
@@ -211,13 +224,14 @@ async function instancesAt(url: string): Promise<{ url?: string }[]> {
 
 /** Launches until it is told to end. */
 async function send(
-  { serving, told, random, sender, trigger: paced, pause_ms, goesOn }: {
+  { serving, told, random, sender, trigger: paced, answer_ms, pause_ms, goesOn }: {
     serving: readonly Served[];
     told: Told;
     random: Random;
     sender: number;
     /** One with a pace; absent where each of the others is launched. */
     trigger?: string;
+    answer_ms: number;
     pause_ms: number;
     goesOn: () => boolean;
   },
@@ -240,7 +254,7 @@ async function send(
       const instance = serving[(sender + count + attempt) % serving.length];
       if (instance === undefined) continue;
       const sent_ms = performance.now();
-      const answer = await ask(instance, trigger, body, delivery.delivery);
+      const answer = await ask(instance, { trigger, body, answer_ms, ...delivery });
       const answered_ms = performance.now();
       if (answer === undefined) told.unanswered++;
       else if (answer.status === 503) told.unavailable++;
@@ -249,8 +263,12 @@ async function send(
         const by = `${instance.url} at ${new Date().toISOString()} after ${took_ms} ms`;
         told.kept.push({ ...launch, runId: answer.text, sent_ms, answered_ms, by });
         lastTaken_ms = Math.max(lastTaken_ms, last_ms);
-        told.gap_ms = Math.max(told.gap_ms, answered_ms - lastTaken_ms);
+        noteGap(told, answered_ms - lastTaken_ms);
         lastTaken_ms = last_ms = answered_ms;
+      }
+      if (answer?.status !== 200) {
+        const what = `${answer?.status ?? "nothing"} by ${instance.url}`;
+        told.sinceLast.set(what, (told.sinceLast.get(what) ?? 0) + 1);
       }
       if (answer !== undefined && answer.status !== 503) break;
     }
@@ -258,21 +276,32 @@ async function send(
   }
 }
 
+function noteGap(told: Told, gap_ms: number): void {
+  if (gap_ms > told.gap_ms) {
+    told.gap_ms = gap_ms;
+    told.inGap = [...told.sinceLast].map(([what, count]) => `${count} × ${what}`).join(", ");
+  }
+  told.sinceLast.clear();
+}
+
 /** When a launch of any sender was accepted last. */
 let lastTaken_ms = 0;
 
 async function ask(
   { url }: Served,
-  trigger: string,
-  body: string,
-  delivery: number | undefined,
+  { trigger, body, delivery, answer_ms }: {
+    trigger: string;
+    body: string;
+    delivery?: number;
+    answer_ms: number;
+  },
 ): Promise<{ status: number; text: string } | undefined> {
   try {
     const answer = await fetch(`${url}/api/v0/launch/${trigger}/`, {
       method: "POST",
       body,
       headers: delivery === undefined ? {} : { "x-id": String(delivery) },
-      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      signal: AbortSignal.timeout(answer_ms),
     });
     return { status: answer.status, text: await answer.text() };
   } catch {
@@ -295,16 +324,14 @@ async function check(
     what: "a leader",
   });
   const runs = new Map<string, Run>();
-  let pending = 0;
-  await eventually(async () => {
-    const found: Run[] = await served.all("runs/?limit=200");
-    for (const run of found) runs.set(run.id, run);
-    pending = found.filter(({ status }) => status === "pending").length;
-    return pending === 0 ? true : undefined;
-  }, { what: "the end of all runs", within_ms: ENDS_WITHIN_MS }).catch((error) => {
-    findings.say(`${pending} runs are pending`);
-    throw error;
-  });
+  for (let pending = Infinity, before = Infinity; pending > 0; before = pending) {
+    await eventually(async () => {
+      const found: Run[] = await served.all("runs/?limit=200");
+      for (const run of found) runs.set(run.id, run);
+      pending = found.filter(({ status }) => status === "pending").length;
+      return pending < before || undefined;
+    }, { what: `the end of one of ${before} runs`, within_ms: ENDS_WITHIN_MS });
+  }
   for (const { runId, sha256, trigger, delivery, by } of kept) {
     // A run that ends between the two reads of a list is not on it.
     const run = runs.get(runId) ?? await served.api(`runs/${runId}/`);

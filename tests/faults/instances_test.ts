@@ -15,6 +15,7 @@ Deno.test({
     await instances(findings, new Random(seed), {
       faults: ["kill", "connections"],
       gap_ms: 10_000,
+      answer_ms: 3_000,
       pause_ms: 400,
       paced: 3,
       settle_ms: 1_000,

@@ -90,6 +90,7 @@ const parts: Readonly<Record<string, Part>> = {
           "connections",
         ],
         gap_ms: 1_000,
+        answer_ms: 500,
         pause_ms: 20,
         paced: 10,
         settle_ms: 3_000,
@@ -103,6 +104,8 @@ const parts: Readonly<Record<string, Part>> = {
         faults: Array.from({ length: 40 }, () =>
           random.pick(["kill", "kill", "kill", "stop", "freeze", "connections", "database kill"])),
         gap_ms: 10_000,
+        // Beside other load an answer takes long.
+        answer_ms: 3_000,
         pause_ms: 1_000,
         // Work stops for 15 s with each leader that is killed, and is to catch up before the end.
         paced: 3,

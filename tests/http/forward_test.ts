@@ -3,7 +3,7 @@ import { Hono } from "@hono/hono";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { forwardToLeader, type Leading } from "../../src/http/forward.ts";
 import { Hops } from "../../src/http/hops.ts";
-import { TestClock } from "../surroundings.ts";
+import { eventually, TestClock } from "../surroundings.ts";
 
 const PATH = "/api/v0/executions/01900000-0000-7000-8000-000000000001/log/";
 
@@ -14,6 +14,7 @@ function instance() {
     isHere: true,
     url: undefined,
     placeOf: () => Promise.resolve({ isHere: false, url }),
+    silence_ms: () => 0,
   };
   let requests = 0;
   const app = new Hono();
@@ -23,7 +24,10 @@ function instance() {
   });
   app.use(
     "*",
-    forwardToLeader(leading, hops, { peerOf: () => ({ ip: "127.0.0.1", secure: true }) }),
+    forwardToLeader(leading, hops, {
+      clock: new TestClock(),
+      peerOf: () => ({ ip: "127.0.0.1", secure: true }),
+    }),
   );
   app.all("*", (context) => context.text("here"));
   const server = Deno.serve(
@@ -115,11 +119,19 @@ Deno.test("forward: the leader gets a body as it was sent, long or short, with i
     return new Response(`${ip} ${length} ${await received.text()}`);
   });
   const url = `http://127.0.0.1:${leader.addr.port}`;
-  const leading = { isHere: false, url, placeOf: () => Promise.resolve(undefined) };
+  const leading = {
+    isHere: false,
+    url,
+    placeOf: () => Promise.resolve(undefined),
+    silence_ms: () => 0,
+  };
   const app = new Hono();
   app.use(
     "*",
-    forwardToLeader(leading, hops, { peerOf: () => ({ ip: "192.0.2.7", secure: true }) }),
+    forwardToLeader(leading, hops, {
+      clock: new TestClock(),
+      peerOf: () => ({ ip: "192.0.2.7", secure: true }),
+    }),
   );
   await using follower = serve((request) => app.fetch(request));
   for (const body of ["", "short", "x".repeat(300_000)]) {
@@ -129,4 +141,75 @@ Deno.test("forward: the leader gets a body as it was sent, long or short, with i
     assertEquals([ip, text], ["192.0.2.7", body]);
     assert(["unknown", String(body.length)].includes(length), length);
   }
+});
+
+/** A clock whose timers pass when a test says so. */
+class HandClock extends TestClock {
+  #calls: (() => void)[] = [];
+
+  override after(_delay_ms: number, call: () => void): () => void {
+    this.#calls.push(call);
+    return () => void (this.#calls = this.#calls.filter((other) => other !== call));
+  }
+
+  get timers(): number {
+    return this.#calls.length;
+  }
+
+  pass(): void {
+    for (const call of this.#calls.splice(0)) call();
+  }
+}
+
+Deno.test("forward: a silent instance is not waited for, and its answer breaks off once it counts as gone", async () => {
+  const clock = new HandClock();
+  const hops = new Hops(SECRET, clock);
+  const serve = (handler: Deno.ServeHandler<Deno.NetAddr>) =>
+    Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handler);
+  const asked = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<Response>();
+  await using frozen = serve((request) => {
+    if (request.method === "GET") {
+      const start = (stream: ReadableStreamDefaultController) => stream.enqueue(new Uint8Array(1));
+      const headers = { "content-type": "text/event-stream" };
+      return new Response(new ReadableStream({ start }), { headers });
+    }
+    asked.resolve();
+    return ended.promise;
+  });
+  const url = `http://127.0.0.1:${frozen.addr.port}`;
+  let silence_ms = 0;
+  const leading = {
+    isHere: false,
+    url,
+    placeOf: () => Promise.resolve(undefined),
+    silence_ms: () => silence_ms,
+  };
+  const app = new Hono();
+  const peerOf = () => ({ ip: "192.0.2.7", secure: true });
+  app.use("*", forwardToLeader(leading, hops, { clock, peerOf }));
+  await using follower = serve((request, info) => app.fetch(request, info));
+  const path = `http://127.0.0.1:${follower.addr.port}/api/v0/triggers/`;
+  const late = fetch(path, { method: "POST" });
+  await asked.promise;
+  silence_ms = 4_999;
+  clock.pass();
+  assertEquals(clock.timers, 1);
+  silence_ms = 5_000;
+  clock.pass();
+  const answer = await late;
+  const { detail } = await answer.json();
+  assertEquals([answer.status, answer.headers.get("retry-after")], [504, "15"]);
+  assert(detail.includes("It may have begun with what was asked"), detail);
+  assertEquals(clock.timers, 0);
+  ended.resolve(new Response());
+
+  const reader = (await fetch(path)).body?.getReader();
+  assertEquals((await reader?.read())?.value?.length, 1);
+  clock.pass();
+  assertEquals(clock.timers, 1);
+  silence_ms = Infinity;
+  clock.pass();
+  assertEquals((await reader?.read())?.done, true);
+  await eventually(() => clock.timers === 0 || undefined, { what: "the end of the looks" });
 });

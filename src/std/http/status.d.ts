@@ -22,6 +22,7 @@ export const STATUS_CODE: {
   readonly InternalServerError: 500;
   readonly BadGateway: 502;
   readonly ServiceUnavailable: 503;
+  readonly GatewayTimeout: 504;
 };
 /** The reason phrase of each status code. */
 export const STATUS_TEXT: Readonly<Record<number, string>>;

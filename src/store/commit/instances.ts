@@ -17,7 +17,8 @@ import { ConflictError, messageOf, UnavailableError } from "../../platform/error
 import { pause, within } from "../../platform/waiting/timers.ts";
 import type { Write } from "./change.ts";
 import { FORMAT_VERSION, keys } from "../keys.ts";
-import { AcceptedByOthers, laneWrites, removeLaneWrites } from "./lane_records.ts";
+import { AcceptedByOthers, laneWrites, removeInstanceWrites } from "./lane_records.ts";
+import { ObstacleLog } from "./obstacle_log.ts";
 import type { Owner } from "./ownership.ts";
 
 /** Pause between two looks at the other instances. */
@@ -118,6 +119,7 @@ export class Instances {
   #measured: number[] = [];
   #looked_ms = -Infinity;
   #format: unknown;
+  readonly #obstacles = new ObstacleLog();
   #working: Promise<unknown> = Promise.resolve();
   readonly acceptedByOthers: AcceptedByOthers;
   /** Set until the service has begun. The leader does not have its triggers before. */
@@ -270,10 +272,8 @@ export class Instances {
 
   /** Resolves when launches are accepted, or the signal aborts. */
   async serving(signal: AbortSignal): Promise<void> {
-    let said: string | undefined;
     while (!signal.aborted && this.obstacle !== undefined) {
-      if (this.obstacle !== said) log.info("Not serving yet: {reason}", { reason: this.obstacle });
-      said = this.obstacle;
+      this.#obstacles.note(this.obstacle);
       await pause(this.#parts.clock, this.#look_ms, signal);
     }
   }
@@ -290,6 +290,13 @@ export class Instances {
       // The leader removes them.
     });
     await within(clock, RELEASE_MS, left);
+  }
+
+  #noteObstacle(): void {
+    // At its start, `serving` notes it.
+    const isAtStart = this.isStarting ||
+      (!this.#obstacles.hasServed && this.obstacle !== undefined);
+    if (!isAtStart && !this.#closing.signal.aborted) this.#obstacles.note(this.obstacle);
   }
 
   async #repeat(pause_ms: number, work: () => Promise<void>): Promise<void> {
@@ -329,12 +336,7 @@ export class Instances {
     this.#versionstamp = result.ok ? result.versionstamp : found?.versionstamp ?? null;
     // More may have been announced meanwhile.
     const { beats, time_ms } = next;
-    this.#record = {
-      ...this.#record,
-      beats,
-      time_ms,
-      ...(ahead_ms === undefined ? {} : { ahead_ms }),
-    };
+    this.#record = { ...this.#record, beats, time_ms, ...(ahead_ms !== undefined && { ahead_ms }) };
   }
 
   /** Reads the records of all instances, and the format of the data. */
@@ -343,6 +345,8 @@ export class Instances {
     const [owner, format] = await kv.getMany<[Owner, number]>([keys.owner(), keys.format()]);
     const entries = await Array.fromAsync(kv.list<InstanceRecord>({ prefix: ["instance"] }));
     const now_ms = clock.steady();
+    // Before what follows ends it: the database may not have answered for long.
+    this.#noteObstacle();
     this.#format = format.value;
     this.#leaderShares = owner.value === null || owner.value.shares === true;
     if (owner.value !== null && owner.value.process !== this.#leaderId) {
@@ -364,6 +368,7 @@ export class Instances {
     for (const id of gone) this.#seen.delete(id);
     if (gone.size > 0) this.#changed_ms = now_ms;
     this.#looked_ms = now_ms;
+    this.#noteObstacle();
     if (this.isLeader) await this.#lead();
   }
 
@@ -390,9 +395,4 @@ export class Instances {
       await this.remove?.(removeInstanceWrites(record.id));
     }
   }
-}
-
-/** Returns the writes that keep an instance from storing anything more. */
-export function removeInstanceWrites(id: string): Write[] {
-  return [...removeLaneWrites(id), { key: keys.claimed(id) }, { key: keys.instance(id) }];
 }

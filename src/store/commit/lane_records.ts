@@ -31,7 +31,7 @@ export function laneWrites(instanceId: string): Write[] {
 }
 
 /** Returns the writes that remove them. */
-export function removeLaneWrites(instanceId: string): Write[] {
+function removeLaneWrites(instanceId: string): Write[] {
   return laneWrites(instanceId).map(({ key }) => ({ key }));
 }
 
@@ -77,4 +77,9 @@ export class AcceptedByOthers {
     this.#last = accepted;
     return last === undefined ? 0 : count;
   }
+}
+
+/** Returns the writes that keep an instance from storing anything more. */
+export function removeInstanceWrites(id: string): Write[] {
+  return [...removeLaneWrites(id), { key: keys.claimed(id) }, { key: keys.instance(id) }];
 }

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import type { Change } from "../../../src/store/commit/change.ts";
-import { laneWrites, removeLaneWrites } from "../../../src/store/commit/lane_records.ts";
+import { laneWrites, removeInstanceWrites } from "../../../src/store/commit/lane_records.ts";
 import { Lanes } from "../../../src/store/commit/lanes.ts";
 import { Ledger } from "../../../src/store/commit/ledgers.ts";
 import { TriggerVersion } from "../../../src/store/commit/trigger_version.ts";
@@ -163,7 +163,7 @@ Deno.test("lanes: an instance whose lanes are gone stores nothing any more", asy
   const world = new World();
   const lanes = await world.lanes("a");
   await lanes.write([{ key: ["before"], value: 1 }]);
-  const mutations = removeLaneWrites("a").map(({ key }) => ({ key }));
+  const mutations = removeInstanceWrites("a").map(({ key }) => ({ key }));
   world.database.commit({ checks: [], mutations, messages: [] });
   await assertRejects(
     () => lanes.write([{ key: ["after"], value: 1 }]),
