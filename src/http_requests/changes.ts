@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
+import { InTurn } from "../platform/waiting/in_turn.ts";
 import {
   answerWrites,
   getHttpRequest,
@@ -23,8 +24,7 @@ export class Changes {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #onEnd: (request: HttpRequest) => void;
-  /** The last change of each record. */
-  readonly #last = new Map<string, Promise<unknown>>();
+  readonly #turns = new InTurn();
 
   /** @param onEnd called for each request that has ended, once that is on disk */
   constructor(
@@ -41,14 +41,8 @@ export class Changes {
    *
    * @returns whether anything was stored
    */
-  async make(id: string, change: Change): Promise<boolean> {
-    const before = this.#last.get(id) ?? Promise.resolve();
-    const changing = before.then(() => this.#make(id, change));
-    const over = changing.catch(() => {}).finally(() => {
-      if (this.#last.get(id) === over) this.#last.delete(id);
-    });
-    this.#last.set(id, over);
-    return await changing;
+  make(id: string, change: Change): Promise<boolean> {
+    return this.#turns.run(id, () => this.#make(id, change));
   }
 
   /** Changes a record, unless its request has ended. */
@@ -60,8 +54,8 @@ export class Changes {
   }
 
   /** Resolves when no change is under way. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#last.values());
+  settled(): Promise<void> {
+    return this.#turns.settled();
   }
 
   async #make(id: string, change: Change): Promise<boolean> {

@@ -14,6 +14,8 @@ import type { Notice, NoticeKind } from "../store/notice.ts";
 import { noticeWrite } from "../store/records/notices.ts";
 import type { Notification } from "../store/records/notifications.ts";
 import type { LookParts, Looks } from "./looks.ts";
+import { concerns } from "./matching.ts";
+import type { Statuses, StatusParts } from "./statuses.ts";
 import type { Teller, TellerParts } from "./teller.ts";
 
 const CODES: Readonly<Record<NoticeKind, string>> = {
@@ -26,11 +28,15 @@ const CODES: Readonly<Record<NoticeKind, string>> = {
 const log = getLogger(["hooklaunch", "notifications"]);
 
 /** The parts of the service that notifications use. */
-type NotificationsParts = Omit<TellerParts, "onOpen"> & LookParts;
+interface NotificationsParts extends Omit<TellerParts, "onOpen">, LookParts, StatusParts {
+  /** Returns the name of a trigger that is in memory. */
+  nameInMemory(id: string): string | undefined;
+}
 
 interface Loaded {
   teller: Teller;
   looks: Looks;
+  statuses: Statuses;
   causeIdOf(notice: Pick<Notice, "kind" | "trigger_id" | "part">): string;
 }
 
@@ -69,15 +75,30 @@ export class Notifications {
     this.#codes = new Set(notifiers.flatMap(({ on }) => on));
     const tellsEnds = Object.values(CODES).some((code) => this.#codes.has(code));
     store.tellEnd = tellsEnds ? (end) => this.#noticeOf(end) : undefined;
+    // Of all targets, those that set statuses alone tell of no causes.
+    const ofCommits = notifiers.filter(({ on }) => on.length === 0);
+    store.tellsStatus = ofCommits.length > 0 ? (run) => this.#concerns(ofCommits, run) : undefined;
     if (!this.#leads || (notifiers.length === 0 && this.#loaded === undefined)) return;
     if (this.#now !== undefined) return await this.#now.teller.reload();
-    const { teller } = await this.#load();
+    const { teller, statuses } = await this.#load();
     await teller.start();
+    await statuses.after.start();
   }
 
   /** Looks soon for what is to be told. Returns at once. Call it once an end of work is on disk. */
   wake(): void {
     this.#now?.teller.wake();
+  }
+
+  /** Tells that a run has ended, which is on disk. Returns at once. */
+  runEnded(run: { id: string; trigger_id: string; project: string }): void {
+    if (this.#parts().store.tellsStatus?.(run)) this.#now?.statuses.after.look(run.id);
+    this.wake();
+  }
+
+  /** Tells that something that a run has launched has ended, which is on disk. Returns at once. */
+  workEnded(runId: string): void {
+    this.#now?.statuses.after.workEnded(runId);
   }
 
   /** Looks for causes that no work makes. Returns at once. Call it each minute. */
@@ -90,6 +111,7 @@ export class Notifications {
 
   /** Looks for causes that no work makes. Resolves when they are on disk. */
   async look(): Promise<void> {
+    await this.#now?.statuses.after.sweep();
     await this.#now?.looks.look();
   }
 
@@ -137,6 +159,8 @@ export class Notifications {
     const { teller } = await this.#load();
     const { next_at: _next, ended_at: _end, reason: _reason, ...rest } = notification;
     const now_ms = clock.now();
+    // A status has one notification, so that none is overtaken by an earlier state.
+    if (notification.commit !== undefined) return await this.#resendStatus(notification, now_ms);
     const again: Notification = {
       ...rest,
       id: newId(now_ms),
@@ -149,11 +173,37 @@ export class Notifications {
     return again;
   }
 
+  async #resendStatus(notification: Notification, now_ms: number): Promise<Notification> {
+    const { teller: { sender } } = await this.#load();
+    const again = await sender.change(notification.id, (current) => {
+      if (current.commit === undefined || current.status === "pending") return undefined;
+      const { next_at: _next, ended_at: _end, reason: _reason, ...rest } = current;
+      const commit = { ...current.commit, since: new Date(now_ms).toISOString() };
+      return { notification: { ...rest, commit, status: "pending", attempts: 0 } };
+    });
+    sender.begin(notification.id, notification.notifier);
+    return again ?? notification;
+  }
+
   /** Begins nothing more. What is under way may end until the deadline. */
   async close(deadline_ms: number): Promise<void> {
     this.#isClosing = true;
-    this.#parts().store.tellEnd = undefined;
-    await (await this.#loaded)?.teller.close(deadline_ms);
+    const { store } = this.#parts();
+    store.tellEnd = undefined;
+    store.tellsStatus = undefined;
+    const loaded = await this.#loaded;
+    await loaded?.statuses.after.close();
+    await loaded?.teller.close(deadline_ms);
+  }
+
+  /** Tells whether a run may be about a commit that gets a status. A trigger that is not in memory may be any. */
+  #concerns(
+    notifiers: readonly StoredNotifier[],
+    { trigger_id: id, project }: { trigger_id: string; project: string },
+  ): boolean {
+    const name = this.#parts().nameInMemory(id);
+    return name === undefined ||
+      notifiers.some((notifier) => concerns(notifier, { kind: "trigger", name, id, project }));
   }
 
   /** Makes the writes of an end of work. Ends without a failure count where a cause may be over. */
@@ -176,9 +226,10 @@ export class Notifications {
   }
 
   async #loadAll(): Promise<Loaded> {
-    const [{ Teller, causeIdOf }, { Looks }] = await Promise.all([
+    const [{ Teller, causeIdOf }, { Looks }, { Statuses }] = await Promise.all([
       import("./teller.ts"),
       import("./looks.ts"),
+      import("./statuses.ts"),
     ]);
     const parts = this.#parts();
     const teller = new Teller({
@@ -189,6 +240,10 @@ export class Notifications {
     });
     // It begins nothing after the end.
     if (this.#isClosing) await teller.close(0);
-    return { teller, looks: new Looks(parts, teller), causeIdOf };
+    const statuses = new Statuses(parts, {
+      sender: teller.sender,
+      notifiers: () => Array.from(teller.books.values(), ({ notifier }) => notifier),
+    });
+    return { teller, looks: new Looks(parts, teller), statuses, causeIdOf };
   }
 }

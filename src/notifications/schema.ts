@@ -13,6 +13,7 @@ import { nameSchema, newNameSchema } from "../projects/name_schema.ts";
 import { type NotifierSettings, withoutReadOnly } from "../store/records/notifiers.ts";
 import { triggerNameText } from "../triggers/name_schema.ts";
 import { quietMistake } from "./quiet.ts";
+import { STATUS_TYPES } from "./targets/commit_statuses.ts";
 import { targetKinds } from "./targets/mod.ts";
 import { messageVariables } from "./variables.ts";
 
@@ -30,8 +31,8 @@ const kinds = schemasOf(targetKinds);
 /** The schema of a notifier as its owner writes it. */
 export const notifierSchema = z.strictObject({
   name: newNameSchema.describe("Unique among the notifiers"),
-  on: z.array(z.enum([...FAILURE_CODES, "recovered"])).min(1).describe(
-    "The causes that it tells of, by their codes; recovered adds their ends",
+  on: z.array(z.enum([...FAILURE_CODES, "recovered"])).default([]).describe(
+    "The causes that it tells of, by their codes; recovered adds their ends. None where `to` sets statuses on commits",
   ),
   triggers: z.array(triggerNameText).min(1).max(NAMES_MAX).exactOptional().describe(
     "Only the causes of these triggers, and those of the service; those of all when absent",
@@ -70,6 +71,8 @@ export const notifierSchema = z.strictObject({
   to: z.discriminatedUnion("type", kinds).describe("The place that it tells"),
 }).superRefine((notifier, context) => {
   const { on, triggers, projects, silent, quiet, refused } = notifier;
+  if (STATUS_TYPES.includes(notifier.to.type)) refuseCauses(notifier, context);
+  else if (on.length === 0) refuseField(context, ["on"], "Expected at least one code");
   if (triggers && projects) {
     refuseField(context, ["projects"], "Must not stand beside triggers");
   }
@@ -99,6 +102,18 @@ export function parseNotifier(value: unknown): NotifierSettings {
   const made = parseInput(notifierSchema, written, "the notifier");
   // The schema has the fields of the record.
   return made as NotifierSettings;
+}
+
+/** Refuses what only tells of causes, where a target sets statuses on commits. */
+function refuseCauses(notifier: object, context: z.RefinementCtx<unknown>): void {
+  for (const field of ["on", "group", "title", "text", "include"]) {
+    const [value] = Object.entries(notifier).flatMap(([name, found]) =>
+      name === field ? [found] : []
+    );
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue;
+    const why = "Must not stand beside a target that sets statuses: it tells of each run";
+    refuseField(context, [field], why);
+  }
 }
 
 function span(most: string) {

@@ -4,9 +4,11 @@
  *
  * @module
  */
+import { isDeepStrictEqual } from "node:util";
 import { getLogger } from "@logtape/logtape";
 import { send as sendRequest } from "../http_requests/exchange.ts";
 import { Turns } from "../http_requests/turns.ts";
+import { InTurn } from "../platform/waiting/in_turn.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Network } from "../platform/network/connection.ts";
@@ -56,6 +58,12 @@ interface SenderParts {
   onEnd(notification: Notification): void;
 }
 
+/** A notification as it is to be stored, and what is stored with it. */
+interface Changed {
+  notification: Notification;
+  writes?: Write[];
+}
+
 /** Sends notifications. */
 export class Sender {
   readonly #parts: SenderParts;
@@ -65,6 +73,9 @@ export class Sender {
   readonly #open = new Map<string, string>();
   readonly #timers = new Map<string, () => void>();
   readonly #active = new Map<string, Promise<void>>();
+  /** Those that have changed while an attempt was under way. */
+  readonly #again = new Set<string>();
+  readonly #changes = new InTurn();
   #isClosing = false;
 
   constructor(parts: SenderParts) {
@@ -76,6 +87,11 @@ export class Sender {
     return this.#open.values().some((each) => each === notifier);
   }
 
+  /** Counts the notifications of a notifier that have not ended. */
+  openOf(notifier: string): number {
+    return this.#open.values().filter((each) => each === notifier).toArray().length;
+  }
+
   /** True while an attempt is under way. */
   get isSending(): boolean {
     return this.#active.size > 0;
@@ -84,7 +100,8 @@ export class Sender {
   /** Sends a notification that is on disk. Returns at once. */
   begin(id: string, notifier: string): void {
     this.#open.set(id, notifier);
-    if (this.#isClosing || this.#active.has(id)) return;
+    if (this.#isClosing) return;
+    if (this.#active.has(id)) return void this.#again.add(id);
     this.#timers.get(id)?.();
     this.#timers.delete(id);
     const work: Promise<void> = this.#advance(id, notifier).catch((error) => {
@@ -97,10 +114,47 @@ export class Sender {
       return TROUBLE_MS;
     }).then((wait_ms) => {
       this.#active.delete(id);
-      if (wait_ms !== undefined) this.#later(id, notifier, wait_ms);
+      if (this.#again.delete(id)) this.begin(id, notifier);
+      else if (wait_ms !== undefined) this.#later(id, notifier, wait_ms);
       else this.#open.delete(id);
     });
     this.#active.set(id, work);
+  }
+
+  /**
+   * Changes a notification after its earlier changes. Resolves when that is on disk.
+   *
+   * @param make returns undefined to store nothing
+   * @returns the notification as it is then; undefined when there is none
+   */
+  change(
+    id: string,
+    make: (current: Notification) => Changed | undefined,
+  ): Promise<Notification | undefined> {
+    return this.#changes.run(id, async () => {
+      const { store } = this.#parts;
+      const current = await getNotification(store, id);
+      const changed = current && make(current);
+      if (changed === undefined) return current;
+      const { notification, writes = [] } = changed;
+      await store.committer.write([...notificationWrites(notification), ...writes]);
+      return notification;
+    });
+  }
+
+  /** Stores a notification that cannot be sent. */
+  async refuse(notification: Notification, reason: string): Promise<void> {
+    const { store, clock, noteAttempt, onEnd } = this.#parts;
+    const ended_at = timeText(clock.now());
+    const ended: Notification = { ...notification, status: "failed", ended_at, reason };
+    const noted = noteAttempt(ended, failed(reason));
+    await store.committer.write([...notificationWrites(ended), ...noted]);
+    log.warn("Notification {notification_id} of {notifier} is not sent: {reason}", {
+      notification_id: ended.id,
+      notifier: ended.notifier,
+      reason,
+    });
+    onEnd(ended);
   }
 
   /** Begins nothing more. What is under way may end until the deadline. */
@@ -124,24 +178,38 @@ export class Sender {
       const wait_ms = next_at === undefined ? 0 : Date.parse(next_at) - clock.now();
       // No pause is longer: the clock was set back.
       if (wait_ms > 0 && wait_ms <= ASKED_MAX_MS) return wait_ms;
-      return await this.#attempt(notification);
+      return await this.#attempt(id);
     } finally {
       endTurn();
     }
   }
 
-  async #attempt(notification: Notification): Promise<number | undefined> {
-    const { store, noteAttempt, onEnd } = this.#parts;
-    const begun = { ...notification, attempts: notification.attempts + 1 };
-    await store.committer.write(notificationWrites(begun));
+  async #attempt(id: string): Promise<number | undefined> {
+    const { noteAttempt, onEnd } = this.#parts;
+    const begun = await this.change(
+      id,
+      (each) =>
+        hasNotificationEnded(each.status)
+          ? undefined
+          : { notification: { ...each, attempts: each.attempts + 1 } },
+    );
+    if (begun === undefined || hasNotificationEnded(begun.status)) return undefined;
     const sent = await this.#send(begun);
-    const { notification: next, wait_ms } = this.#after(begun, sent);
-    await store.committer.write([...notificationWrites(next), ...noteAttempt(next, sent)]);
+    let wait_ms: number | undefined;
+    const next = await this.change(id, (current) => {
+      const after = this.#after(current, begun, sent);
+      wait_ms = after.wait_ms;
+      return { notification: after.notification, writes: noteAttempt(begun, sent) };
+    });
+    if (next === undefined) return undefined;
     const { id: notification_id, notifier, attempts, reason } = next;
     const details = { notification_id, notifier, attempts, reason };
     if (sent.isSent) log.info("Notification {notification_id} of {notifier} is sent", details);
     else {
-      log.warn("Notification {notification_id} of {notifier} is not sent: {reason}", details);
+      log.warn("Notification {notification_id} of {notifier} is not sent: {reason}", {
+        ...details,
+        reason: sent.reason,
+      });
     }
     if (wait_ms === undefined) onEnd(next);
     return wait_ms;
@@ -149,11 +217,16 @@ export class Sender {
 
   /** Returns a notification as it is after an attempt, and the pause before the next one, if any. */
   #after(
+    current: Notification,
     begun: Notification,
     sent: Sent,
   ): { notification: Notification; wait_ms: number | undefined } {
+    // Another state was to be told meanwhile.
+    if (!isDeepStrictEqual(current.commit, begun.commit)) {
+      return { notification: current, wait_ms: 0 };
+    }
     const now_ms = this.#parts.clock.now();
-    const { next_at: _next, reason: _reason, ...rest } = begun;
+    const { next_at: _next, reason: _reason, ...rest } = current;
     const ended_at = timeText(now_ms);
     if (sent.isSent) {
       return { notification: { ...rest, status: "sent", ended_at }, wait_ms: undefined };
@@ -162,8 +235,9 @@ export class Sender {
     const own_ms = PAUSE_MS * 2 ** Math.min(begun.attempts - 1, 20);
     const asked_ms = Math.min(sent.wait_ms ?? 0, ASKED_MAX_MS);
     const wait_ms = Math.max(Math.min(own_ms, PAUSE_MAX_MS), asked_ms);
-    const isLast = begun.is_test || this.#parts.notifierOf(begun.notifier) === undefined ||
-      now_ms + wait_ms > Date.parse(begun.created_at) + TRYING_MS;
+    const since_ms = Date.parse(begun.commit?.since ?? begun.created_at);
+    const isLast = begun.is_test || sent.isFinal || now_ms + wait_ms > since_ms + TRYING_MS ||
+      this.#parts.notifierOf(begun.notifier) === undefined;
     if (isLast) {
       return { notification: { ...rest, status: "failed", ended_at, reason }, wait_ms: undefined };
     }
@@ -202,6 +276,11 @@ export class Sender {
       if ("failure" in outcome) return failed(`It cannot be sent: ${outcome.failure}`);
       const { status, wait_ms } = outcome;
       if (status >= 200 && status <= 299) return { isSent: true };
+      const judged = kind.judge?.(notification, {
+        status,
+        text: () => new TextDecoder().decode(outcome.body),
+      });
+      if (judged !== undefined) return judged.isSent ? judged : { wait_ms, ...judged };
       const more = status >= 300 && status <= 399 ? ": redirects are not followed" : "";
       return { ...failed(`It was answered with the status ${status}${more}`), wait_ms };
     } catch (error) {

@@ -186,10 +186,11 @@ function partsOn(
   const onWorkEnd = (runId: string) => {
     worker.pacer.ended(runId);
     callbacks.workEnded(runId);
+    notifications.workEnded(runId);
   };
   const runWork = new RunWork({ store, clock, onEnd: onWorkEnd });
   const notifierSecrets = new NotifierSecrets({ box: secrets, env });
-  const notifications = newNotifications(() => ({ ...parts, network }));
+  const notifications = newNotifications(() => ({ ...parts, network, valuesOf }));
   const { engines, pipelines } = newEngines(settings, makers, {
     notifications,
     deliveryCounts,

@@ -24,7 +24,7 @@ interface WorkerSurroundings {
   metrics: Metrics;
   deliveryCounts: DeliveryCounts;
   callbacks: Callbacks;
-  notifications: Pick<Notifications, "wake">;
+  notifications: Pick<Notifications, "runEnded">;
 }
 
 /** Makes the worker, which performs the actions of runs. */
@@ -47,7 +47,7 @@ export function newWorker(
       callbacks.runEnded(run);
       if (run.status !== "completed") deliveryCounts.note(run.trigger_id, "run_error");
       logFailures(triggerLog, run);
-      notifications.wake();
+      notifications.runEnded(run);
       const { id: run_id, project, status } = run;
       log.debug("Run {run_id} ended: {status}", { run_id, project, status });
     },

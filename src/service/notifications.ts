@@ -12,7 +12,9 @@ import type { Network } from "../platform/network/connection.ts";
 import type { Worker } from "../runs/worker.ts";
 import { upTo } from "../store/read/scan.ts";
 import { readPayload } from "../store/records/payloads.ts";
-import { getRun } from "../store/records/runs.ts";
+import type { EvaluateValues } from "../conditions/values/evaluate.ts";
+import type { RunWork } from "../runs/work_state.ts";
+import { getRun, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { DeliveryCounts } from "../store/records/delivery_counts.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
@@ -36,6 +38,8 @@ interface Source extends ServiceCauseParts {
   notifierSecrets: NotifierSecrets;
   metrics: Pick<Metrics, "notification">;
   worker: Pick<Worker, "pendingOf">;
+  runWork: RunWork;
+  valuesOf(of: { run: Run }): EvaluateValues;
   baseUrl: string;
 }
 
@@ -43,10 +47,14 @@ interface Source extends ServiceCauseParts {
 export function newNotifications(parts: () => Source): Notifications {
   return new Notifications(() => {
     const { store, clock, network, triggers, deliveryCounts, notifierSecrets, metrics } = parts();
+    const { runWork, valuesOf } = parts();
     return {
       store,
       clock,
       network,
+      runWork,
+      valuesOf,
+      nameInMemory: (id) => triggers.inMemory(id)?.name,
       baseUrl: () => parts().baseUrl,
       labelsOf: (id) => triggers.labelsOf(id),
       payloadOf: (id) => payloadOf(id, parts()),

@@ -119,6 +119,10 @@ export const keys = {
   turn: (runId: string): Deno.KvKey => ["turn", runId],
   /** The id of the trigger of a run that has ended, whose callback is not sent yet. */
   callbackDue: (runId: string): Deno.KvKey => ["callback_due", runId],
+  /** The state that was told, for each run whose actions have ended and whose commit has no final status yet. */
+  statusDue: (runId: string): Deno.KvKey => ["status_due", runId],
+  /** The id of the notification that sets a status of a commit, by the SHA-256 of which one it is. */
+  commitStatus: (notifier: string, hash: string): Deno.KvKey => ["commit_status", notifier, hash],
   /** Bytes: one chunk of a payload that does not lie in its run's record. */
   payload: (runId: string, index: number): Deno.KvKey => ["payload", runId, index],
   /** True, while the chunks of a payload are written whose run is not accepted yet. */

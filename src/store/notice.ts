@@ -30,3 +30,6 @@ export interface Notice {
 
 /** Makes the writes that a commit stores for notifiers besides an end of work. */
 export type TellEnd = (notice: Omit<Notice, "id">) => readonly Write[];
+
+/** Tells whether a status is set on the commit that a run may be about. */
+export type TellsStatus = (run: { trigger_id: string; project: string }) => boolean;

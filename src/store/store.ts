@@ -9,7 +9,7 @@ import type { Committer, Intake } from "./commit/committer.ts";
 import type { Shared } from "./shared_store.ts";
 import type { DatabaseGuard } from "./file/database_guard.ts";
 import type { WakeUpQueue } from "./commit/wake_up_queue.ts";
-import type { TellEnd } from "./notice.ts";
+import type { TellEnd, TellsStatus } from "./notice.ts";
 
 /** An open database. Everything that is stored goes through the functions of this folder. */
 export interface Store extends AsyncDisposable {
@@ -32,6 +32,8 @@ export interface Store extends AsyncDisposable {
   readonly guard: DatabaseGuard | undefined;
   /** Makes what the commit of an end of work stores for notifiers; absent while there are none. */
   tellEnd?: TellEnd | undefined;
+  /** Tells whether a status is set on the commit that a run is about; absent while there is no notifier that does. */
+  tellsStatus?: TellsStatus | undefined;
   /** Resolves to true when the database answers and stores. */
   probe(): Promise<boolean>;
   /** Waits for what is being written, then closes the database and frees the data folder. */

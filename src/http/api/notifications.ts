@@ -6,6 +6,7 @@
 import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { ConflictError } from "../../platform/errors.ts";
+import { COMMIT_STATES } from "../../store/records/commit_statuses.ts";
 import {
   getNotification,
   hasNotificationEnded,
@@ -66,6 +67,15 @@ export const notification = answer<Notification>()(
     title: text,
     text,
     causes: z.array(cause),
+    commit: z.object({
+      repository: text.describe("As its host names it"),
+      sha: text,
+      context: text.describe("The name of the status"),
+      state: z.enum(COMMIT_STATES),
+      run_id: text.describe("The newest run that is about this commit"),
+      since: time.describe("The time from which it has this state"),
+      url: text.describe("The page of the run"),
+    }).exactOptional().describe("The status of a commit that it sets, as it is now"),
     more: count.exactOptional().describe("Causes that are not listed"),
     is_test: z.literal(true).exactOptional(),
     resend_of: text.exactOptional().describe("The notification that it sends again"),
@@ -118,7 +128,8 @@ export const notificationOperations = [
     path: "/notifications/{id}/resend/",
     scope: "operate",
     summary: "Send a notification again",
-    description: "A new notification says the same. One that is still being sent is refused.",
+    description:
+      "A new notification says the same; the status of a commit has one alone, which is sent again. One that is still being sent is refused.",
     answers: { 202: { schema: notification } },
     async perform({ api, context, params: { id } }) {
       const before = await existing(api, id);

@@ -4,13 +4,14 @@
  * @module
  */
 import { chats } from "./chats.ts";
+import { commitStatuses } from "./commit_statuses.ts";
 import { email } from "./email.ts";
 import { ntfy } from "./ntfy.ts";
 import type { HttpTargetKind, OtherTargetKind } from "./target.ts";
 import { webhook } from "./webhook.ts";
 
 /** All kinds. */
-export const targetKinds = [webhook, ...chats, email, ntfy] as const;
+export const targetKinds = [webhook, ...chats, email, ntfy, ...commitStatuses] as const;
 
 /** A kind, by how it is reached. */
 type Kind = HttpTargetKind | OtherTargetKind;

@@ -18,6 +18,8 @@ export type Sent =
     reason: string;
     /** The pause that the receiver asks for. */
     wait_ms?: number | undefined;
+    /** Set where another attempt ends in the same way. */
+    isFinal?: true;
   };
 
 /** The parts of the service that an attempt uses. */
@@ -41,6 +43,12 @@ interface TargetKind {
   schema: z.ZodObject;
 }
 
+/** An answer of a receiver that is no success. */
+export interface Refused {
+  status: number;
+  text(): string;
+}
+
 /** A kind that is reached by an HTTP request. */
 export interface HttpTargetKind extends TargetKind {
   /**
@@ -53,6 +61,8 @@ export interface HttpTargetKind extends TargetKind {
     settings: NotifierTarget,
     reveal: SendParts["reveal"],
   ): NotificationRequest;
+  /** Says more about an answer other than 2xx; undefined where its status says all. */
+  judge?(notification: Notification, refused: Refused): Sent | undefined;
 }
 
 /** A kind that is reached in another way. */

@@ -9,6 +9,7 @@ import { recordOf } from "../read/lists.ts";
 import { scan } from "../read/scan.ts";
 import type { Notice } from "../notice.ts";
 import { launchedOf } from "./attempts.ts";
+import { statusDueWrite } from "./commit_statuses.ts";
 import { type Execution, hasEnded } from "./executions.ts";
 import type { HttpRequest } from "./http_requests.ts";
 import { hasPipelineEnded, type Pipeline } from "./pipelines.ts";
@@ -19,10 +20,13 @@ import type { Store } from "../store.ts";
 const REASON_LENGTH_MAX = 500;
 
 /** The writes for notifiers of a run that has ended. */
-export function runEndWrites(store: Pick<Store, "tellEnd">, run: Run): readonly Write[] {
-  if (store.tellEnd === undefined || run.superseded_by !== undefined) return [];
+export function runEndWrites(
+  { tellEnd, tellsStatus }: Pick<Store, "tellEnd" | "tellsStatus">,
+  run: Run,
+): readonly Write[] {
+  if (run.superseded_by !== undefined) return [];
   const { error } = run.actions.find((each) => each.error !== undefined) ?? {};
-  return store.tellEnd({
+  const told = tellEnd?.({
     kind: "run",
     of: run.id,
     run_id: run.id,
@@ -30,6 +34,7 @@ export function runEndWrites(store: Pick<Store, "tellEnd">, run: Run): readonly 
     project: run.project,
     ...outcome(run.status === "completed" ? "complete" : "error", error),
   });
+  return [...told ?? [], ...tellsStatus?.(run) ? [statusDueWrite(run.id)] : []];
 }
 
 /** The writes for notifiers of an execution; none before its end, nor where it is tried again. */

@@ -14,6 +14,7 @@ import {
   recordOf,
 } from "../read/lists.ts";
 import { scan } from "../read/scan.ts";
+import { type CommitStatus, commitStatusKey } from "./commit_statuses.ts";
 import { recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 
@@ -72,6 +73,8 @@ export interface Notification {
   title: string;
   text: string;
   causes: NotifiedCause[];
+  /** The status of a commit that it sets, as it is now. */
+  commit?: CommitStatus;
   /** The causes that are not listed. */
   more?: number;
   is_test?: true;
@@ -86,15 +89,23 @@ export function hasNotificationEnded(status: NotificationStatus): boolean {
 
 /** The writes that store a notification and keep the list of open ones true. */
 export function notificationWrites(notification: Notification): Write[] {
-  const { id, notifier, status } = notification;
+  const { id, notifier, status, commit } = notification;
   const open: Write = { key: keys.notificationOpen(id) };
   if (!hasNotificationEnded(status)) open.value = notifier;
-  return [recordWrite(keys.notification(id), notification), open];
+  return [
+    recordWrite(keys.notification(id), notification),
+    open,
+    ...commit ? [{ key: commitStatusKey(notifier, commit), value: id }] : [],
+  ];
 }
 
 /** The writes that remove a notification. */
-export function removeNotificationWrites({ id }: Notification): Write[] {
-  return [{ key: keys.notificationOpen(id) }, { key: keys.notification(id) }];
+export function removeNotificationWrites({ id, notifier, commit }: Notification): Write[] {
+  return [
+    { key: keys.notificationOpen(id) },
+    { key: keys.notification(id) },
+    ...commit ? [{ key: commitStatusKey(notifier, commit) }] : [],
+  ];
 }
 
 /** Reads a notification; undefined when there is none, or none that is whole. */
