@@ -92,7 +92,7 @@ async function notifiers(
   printList(found, [
     ["name", ({ name }) => name],
     ["to", ({ to }) => to.type],
-    ["on", ({ on }) => on.join(", ")],
+    ["on", ({ on }) => on.length === 0 ? "each run" : on.join(", ")],
     ["failing since", ({ failing_since }) => failing_since],
     ["reason", ({ reason }) => reason],
   ], { json });

@@ -65,6 +65,10 @@ const notifierInput = {
         sign: { preset: "standard_webhooks", secret: "{env:OPS_SECRET}" },
       },
     },
+    "A status on the commit that each run is about": {
+      triggers: ["retrain"],
+      to: { type: "github_status", token: "{env:GITHUB_STATUS_TOKEN}" },
+    },
     "Slack, when a trigger falls silent": {
       on: ["silent", "recovered"],
       triggers: ["retrain"],

@@ -51,12 +51,16 @@ async function NotificationPage({ view, id }: { view: View; id: string }): Promi
 
 function HowItGoes({ view, notification }: { view: View; notification: Notification }): Html {
   const { notifier, created_at, ended_at, next_at, attempts, reason, resend_of } = notification;
+  const { commit } = notification;
   const timeOf = (at: string | undefined) =>
     at === undefined ? undefined : <Time at={at} now_ms={view.now_ms} />;
   return (
     <Facts
       facts={[
         ["Notifier", <a href={`notifications${search({ notifier })}`}>{notifier}</a>],
+        ["Commit", commit && `${commit.repository} at ${commit.sha}`],
+        ["Status", commit && `${commit.context}: ${commit.state}`],
+        ["Run", commit && <a href={`deliveries/${commit.run_id}`}>{commit.run_id}</a>],
         ["Made", timeOf(created_at)],
         ["Ended", timeOf(ended_at)],
         ["Attempts", String(attempts)],

@@ -110,7 +110,7 @@ function TellsOf({ notifier: { on, triggers, projects } }: { notifier: ShownNoti
   const names = triggers ?? projects ?? [];
   return (
     <>
-      {on.map(wordOf).join(", ")}
+      {on.length === 0 ? "each run, on its commit" : on.map(wordOf).join(", ")}
       {names.length === 0 ? null : (
         <>
           <br />
