@@ -760,6 +760,12 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       body: byMail,
       status: 201,
     });
+    for (const type of ["github_status", "gitlab_status", "gitea_status"]) {
+      const own = { repository: "acme/digits", sha: "{body.sha}", context: "train" };
+      const host = { type, url: "https://git.example.com/", token: "a-literal-of-the-tests" };
+      const body = { triggers: ["none"], to: { ...host, ...own } };
+      await ask("/notifiers/{name}/", { method: "PUT", at: { name: type }, body, status: 201 });
+    }
     await ask("/notifiers/");
     const sent = await test();
     const again = { method: "POST", at: { id: sent.id }, status: 202 };
@@ -788,6 +794,15 @@ Deno.test("every answer is what the description says, and nothing beside it", as
       next_at: time,
       causes: [cause],
       more: 1,
+      commit: {
+        repository: "acme/digits",
+        sha: "5".repeat(40),
+        context: "train",
+        state: "pending",
+        run_id: newId(0),
+        since: time,
+        url: "http://127.0.0.1/",
+      },
     };
     await store.committer.write(notificationWrites(whole));
     await ask("/notifications/", { query: "?notifier=ops" });
