@@ -52,7 +52,7 @@ export interface StatusParts {
   valuesOf(of: { run: Run }): EvaluateValues;
 }
 
-/** What statuses need of the teller. */
+/** The part of the teller that statuses use. */
 interface StatusTeller {
   sender: Sender;
   notifiers(): StoredNotifier[];

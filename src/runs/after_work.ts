@@ -1,6 +1,6 @@
 /**
- * What is made of a run once its actions, and what they have launched, have ended: the callback of its sender, the status
- * of its commit. The commit that ends the actions lists the run, so that a restart goes on.
+ * Work that follows the end of a run and of what it has launched, such as the callback of its sender, or the status of
+ * its commit. The commit that ends the actions lists the run, so that a restart goes on.
  *
  * @module
  */
