@@ -47,6 +47,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./install.md", { with: { type: "text" } }),
       },
       {
+        name: "choose",
+        title: "Is it for you?",
+        about: "beside adnanh/webhook, n8n, Argo Events, Windmill, Trigger.dev and Hookdeck",
+        read: () => import("./choose.md", { with: { type: "text" } }),
+      },
+      {
         name: "from_webhook",
         title: "From adnanh/webhook",
         about: "converts its hooks, and says what is different",
