@@ -42,6 +42,8 @@ const jsonValues = fc.record({
     ),
   ),
 });
+/** The sender learns the id of its run. */
+const RUN_ID = { type: "text", text: "{run_id}" };
 const ATOMS = ["string", "integer", "float", "flag"] as const;
 const numbers = Array.from({ length: OF_TYPE }, (_, place) => place);
 const keep = {
@@ -116,7 +118,12 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
     environment: bodyValues("SAID_"),
     metadata: { all: "{body}" },
   }));
-  const { url } = await service.trigger({ name: "bytes", project: "bytes", actions });
+  const { url } = await service.trigger({
+    name: "bytes",
+    project: "bytes",
+    response: RUN_ID,
+    actions,
+  });
 
   const ofAll = (types: readonly string[], prefix: string) =>
     Object.fromEntries(
@@ -127,6 +134,7 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   const { url: typed } = await service.trigger({
     name: "typed",
     project: "bytes",
+    response: RUN_ID,
     actions: [{
       type: "run_execution",
       step: "keep",
@@ -136,21 +144,20 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
     }],
   });
 
-  const launch = async (to: string, body: string, name: string) => {
+  const launch = async (to: string, body: string) => {
     const answer = await fetch(to, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body,
     });
-    await answer.text();
+    const id = await answer.text();
     assertEquals(answer.status, 200);
-    const { body: { results } } = await service.api("GET", `deliveries/?trigger=${name}&limit=1`);
-    return await endOfRun(service, results[0].run_id);
+    return await endOfRun(service, id);
   };
 
   const encoder = new TextEncoder();
   const check = async (texts: readonly string[]) => {
-    const run = await launch(url, JSON.stringify(texts), "bytes");
+    const run = await launch(url, JSON.stringify(texts));
     assertEquals(run.status, "completed", JSON.stringify(run.actions));
     for (const [place, { created }] of run.actions.entries()) {
       const execution = await endOfExecution(service, created.execution_id);
@@ -174,7 +181,7 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
     await fc.assert(
       fc.asyncProperty(jsonValues, async ({ integer, ...texts }) => {
         const body = JSON.stringify(texts).replace(/}$/, `,"integer":[${integer}]}`);
-        const { actions: [{ created, error }] } = await launch(typed, body, "typed");
+        const { actions: [{ created, error }] } = await launch(typed, body);
         assertEquals(error, undefined);
         const execution = await endOfExecution(service, created.execution_id);
         assertEquals(execution.status, "complete", execution.reason);
@@ -213,6 +220,7 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
     const { url: one } = await service.trigger({
       name: "one",
       project: "bytes",
+      response: RUN_ID,
       actions: interpreters.flatMap((_, step) => [
         { type: "run_execution", step: `write-${step}`, parameters: { t0: "{body}" } },
         { type: "run_execution", step: `write-${step}`, environment: { SAID_t0: "{body}" } },
@@ -226,7 +234,7 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
       ],
     ];
     for (const [text, reason] of refused) {
-      const { actions } = await launch(one, JSON.stringify(text), "one");
+      const { actions } = await launch(one, JSON.stringify(text));
       assertEquals(actions.length, 2 * interpreters.length);
       for (const { created, error } of actions) {
         assertEquals(created, undefined);
@@ -238,6 +246,7 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   const { url: others } = await service.trigger({
     name: "others",
     project: "bytes",
+    response: RUN_ID,
     actions: [
       { type: "run_execution", step: "say", environment: { SAID: "{body.v}" } },
       { type: "run_execution", step: "say", metadata: { v: "{body.v}" } },
@@ -262,7 +271,7 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   ];
   for (const [what, json, said] of values) {
     await t.step(what, async () => {
-      const { actions: [variable, metadata] } = await launch(others, `{"v": ${json}}`, "others");
+      const { actions: [variable, metadata] } = await launch(others, `{"v": ${json}}`);
       if (said instanceof RegExp) assertMatch(variable.error ?? "", said);
       else {
         const { execution_id } = variable.created;
@@ -278,13 +287,12 @@ Deno.test("a value of a request is the value in its job, byte by byte, in every 
   }
   await t.step("signs that may be code are written into no script but a shell's", async () => {
     for (const hostile of ["');system('id')#", "\\", "a\nb", "@{[`id`]}", '"', "#{x}"]) {
-      const { actions } = await launch(others, JSON.stringify({ v: 1, t: hostile }), "others");
+      const { actions } = await launch(others, JSON.stringify({ v: 1, t: hostile }));
       assertMatch(actions[2].error ?? "", /no shell: it may be code there/, hostile);
     }
     const { actions } = await launch(
       others,
       JSON.stringify({ v: 1, t: "plain words, 1.5" }),
-      "others",
     );
     assertEquals(actions[2].error, undefined);
   });
