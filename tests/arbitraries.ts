@@ -82,3 +82,9 @@ export function assertInside(text: string, { line, column }: { line: number; col
     `column ${column} of line ${line} of ${JSON.stringify(text)}`,
   );
 }
+
+/** Tells which of many cases that are alike this run tries: each nth, from a random one on. */
+export function eachOf(nth: number): (place: number) => boolean {
+  const first = Math.floor(nth * Math.random());
+  return (place) => (place + first) % nth === 0;
+}

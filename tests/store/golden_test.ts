@@ -124,6 +124,9 @@ for (let format = 1; format <= FORMAT_VERSION; format++) {
     const findings = new Findings();
     await checkStored(`${folder.path}/data`, findings);
     findings.assertNone();
+    using kv = await Deno.openKv(`${folder.path}/data/hooklaunch.kv`);
+    assertEquals((await kv.get(keys.format())).value, FORMAT_VERSION);
+    if (format > 1) return;
     await using again = await serve(folder.path, { flags });
     assert(!again.printed().includes("is brought from format"));
   });

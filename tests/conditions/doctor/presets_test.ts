@@ -5,6 +5,7 @@ import { hmac } from "../../../src/conditions/hmac.ts";
 import type { Encoding } from "../../../src/conditions/signing/encoding.ts";
 import { signatureHeaders, signedContents } from "../../../src/conditions/signing/scheme.ts";
 import { coversBody, parseTemplate } from "../../../src/conditions/signing/template.ts";
+import { eachOf } from "../../arbitraries.ts";
 import { NOW_MS } from "../fixture.ts";
 import { bodyOf, distinctSenders, type Sender, senders, type Sent } from "../signing/senders.ts";
 import {
@@ -315,9 +316,12 @@ function nextScheme(sender: Sender): Sender {
   return next ?? sender;
 }
 
-for (const sender of distinctSenders) {
+const isTried = eachOf(2);
+for (const [place, sender] of distinctSenders.entries()) {
   Deno.test(`doctor: ${sender.name}`, async () => {
-    for (const { name, make, certainty, words } of mistakes) {
+    for (
+      const { name, make, certainty, words } of mistakes.filter((_, at) => isTried(place + at))
+    ) {
       const made = await make(sender);
       if (made === undefined) continue;
       const { sent, conditions, ...parts } = made;

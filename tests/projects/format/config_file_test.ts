@@ -8,7 +8,7 @@ import fc from "fast-check";
 import { readConfigFile } from "../../../src/projects/format/config_file.ts";
 import { InvalidInputError } from "../../../src/platform/errors.ts";
 import type { LocatedProblem } from "../../../src/platform/yaml/positions.ts";
-import { anyText, assertInside, mutated } from "../../arbitraries.ts";
+import { anyText, assertInside, eachOf, mutated } from "../../arbitraries.ts";
 
 const everything = `---
 # Every field that a step may have.
@@ -363,11 +363,11 @@ Deno.test("any file is read, or refused with places inside of it", () => {
 });
 
 Deno.test("a file with a value of another kind in any place is read, or refused", () => {
-  // A third of the values for each place, others in the next run.
-  let turn = Math.floor(3 * Math.random());
+  const isTried = eachOf(3);
+  let place = 0;
   for (const { 0: old, index } of file.matchAll(/(?<=: |- )[^\n{},[\]]+(?=[\n,} ])/g)) {
-    turn++;
-    for (const put of values.filter((_, each) => (each + turn) % 3 === 0)) {
+    place++;
+    for (const put of values.filter((_, at) => isTried(place + at))) {
       try {
         read(file.slice(0, index) + put + file.slice(index + old.length));
       } catch (error) {
