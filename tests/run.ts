@@ -45,9 +45,19 @@ const BUNDLE_MAX = 20;
 /** Folders with fewer files share modules. */
 const FOLDER_MIN = 12;
 /** The modules of each group that run at once, beside one for each processor where these do the work. */
-const AT_ONCE = { browser: 2, waiting: 3, others: navigator.hardwareConcurrency + 2 };
+const AT_ONCE = { browser: 2, waiting: 3, others: navigator.hardwareConcurrency + 3 };
 /** The folders whose files take longest together, in the order in which they begin. */
-const SLOW = ["faults", "docs", "commands", "engines", "http", "others"];
+const SLOW = [
+  "others",
+  "faults",
+  "docs",
+  "projects",
+  "http",
+  "commands",
+  "engines",
+  "runs",
+  "store",
+];
 /** The test files that mostly wait, for containers, clusters, and silence: those that take longest begin first. */
 const WAITING = [
   "faults/instances_test.ts",

@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
-import { createHash } from "node:crypto";
+import { assertEquals } from "@std/assert";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { hooklaunch, type Running } from "../commands/process.ts";
 
@@ -119,40 +118,6 @@ Deno.test("what was accepted before SIGKILL runs after the restart, once", async
   }
   const { results } = await read(second.url, "executions/");
   assertEquals(results.length, 3, "no execution was made twice");
-});
-
-Deno.test("killed at random moments while launches arrive, nothing is lost and nothing doubled", async () => {
-  const { folder, marks } = await configured("true");
-  await using _folder = folder;
-  const accepted = new Map<string, string>();
-  const seed = Math.floor(Math.random() * 1e9);
-  for (let round = 0; round < 3; round++) {
-    await using service = await start(folder.path);
-    const lives_ms = (seed >> (round * 4)) % 150;
-    let isAlive = true;
-    const senders = Array.from({ length: 4 }, async (_, sender) => {
-      for (let count = 0; isAlive && count < 5; count++) {
-        const body = `${round}.${sender}.${count}`;
-        // A launch that was not answered may have been accepted or not: only an answer is a promise.
-        const runId = await launch(service.url, body).catch(() => undefined);
-        if (runId !== undefined) accepted.set(runId, body);
-      }
-    });
-    await new Promise((resolve) => setTimeout(resolve, lives_ms));
-    await kill(service);
-    isAlive = false;
-    await Promise.all(senders);
-  }
-  await using service = await start(folder.path);
-  const say = `seed ${seed}: ${accepted.size} accepted`;
-  for (const [runId, body] of accepted) {
-    const id = await completed(service.url, runId);
-    assertEquals(await Deno.readTextFile(`${marks}/${id}`), "started\n", say);
-    const { payload } = await read(service.url, `runs/${runId}/`);
-    assertEquals(payload.sha256, createHash("sha256").update(body).digest("hex"), say);
-  }
-  const { results } = await read(service.url, `triggers/${ID}/runs/?limit=200`);
-  assert(results.length >= accepted.size && results.length <= 100, say);
 });
 
 Deno.test("pipelines whose service is killed at random moments end, each node launched once", async () => {
