@@ -23,7 +23,10 @@ async function clickTwice(page: Page, label: string): Promise<void> {
   const [atX, atY] = [x + width / 2, y + height / 2];
   await page.mouse.click(atX, atY);
   await page.locator(".confirm[open] .cancel").waitFor();
-  await assertAccessible(page, ["color-contrast", "button-name"]);
+  // Colors and names do not depend on the width.
+  if (page.viewportSize()?.width === WIDTHS[0]) {
+    await assertAccessible(page, ["color-contrast", "button-name"]);
+  }
   await page.mouse.click(atX, atY);
 }
 
