@@ -23,6 +23,7 @@ export const triggerNameText = z.string().min(1).max(CHARACTERS_MAX).normalize("
 /** The name of a trigger. */
 export const triggerNameSchema = triggerNameText.superRefine(
   (name, context) => {
+    if (context.issues.length > 0) return;
     const message = mistakeIn(name);
     if (message !== undefined) context.addIssue({ code: "custom", message });
   },
@@ -30,7 +31,6 @@ export const triggerNameSchema = triggerNameText.superRefine(
 
 /** Says why a text is no name of a trigger; undefined where it is one. */
 function mistakeIn(name: string): string | undefined {
-  if (name === "") return undefined;
   // A few letters are two in that form.
   if (name.length > CHARACTERS_MAX) return `Expected at most ${CHARACTERS_MAX} characters`;
   const [strange] = NOT_SEEN.exec(name) ?? NOT_IN_NAME.exec(name) ?? [];

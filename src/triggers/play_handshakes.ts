@@ -31,6 +31,10 @@ interface PlayOptions {
   env(name: string): string | undefined;
 }
 
+/** What to do about a handshake that the provider alone can make. */
+const LET_IT =
+  "Set the URL at the provider, or let it check the URL again, and read the trigger log";
+
 /** Plays every handshake of a trigger. */
 export async function playHandshakes(
   prepared: PreparedTrigger,
@@ -49,7 +53,7 @@ async function play(
   const { name, row: { method, verified, confirm }, problem } = handshake;
   const not = (reason: string) => ({ handshake: name, method, answered: false, reason });
   if (problem !== undefined) return not(problem);
-  if (confirm) return not("the provider's own URL is fetched before it is answered");
+  if (confirm) return not(`the provider's own URL is fetched before it is answered. ${LET_IT}`);
   const { query, headers, body } = handshake.example(
     `hooklaunch${crypto.randomUUID().slice(0, 8)}`,
   );
@@ -62,7 +66,8 @@ async function play(
     now_ms,
     env,
   };
-  const { url, ...sent } = verified ? await signRequest(conditions, unsigned) : unsigned;
+  const signed = verified ? await signRequest(conditions, unsigned) : undefined;
+  const { url, ...sent } = signed ?? unsigned;
   const request = launchRequest({
     method,
     url,
@@ -84,6 +89,12 @@ async function play(
       body,
     };
   }
-  if ("refused" in inspection) return not(inspection.refused.reason);
+  if ("refused" in inspection) {
+    const { reason } = inspection.refused;
+    const lacksKey = signed?.problems.some(({ pointer }) =>
+      conditions[Number(pointer.slice(1))]?.type === "signature"
+    );
+    return not(lacksKey ? `${reason}: the provider signs with its own key. ${LET_IT}` : reason);
+  }
   return not("its `when` does not tell how to make the request: send one with the provider");
 }

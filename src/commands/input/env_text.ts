@@ -7,8 +7,8 @@
  */
 
 const VARIABLE =
-  /^[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*("[^"]*"|'[^']*'|`[^`]*`|[^\r\n]*)/gm;
-const COMMENT = /(?:^|[ \t]+)#.*$/;
+  /^[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=([ \t]*)("[^"]*"|'[^']*'|`[^`]*`|[^\r\n]*)/gm;
+const COMMENT = /[ \t]+#.*$/;
 
 /** The variables of a file, and what its reader should know. */
 interface EnvFile {
@@ -21,9 +21,9 @@ interface EnvFile {
 export function parseEnvFile(text: string): EnvFile {
   const variables = new Map<string, string>();
   const remarks: string[] = [];
-  for (const [, name = "", written = ""] of text.matchAll(VARIABLE)) {
+  for (const [, name = "", blanks = "", written = ""] of text.matchAll(VARIABLE)) {
     const isQuoted = /^(["'`])[^]*\1$/.test(written) && written.length > 1;
-    const value = isQuoted ? unquoted(written) : written.replace(COMMENT, "").trim();
+    const value = isQuoted ? unquoted(written) : (blanks + written).replace(COMMENT, "").trim();
     if (!isQuoted && value !== written.trim()) {
       remarks.push(`${name} ends before its #, which begins a comment: in quotes it would not`);
     }

@@ -4,7 +4,8 @@ import { parseEnvFile } from "../../../src/commands/input/env_text.ts";
 const cases: { text: string; expected: Record<string, string>; remarks?: number }[] = [
   { text: "A=b", expected: { A: "b" } },
   { text: "A=long-0123#tail", expected: { A: "long-0123#tail" } },
-  { text: "A=#tail", expected: { A: "" }, remarks: 2 },
+  { text: "A=#0123-long", expected: { A: "#0123-long" } },
+  { text: "A= #tail\nB=c", expected: { A: "", B: "c" }, remarks: 2 },
   { text: "A=b # a comment", expected: { A: "b" }, remarks: 1 },
   { text: "A=b\t# a comment\nB=c", expected: { A: "b", B: "c" }, remarks: 1 },
   { text: "A='b # c' # a comment", expected: { A: "b # c" } },

@@ -30,6 +30,31 @@ Deno.test("every preset's handshake can be played", async () => {
   }
 });
 
+Deno.test("a handshake that only the provider can make says what to do", async () => {
+  await using service = await startService();
+  const identity = "arn:aws:sns:us-east-1:123456789012:topic";
+  const todo =
+    /Set the URL at the provider, or let it check the URL again, and read the trigger log$/;
+  const conditions = {
+    sns: { type: "signature", preset: "sns", identity },
+    ses: { type: "signature", preset: "ses", identity },
+    discord: {
+      type: "signature",
+      preset: "discord",
+      public_keys: ["8bd59f979cc36f385495f7e5055628bd7f3cea69204074f210e786b2e4f987a8"],
+    },
+  };
+  for (const [preset, condition] of Object.entries(conditions)) {
+    const { id } = await service.trigger({ name: preset, conditions: [condition] });
+    const { body } = await service.api("POST", `triggers/${id}/handshakes/`);
+    assert(body.handshakes.length > 0, preset);
+    for (const { answered, reason } of body.handshakes) {
+      assertEquals(answered, false, preset);
+      assertMatch(reason, todo);
+    }
+  }
+});
+
 const own = {
   method: "GET",
   when: "query.mode == 'subscribe' && query['verify'] == secret && 'x-a' in headers",
