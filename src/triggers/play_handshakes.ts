@@ -31,7 +31,7 @@ interface PlayOptions {
   env(name: string): string | undefined;
 }
 
-/** What to do about a handshake that the provider alone can make. */
+/** Advice for a handshake that the provider alone can make. */
 const LET_IT =
   "Set the URL at the provider, or let it check the URL again, and read the trigger log";
 
