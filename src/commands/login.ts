@@ -12,13 +12,15 @@ import { ApiError, unreachable } from "./api/client.ts";
 import { type ApiOptions, apiOptions } from "./api/options.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { environment } from "./input/environment.ts";
-import { loginKey, loginsPath, readLogins, writeLogins } from "./input/logins.ts";
+import { removeFromKeyring, storeInKeyring } from "./input/keyring.ts";
+import { loginKey, loginsPath, loginToken, readLogins, writeLogins } from "./input/logins.ts";
 
 const TIMEOUT_MS = 30_000;
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
 const VARIABLE = "HOOKLAUNCH_ADMIN_TOKEN";
 
 interface LoginOptions extends ApiOptions {
+  keyring: boolean;
   scope?: string;
 }
 
@@ -29,11 +31,13 @@ export function defineLogin(command: Command): void {
       new Option("--scope <scope>", "ask for no more than this; yours in the console when left out")
         .choices(SCOPES),
     )
+    .option("--no-keyring", "keep the token in the file, where the desktop has a keyring, too")
     .option("--json", "print JSON, without the token")
     .addHelpText(
       "after",
-      "\nYou confirm it in the console. The token is in hooklaunch/logins.json in XDG_CONFIG_HOME, or else in\n" +
-        `~/.config, for its owner alone. ${VARIABLE} and the token of a context come before it.`,
+      "\nYou confirm it in the console. The token is in the keyring of the desktop, by secret-tool or macOS's\n" +
+        "security, or else in hooklaunch/logins.json in XDG_CONFIG_HOME or ~/.config, for its owner alone.\n" +
+        `${VARIABLE} and the token of a context come before it.`,
     )
     .action(logIn);
 }
@@ -43,7 +47,7 @@ export function defineLogout(command: Command): void {
   apiOptions(command).option("--json", "print JSON").action(logOut);
 }
 
-async function logIn({ url, scope, json = false }: LoginOptions): Promise<void> {
+async function logIn({ url, scope, keyring, json = false }: LoginOptions): Promise<void> {
   const begun = await post(url, "device", { device: deviceName(), ...(scope && { scope }) });
   const code = harmless(String(begun.user_code));
   // Words for people are no part of the output.
@@ -52,16 +56,40 @@ async function logIn({ url, scope, json = false }: LoginOptions): Promise<void> 
   console.error(harmless(String(begun.verification_uri_complete)));
   const granted = await tokenOf(url, begun);
   const expires_at = new Date(Date.now() + Number(granted.expires_in) * 1_000).toISOString();
-  const login = { token: String(granted.access_token), expires_at };
-  await writeLogins({ ...readLogins(), [loginKey(url)]: login });
+  const isInKeyring = await keep(url, String(granted.access_token), { expires_at, keyring });
   const shown = { url, name: String(granted.name), scope: String(granted.scope), expires_at };
-  if (json) return printJson(shown);
+  if (json) return printJson({ ...shown, keyring: isInKeyring });
+  const place = isInKeyring ? "the keyring" : loginsPath();
   console.log(
-    harmless(`Logged in as ${shown.name} with the scope ${shown.scope}, until ${expires_at}`),
+    harmless(
+      `Logged in as ${shown.name} with the scope ${shown.scope}, until ${expires_at}. The token is in ${place}`,
+    ),
   );
   if (environment(VARIABLE) !== undefined) {
     console.error(`${VARIABLE} is set, and comes first: unset it to use this login`);
   }
+}
+
+/** Keeps the token of a login; returns whether it is in the keyring. */
+async function keep(
+  url: string,
+  token: string,
+  { expires_at, keyring }: { expires_at: string; keyring: boolean },
+): Promise<boolean> {
+  const { [loginKey(url)]: earlier, ...others } = readLogins();
+  // That of an earlier login must not stay there.
+  if (!keyring && earlier !== undefined && earlier.token === undefined) {
+    removeFromKeyring(loginKey(url));
+  }
+  const failed = keyring ? await storeInKeyring(loginKey(url), token) : { reason: "" };
+  if (failed?.reason) {
+    console.error(
+      harmless(`The keyring did not take the token, so a file has it: ${failed.reason}`),
+    );
+  }
+  const login = { ...(failed && { token }), expires_at };
+  await writeLogins({ ...others, [loginKey(url)]: login });
+  return failed === undefined;
 }
 
 /** Asks for the token until the login is decided. */
@@ -89,11 +117,19 @@ async function logOut({ url, json = false }: ApiOptions): Promise<void> {
     if (json) return printJson(null);
     return console.log("There is no login at this service");
   }
+  const token = loginToken(url, login);
   // Here it ends in any case: a service that is away must keep nobody logged in.
+  if (login.token === undefined) removeFromKeyring(loginKey(url));
   await writeLogins(others);
-  await post(url, "revoke", { token: login.token });
+  if (token === undefined) {
+    throw new ApiError(
+      "Logged out here. The keyring did not give the token, so it is not revoked: find it with hooklaunch token list",
+    );
+  }
+  await post(url, "revoke", { token });
   if (json) return printJson({ url });
-  console.log("Logged out: the token is revoked, and removed from " + loginsPath());
+  const place = login.token === undefined ? "the keyring" : loginsPath();
+  console.log(`Logged out: the token is revoked, and removed from ${place}`);
 }
 
 /**

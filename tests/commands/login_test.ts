@@ -1,9 +1,10 @@
 /** `hooklaunch login` and `logout`: the token is confirmed in the console, and stays in a file of its owner. */
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { listDeviceLogins } from "../../src/store/records/device_logins.ts";
 import { eventually, startService, temporaryFolder } from "../data.ts";
 import { loggedIn } from "../http/console/fixture.ts";
 import { runHosted } from "./hosted.ts";
+import { makeKeyring } from "./keyrings.ts";
 
 Deno.test("a command line logs in, is used, and logs out", async (t) => {
   await using folder = await temporaryFolder();
@@ -22,8 +23,8 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
   const run = (args: string, env: Record<string, string> = {}) =>
     runHosted([...args.split(" "), "--url", service.url], { ...HOME, ...env });
   /** Runs a login, and decides on it as soon as it waits. */
-  const login = async (args: string, decision: string) => {
-    const ended = run(args);
+  const login = async (args: string, decision: string, env: Record<string, string> = {}) => {
+    const ended = run(args, env);
     const code = await eventually(async () => {
       const waiting = await listDeviceLogins(store);
       return waiting.find(([, each]) => each.decision === undefined)?.[1].user_code;
@@ -43,7 +44,7 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
     assertEquals(code, 1);
   });
   await t.step("it is confirmed in the console", async () => {
-    const { code, printed, user_code } = await login("login --scope admin", "confirm");
+    const { code, printed, user_code } = await login("login --no-keyring --scope admin", "confirm");
     assertEquals(code, 0, printed);
     assertMatch(printed, new RegExp(`enter the code ${user_code}`));
     assertMatch(printed, /Logged in as shared with the scope operate, until \d{4}-/);
@@ -77,7 +78,7 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
     });
   }
   await t.step("it is refused in the console", async () => {
-    const { code, printed } = await login("login", "deny");
+    const { code, printed } = await login("login --no-keyring", "deny");
     assertMatch(printed, /Not logged in: it was refused in the console/);
     assertEquals(code, 1);
     assertEquals((await run("trigger list -q")).code, 0);
@@ -90,5 +91,35 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
     assertEquals((await service.api("GET", "tokens/")).body.results.length, 1);
     assertMatch((await run("logout")).printed, /There is no login at this service/);
     assertMatch((await run("trigger list -q")).printed, /log in with hooklaunch login/);
+  });
+  await t.step("the keyring of the desktop has the token, and gives it", async () => {
+    const keyring = await makeKeyring(folder.path);
+    const { code, printed } = await login("login", "confirm", keyring.env);
+    assertEquals(code, 0, printed);
+    assertMatch(printed, /Logged in as shared .*\. The token is in the keyring\n/);
+    const [token = "", ...others] = await keyring.secrets();
+    assertEquals(others, []);
+    const written = await Deno.readTextFile(file);
+    assertEquals(Object.keys(JSON.parse(written)[service.url]), ["expires_at"]);
+    assert(!(written + printed + await keyring.calls()).includes(token), "it is nowhere else");
+    assertEquals((await run("trigger list -q", keyring.env)).code, 0);
+    await keyring.lock(true);
+    assertMatch((await run("trigger list -q", keyring.env)).printed, /unlock it, or log in again/);
+    const locked = await login("login", "confirm", keyring.env);
+    assertMatch(locked.printed, /did not take the token, so a file has it: .*Cannot unlock/);
+    assertMatch(locked.printed, /The token is in .*logins\.json\n/);
+    assertEquals(((await Deno.stat(file)).mode ?? 0) & 0o777, 0o600);
+    await keyring.lock(false);
+    assertMatch((await login("login", "confirm", keyring.env)).printed, /in the keyring\n/);
+    assertMatch(
+      (await login("login --no-keyring", "confirm", keyring.env)).printed,
+      /logins\.json/,
+    );
+    assertEquals(await keyring.secrets(), [], "that of the login before is removed");
+    await login("login", "confirm", keyring.env);
+    const out = await run("logout", keyring.env);
+    assertMatch(out.printed, /the token is revoked, and removed from the keyring/);
+    assertEquals(await keyring.secrets(), []);
+    assertEquals((await service.api("GET", "tokens/")).body.results.length, 1);
   });
 });

@@ -7,7 +7,7 @@
 import type { Command } from "commander";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { type Context, contextNamed, readContexts } from "../input/contexts.ts";
-import { loginKey, readLogins } from "../input/logins.ts";
+import { loginKey, loginToken, readLogins } from "../input/logins.ts";
 import { environment } from "../input/environment.ts";
 
 const VARIABLE = "HOOKLAUNCH_ADMIN_TOKEN";
@@ -59,12 +59,14 @@ export function tokenFor(url: string): FoundToken {
   if (ofContext !== undefined) return ofContext;
   const login = readLogins()[loginKey(url)];
   if (login !== undefined) {
-    if (Date.parse(login.expires_at) > Date.now()) {
-      return { token: login.token, place: "hooklaunch login: log in again" };
-    }
+    const isOver = !(Date.parse(login.expires_at) > Date.now());
+    const token = isOver ? undefined : loginToken(url, login);
+    if (token !== undefined) return { token, place: "hooklaunch login: log in again" };
     throw new InvalidInputError(
       "the login at this service",
-      "It has expired: log in again with hooklaunch login",
+      isOver
+        ? "It has expired: log in again with hooklaunch login"
+        : "The keyring does not give its token: unlock it, or log in again with hooklaunch login",
     );
   }
   throw new InvalidInputError(

@@ -1,5 +1,6 @@
 /**
- * The tokens of `hooklaunch login`, by the addresses of their services, in a file of their own.
+ * The logins of `hooklaunch login`, by the addresses of their services, in a file of their own. Their tokens are in
+ * the desktop's keyring, or there.
  *
  * @module
  */
@@ -8,6 +9,7 @@ import { dirname } from "node:path";
 import { replaceFile } from "../../platform/files/durable.ts";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
 import { configurationPath } from "./contexts.ts";
+import { lookUpInKeyring } from "./keyring.ts";
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
@@ -15,7 +17,8 @@ const WHAT = "the file of logins";
 
 /** A login at a service. */
 interface Login {
-  token: string;
+  /** The token; absent where it is in the keyring. */
+  token?: string;
   /** RFC 3339. */
   expires_at: string;
 }
@@ -23,6 +26,11 @@ interface Login {
 /** Returns the key of a service's login: its address without a slash at the end. */
 export function loginKey(url: string): string {
   return url.replace(/\/+$/, "");
+}
+
+/** Returns the token of a login; undefined when the keyring does not give it. */
+export function loginToken(url: string, { token }: Login): string | undefined {
+  return token ?? lookUpInKeyring(loginKey(url));
 }
 
 /** Returns the path of the file; undefined without a home. */
@@ -73,6 +81,6 @@ function isLogins(value: unknown): value is Record<string, Login> {
   return typeof value === "object" && value !== null && !Array.isArray(value) &&
     Object.values<unknown>({ ...value }).every((each) => {
       const { token, expires_at } = Object(each);
-      return typeof token === "string" && typeof expires_at === "string";
+      return ["string", "undefined"].includes(typeof token) && typeof expires_at === "string";
     });
 }
