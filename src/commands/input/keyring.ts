@@ -9,7 +9,7 @@ import { messageOf } from "../../platform/errors.ts";
 /** Scripts of the shell, whose first argument is the address of a service. */
 interface KeyringProgram {
   store: string;
-  /** What `store` reads. */
+  /** The standard input of `store`. */
   input(address: string, token: string): string;
   lookup: string;
   remove: string;
