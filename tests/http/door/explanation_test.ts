@@ -60,6 +60,6 @@ Deno.test("a request is refused by the first condition that an explanation says 
         );
       }
     }),
-    { numRuns: 30 },
+    { numRuns: 60 },
   );
 });
