@@ -100,7 +100,7 @@ export async function eventually<T>(
     if (found !== undefined) return found;
     const waited_ms = performance.now() - began_ms;
     if (waited_ms > within_ms) throw new Error(`Did not see ${what} in ${within_ms} ms`);
-    const pause_ms = Math.min(POLL_MS_MAX, Math.max(POLL_MS, waited_ms / 10));
+    const pause_ms = Math.min(POLL_MS_MAX, Math.max(POLL_MS, waited_ms / 5));
     await new Promise((resolve) => setTimeout(resolve, pause_ms));
   }
 }
