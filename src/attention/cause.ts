@@ -41,6 +41,10 @@ export const CAUSES = {
     advice:
       "Look at the store, its address and its credentials: what waits goes on when it answers",
   },
+  backup_failed: {
+    group: "failure",
+    advice: "Do what the text says: it tries again by itself. hooklaunch backup now tries at once",
+  },
   certificate_failed: {
     group: "failure",
     advice: "Do what the text says: it orders again by itself, and at once after a restart",

@@ -17,6 +17,8 @@ export interface ServiceCauseParts {
   projectFailures: Pick<ProjectFailures, "list">;
   settings: { notes?: readonly { text: string; since_ms: number }[] };
   notifications: CauseSource;
+  /** The scheduled backups. */
+  backups?: { causes(): Promise<Cause[]> } | undefined;
   /** The keeper of the certificate that the service gets by itself. */
   certificates?: { readonly trouble: { text: string; since_ms: number } | undefined } | undefined;
 }
@@ -31,6 +33,7 @@ export async function serviceCauses(parts: ServiceCauseParts): Promise<Cause[]> 
   return [
     ...diskCauses(parts),
     ...certificateCauses(parts),
+    ...await parts.backups?.causes() ?? [],
     ...engineCauses(parts),
     ...await projectCauses(parts),
     ...parts.notifications.causes().filter(({ subject: { kind } }) => kind === "notifier"),

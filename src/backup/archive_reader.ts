@@ -13,7 +13,7 @@ import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
 import { writeAll } from "../platform/files/bytes.ts";
-import { BackupError } from "./error.ts";
+import { BackupError, DamagedBackupError } from "./error.ts";
 import {
   ARCHIVE_FORMAT,
   type BackupHeader,
@@ -234,12 +234,12 @@ function conflictOf(path: string): (error: unknown) => never {
   };
 }
 
-function damaged(detail: string): BackupError {
-  return new BackupError(`Cannot restore this backup, it is damaged: ${detail}`);
+function damaged(detail: string): DamagedBackupError {
+  return new DamagedBackupError(`Cannot restore this backup, it is damaged: ${detail}`);
 }
 
-function refused(path: string, detail: string): BackupError {
-  return new BackupError(
+function refused(path: string, detail: string): DamagedBackupError {
+  return new DamagedBackupError(
     `Cannot restore this backup: it holds ${JSON.stringify(path)}, which no backup has: ${detail}`,
   );
 }

@@ -24,7 +24,7 @@ import { KEY_FILE } from "../triggers/secret_key.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
-import { copyDatabase, settleDatabase } from "./database.ts";
+import { copyDatabase, countRecords, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
 import { type KeyUse, tryKey } from "./key.ts";
 import {
@@ -45,6 +45,8 @@ interface BackUpOptions {
   data: string;
   /** The path of the file, or a stream. */
   target: string | WritableStream<Uint8Array>;
+  /** The folder for temporary files of a backup to a stream; that of the system when absent. */
+  temporary?: string;
   /** Leaves out the key of stored secrets. */
   withoutKey: boolean;
   /** Replaces an existing file. */
@@ -61,6 +63,10 @@ export interface BackupReport {
   sha256: string;
   /** Number of files in the archive. */
   files: number;
+  /** Bytes of these files. */
+  bytes: number;
+  /** Number of records in the database. */
+  records: number;
   has_key: boolean;
   created_at: string;
   flaws: Flaw[];
@@ -78,7 +84,7 @@ export async function backUp(options: BackUpOptions): Promise<BackupReport> {
   }
   const path = typeof target === "string" ? resolve(target) : undefined;
   if (path !== undefined) await expectFree(path, force);
-  const folder = await temporaryFolder(path);
+  const folder = await temporaryFolder(path, options.temporary);
   try {
     const archive = join(folder, "archive");
     const output = typeof target === "string"
@@ -120,7 +126,14 @@ async function write(
   );
   try {
     const { version } = config;
-    const header: BackupHeader = { archive_format: ARCHIVE_FORMAT, version, created_at, has_key };
+    const records = countRecords(copy);
+    const header: BackupHeader = {
+      archive_format: ARCHIVE_FORMAT,
+      version,
+      created_at,
+      has_key,
+      records,
+    };
     await archive.addText(HEADER_ENTRY, `${JSON.stringify(header)}\n`);
     {
       // While nobody has it open as a database.
@@ -137,7 +150,7 @@ async function write(
     await archive.addText(FLAWS_ENTRY, `${JSON.stringify(flaws)}\n`);
     const { size, sha256 } = await archive.finish();
     const files = archive.files + Number(has_key);
-    return { size, sha256, files, has_key, created_at, flaws };
+    return { size, sha256, files, bytes: archive.bytes, records, has_key, created_at, flaws };
   } finally {
     clearInterval(timer);
     await archive.close();
@@ -184,11 +197,15 @@ function readKey(data: string): Promise<string | undefined> {
 }
 
 /** A folder beside the file, so that what is made in it can be moved there. */
-async function temporaryFolder(path: string | undefined): Promise<string> {
+async function temporaryFolder(
+  path: string | undefined,
+  dir: string | undefined,
+): Promise<string> {
   if (path === undefined) {
-    return await Deno.makeTempDir({ prefix: "hooklaunch-backup-" }).catch((error) => {
+    const options = { prefix: "hooklaunch-backup-", ...(dir !== undefined && { dir }) };
+    return await Deno.makeTempDir(options).catch((error) => {
       const why = messageOf(error);
-      throw new BackupError(`Cannot make a temporary folder, look at TMPDIR: ${why}`);
+      throw new BackupError(`Cannot make a temporary folder, look at ${dir ?? "TMPDIR"}: ${why}`);
     });
   }
   try {

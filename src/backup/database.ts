@@ -116,3 +116,9 @@ export function problemOf(path: string): string | undefined {
     return `it is no database of Hooklaunch, or is damaged: ${messageOf(error)}`;
   }
 }
+
+/** Counts the records of a database that no process has open. */
+export function countRecords(path: string): number {
+  using database = new DatabaseSync(path);
+  return Number(database.prepare("SELECT count(*) AS records FROM kv").get()?.records);
+}

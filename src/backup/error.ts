@@ -9,3 +9,6 @@ import { HooklaunchError } from "../platform/errors.ts";
 export class BackupError extends HooklaunchError {
   override readonly code = "backup_failed";
 }
+
+/** A backup is not what was backed up: a restore of it would lack something. */
+export class DamagedBackupError extends BackupError {}

@@ -26,6 +26,8 @@ export interface BackupHeader {
   created_at: string;
   /** True when the backup holds the key of stored secrets. */
   has_key: boolean;
+  /** The number of records in the database; absent in backups of earlier versions. */
+  records?: number | undefined;
 }
 
 /** Checks a {@linkcode BackupHeader} of any format. */
@@ -34,6 +36,7 @@ export const headerSchema: z.ZodType<BackupHeader> = z.object({
   version: z.string(),
   created_at: z.iso.datetime(),
   has_key: z.boolean(),
+  records: z.int().min(0).optional(),
 });
 
 /** A file that is missing or incomplete in a backup. */

@@ -16,8 +16,8 @@ import { DATABASE_FILE, UNFINISHED_RESTORE } from "../store/file/database_file.t
 import { LOCK_FILE, lockDataFolder } from "../store/file/folder_lock.ts";
 import { openStore } from "../store/open_store.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
-import { problemOf, settleDatabase } from "./database.ts";
-import { BackupError } from "./error.ts";
+import { countRecords, problemOf, settleDatabase } from "./database.ts";
+import { BackupError, DamagedBackupError } from "./error.ts";
 
 /** Names that an empty data folder may hold: the lock, and what a new file system has. */
 const NOTHING = new Set([LOCK_FILE, "lost+found"]);
@@ -73,7 +73,7 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     const folder = await Deno.makeTempDir({ dir: data, prefix: UNFINISHED_RESTORE });
     try {
       const archive = await extractArchive(options.source, { ...options, folder });
-      const running = await prepare(folder);
+      const running = await prepare(folder, archive.header.records);
       await syncTree(folder).catch((error) => {
         throw new BackupError(`Cannot restore to ${data}: ${messageOf(error)}`);
       });
@@ -98,15 +98,19 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
  */
 async function prepare(
   folder: string,
+  records: number | undefined,
 ): Promise<Pick<RestoreReport, "interrupted" | "on_clusters">> {
   const path = join(folder, DATABASE_FILE);
   if (!await Deno.lstat(path).then(({ isFile }) => isFile, () => false)) {
-    throw new BackupError("Cannot restore this backup: it has no database");
+    throw new DamagedBackupError("Cannot restore this backup: it has no database");
   }
   const problem = problemOf(path);
   if (problem !== undefined) {
-    throw new BackupError(`Cannot restore this backup: its database cannot be used: ${problem}`);
+    throw new DamagedBackupError(
+      `Cannot restore this backup: its database cannot be used: ${problem}`,
+    );
   }
+  if (records !== undefined) expectRecords(path, records);
   const interrupted: string[] = [];
   const on_clusters: string[] = [];
   try {
@@ -134,6 +138,14 @@ async function prepare(
   await settleDatabase(path);
   await Deno.remove(join(folder, LOCK_FILE));
   return { interrupted, on_clusters };
+}
+
+function expectRecords(path: string, expected: number): void {
+  const found = countRecords(path);
+  if (found === expected) return;
+  throw new DamagedBackupError(
+    `Cannot restore this backup: its database has ${found} records, and ${expected} were backed up`,
+  );
 }
 
 /**

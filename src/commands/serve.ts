@@ -19,7 +19,7 @@ import { TlsFiles } from "./input/tls_files.ts";
 import { allVariables, unknownVariables } from "./input/variables.ts";
 import { applyAtStart, applyFile } from "./process/apply_file.ts";
 import { tellFirstToken } from "./process/first_token.ts";
-import { storageOf } from "./process/configured_storage.ts";
+import { startSettingsOf } from "./process/configured_settings.ts";
 import { Reloading } from "./process/reloading.ts";
 
 const MIB = 1024 * 1024;
@@ -164,7 +164,7 @@ async function serve(given: ServeOptions, command: Command): Promise<void> {
     {
       ...settingsOf(options),
       ...(agent === undefined ? {} : { agent }),
-      ...await storageOf({ ...options, strict }, configuration),
+      ...await startSettingsOf({ ...options, strict }, configuration),
       ...(tls === undefined ? {} : { tls }),
       ...(acme === undefined ? {} : { acme }),
     },

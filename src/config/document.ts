@@ -6,6 +6,7 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { parseS3Location } from "../artifacts/s3/location.ts";
+import { type BackupSettings, parseBackup } from "../backup/scheduled/settings.ts";
 import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
 import { parseLoginProviders } from "../logins/settings.ts";
 import { parseNotifier } from "../notifications/schema.ts";
@@ -26,6 +27,7 @@ const FOUND_LIST =
 
 const documentSchema = z.strictObject({
   storage: z.string().exactOptional(),
+  backup: z.unknown().optional(),
   oidc: z.unknown().optional(),
   projects: z.array(z.unknown()).default([]),
   triggers: z.array(z.unknown()).default([]),
@@ -36,6 +38,8 @@ const documentSchema = z.strictObject({
 export interface ConfigDocument {
   /** The artifact store, which a service opens when it starts. */
   storage?: string;
+  /** The scheduled backups, which a service begins when it starts. */
+  backup?: BackupSettings;
   /** The identity providers at which people log in. */
   oidc: LoginProvider[];
   /** Returns the JSON Pointer of a provider in the file. */
@@ -86,6 +90,10 @@ export function parseConfig(
   if (storage !== undefined && !isAbsolute(storage)) {
     collect("/storage", () => parseS3Location(storage, () => undefined));
   }
+  const writtenBackup = lists?.backup ?? undefined;
+  const backup = writtenBackup === undefined
+    ? undefined
+    : collect("/backup", () => parseBackup(writtenBackup, folder));
   const writtenLogins = lists?.oidc ?? undefined;
   const oidc = writtenLogins === undefined
     ? []
@@ -116,6 +124,7 @@ export function parseConfig(
   if (problems.length > 0) throw new InvalidInputError(path, problems);
   return {
     ...(storage !== undefined && { storage }),
+    ...(backup !== undefined && { backup }),
     oidc: oidc ?? [],
     loginAt: (index) => Array.isArray(writtenLogins) ? pointer("oidc", index) : "/oidc",
     projects: projects.filter((project) => project !== undefined),

@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { backupSchema } from "../backup/scheduled/settings.ts";
 import { loginProvidersSchema } from "../logins/settings.ts";
 import { notifierSchema } from "../notifications/schema.ts";
 import { triggerSchema } from "../triggers/trigger.ts";
@@ -15,6 +16,8 @@ const schema = z.strictObject({
   storage: z.string().describe(
     "An S3 bucket for artifacts, such as s3://bucket/prefix, or a shared folder; the data folder when absent",
   ).optional(),
+  backup: backupSchema.describe("The backups that the service makes and checks by itself")
+    .optional(),
   oidc: loginProvidersSchema.describe(
     "The identity providers at which people log in to the console: one, or a list",
   ).optional(),

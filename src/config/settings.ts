@@ -5,6 +5,7 @@
  */
 import { type AcmeSettings, checkAcme } from "../acme/settings.ts";
 import type { ArtifactStore } from "../artifacts/store.ts";
+import type { BackupSettings } from "../backup/scheduled/settings.ts";
 import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts";
 import type { Network } from "../platform/network/connection.ts";
 import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
@@ -53,6 +54,8 @@ export interface ServiceSettings {
   agent?: AgentAddress;
   /** The artifact store, such as `s3://bucket/prefix`; a folder of the data folder when absent. */
   storage?: string;
+  /** The scheduled backups; none when absent. */
+  backup?: BackupSettings;
   /** False to accept launches and perform nothing, as where a platform runs a branch. Default true. */
   performs?: boolean;
   /** The URL of a remote Deno KV for the database; a file in the data folder when absent. */

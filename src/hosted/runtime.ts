@@ -66,6 +66,7 @@ export function hostedRuntime({ onHandler, peerOf, begin }: HostedProcess): Runt
     openSecrets: ({ secretKey = "" }) => Promise.resolve(boxOf(secretKey)),
     newSpace: () => SPACE,
     newProjects: (options) => new HostedProjects(options),
+    backupJobs: () => Promise.reject(new TypeError("There are no files here")),
     newHeavyWork: () => newHeavyWork({ worksHere: true }),
     databaseBytes: () => Promise.resolve(0),
     userId: () => Promise.resolve(undefined),

@@ -54,6 +54,7 @@ import { Replays } from "../triggers/replays.ts";
 import { Scheduler } from "../triggers/scheduler.ts";
 import { isReference, type SecretBox, tryOpen } from "../triggers/secrets.ts";
 import type { CertificateKeeper } from "../acme/keeper.ts";
+import type { Backups } from "../backup/scheduled/backups.ts";
 import { ProjectSecrets } from "../project_secrets/settings.ts";
 import type { StepSecretParts } from "../project_secrets/step_secrets.ts";
 
@@ -97,6 +98,8 @@ export interface Parts {
   secrets: SecretBox;
   /** The keeper of the certificate that the service gets by itself. */
   certificates: CertificateKeeper | undefined;
+  /** The scheduled backups; undefined where the settings name none. */
+  backups: Backups | undefined;
   exposure: Exposure;
   env: Surroundings["env"];
   closing: AbortController;
@@ -284,6 +287,7 @@ function partsOn(
     metrics,
     secrets,
     certificates: undefined,
+    backups: undefined,
     exposure: {
       tls: settings.tls !== undefined || settings.acme !== undefined,
       dev: settings.dev,
@@ -297,7 +301,7 @@ function partsOn(
     baseUrl: "",
     isWorking: () =>
       worker.backlog > 0 || httpRequests.isSending || notifications.isSending ||
-      parts.scheduler.isBusy,
+      parts.scheduler.isBusy || parts.backups?.isWorking === true,
   };
   return parts;
 }
@@ -376,6 +380,7 @@ export async function closeParts(
   await pipelines.close();
   await parts.notifications.close(Math.max(0, until_ms - clock.steady()));
   await projects.close();
+  await parts.backups?.close(Math.max(0, until_ms - clock.steady()));
   await parts.projectFailures.settled();
   heavyWork[Symbol.dispose]();
   parts.listeners[Symbol.dispose]();

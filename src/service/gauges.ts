@@ -26,6 +26,10 @@ export function watchParts(
     artifactStoreWorks: () => artifacts.failure === undefined,
     storeBytes: databaseBytes,
     certificate: () => parts.certificates,
+    backup: async () => {
+      const { backups } = parts;
+      return backups && { ...await backups.state(), every_ms: backups.settings.every_ms };
+    },
     instances: () => store.shared?.instances.all.length ?? 0,
     memoryBytes: () => Deno.memoryUsage().rss,
     triggerLabels: (id) => triggers.labelsOf(id),

@@ -41,6 +41,7 @@ export const machine: Runtime = {
   newSpace: ({ data }) => new Space(data),
   newProjects: (options) => new Projects(options),
   newHeavyWork: () => newHeavyWork(),
+  backupJobs: async () => (await import("../backup/scheduled/run_job.ts")).runBackupJob,
   databaseBytes: ({ data }) => databaseBytes(data),
   userId: ({ data }) => userIdIn(data),
   listen(settings, handler) {

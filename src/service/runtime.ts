@@ -5,6 +5,7 @@
  * @module
  */
 import type { ArtifactStore } from "../artifacts/store.ts";
+import type { RunBackupJob } from "../backup/scheduled/backups.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
 import type { EngineMakers } from "../engines/mod.ts";
 import type { HandlerInfo } from "../http/door/request_queue.ts";
@@ -74,6 +75,8 @@ export interface Runtime {
   newSpace(settings: ServiceSettings): ServiceSpace;
   newProjects(options: ProjectsOptions): ProjectCode;
   newHeavyWork(): ServiceHeavyWork;
+  /** Returns what makes and proves backups. */
+  backupJobs(): Promise<RunBackupJob>;
   /** The size of the database's files; 0 where there are none. */
   databaseBytes(settings: ServiceSettings): Promise<number>;
   /** Returns the id of the system's user that the service runs as; undefined where that is not known. */

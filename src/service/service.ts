@@ -103,6 +103,7 @@ export class Service {
     refuseAutomaticSpans();
     const runtime = surroundings.runtime ?? (await import("./machine.ts")).machine;
     const parts = await openParts(settings, surroundings, runtime);
+    parts.backups = await openBackups(parts, runtime);
     watchParts(parts, {
       databaseBytes: () => runtime.databaseBytes(settings),
       isReady: () => isReady(parts),
@@ -169,6 +170,7 @@ export class Service {
     this.#parts.triggerLog.turn();
     void this.#parts.artifacts.probe();
     void this.#certificates?.tick();
+    if (this.leads && this.#parts.settings.performs !== false) void this.#parts.backups?.tick();
     this.#parts.callbacks.sweep().catch((error) =>
       log.error("Cannot look for callbacks that are due: {error}", { error })
     );
@@ -258,6 +260,21 @@ export class Service {
     );
     if (!hasEnded) log.warn("Cleanup did not end in time; the next one continues it");
   }
+}
+
+/** Opens what makes the scheduled backups; undefined where the settings name none. */
+async function openBackups(parts: Parts, runtime: Runtime): Promise<Parts["backups"]> {
+  const { settings, store, clock, env, metrics } = parts;
+  if (settings.backup === undefined) return undefined;
+  const { Backups } = await import("../backup/scheduled/backups.ts");
+  return new Backups(settings.backup, {
+    store,
+    clock,
+    env,
+    data: settings.data,
+    runJob: await runtime.backupJobs(),
+    onEnd: (job, isGood) => metrics.backups.jobEnded(job, isGood),
+  });
 }
 
 /** Opens what gets the certificate of the service; undefined where it has another one, or none. */

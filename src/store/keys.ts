@@ -71,6 +71,10 @@ export const keys = {
   acmeFailure: (): Deno.KvKey => ["acme", "failure"],
   /** Text: the answer to a challenge of a certificate authority, by its token. */
   acmeChallenge: (token: string): Deno.KvKey => ["acme_challenge", token],
+  /** `BackupState`: how far scheduled backups are. */
+  backupState: (): Deno.KvKey => ["meta", "backup_state"],
+  /** The name of the scheduled backup before which it was written: one that holds it is of a later moment. */
+  backupSentinel: (): Deno.KvKey => ["meta", "backup_sentinel"],
   /** `AuditEntry`. */
   audit: (id: string): Deno.KvKey => ["audit", id],
   /** `Project`. */

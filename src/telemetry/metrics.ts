@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { BackupMetrics, type GaugedBackup } from "./backup_metrics.ts";
 import { Counter, Gauge, Histogram, openMetricsOf, Registry } from "./prometheus.ts";
 import { type RunReads, RunTimes, secondsBetween } from "./run_times.ts";
 import { type LabelsOf, TriggerCounts } from "./trigger_counts.ts";
@@ -49,6 +50,8 @@ interface Gauged {
   storeBytes(): Promise<number>;
   /** Bytes that the process has in memory. */
   memoryBytes(): number;
+  /** The scheduled backups; undefined where there are none. */
+  backup(): Promise<GaugedBackup | undefined>;
   /** The certificate that the service gets by itself: when it ends, and when an order last failed. */
   certificate(): { until_ms: number | undefined; failed_ms: number | undefined } | undefined;
   /** Instances that share the database; 0 with a database of its own. */
@@ -60,6 +63,8 @@ interface Gauged {
 /** The metrics of one service. */
 export class Metrics {
   readonly #registry = new Registry();
+  /** The metrics of scheduled backups. */
+  readonly backups = new BackupMetrics(this.#registry);
   readonly #launches = new Histogram({
     name: "hooklaunch_launch_seconds",
     help:
@@ -211,6 +216,7 @@ export class Metrics {
       async () => await gauged.isReady() ? 1 : 0,
     );
     this.#watchCauses(gauged.causes);
+    this.backups.watch(gauged.backup);
     this.#gauge(
       "hooklaunch_waiting_runs",
       "Accepted runs that wait for their turn: their burst, a time, or a place of their key",

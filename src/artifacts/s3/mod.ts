@@ -27,7 +27,9 @@ const PRESIGNED_S = 15 * 60;
 const PUT_BYTES_MAX = 5 * 1024 ** 3;
 /** Objects that are removed at once. */
 const REMOVALS_AT_ONCE = 8;
-/** The most lists that a removal takes, each of a thousand objects. */
+/** The most keys of one list. */
+const LIST_KEYS_MAX = 1_000;
+/** The most lists that a removal takes. */
 const LISTS_MAX = 1_000;
 /** The time without a byte after which a read goes on with another request, and the most of those. */
 const STALL_MS = 20_000;
@@ -175,11 +177,31 @@ export class S3Store implements ArtifactStore {
     await answer.body?.cancel();
   }
 
-  /** Lists keys that start with a path: all, or the first thousand. */
-  async #list(path: string, max = 1_000): Promise<string[]> {
+  /**
+   * Lists all keys that start with a text.
+   *
+   * @throws {UnavailableError} when the bucket cannot be used now
+   */
+  async list(start: string): Promise<string[]> {
+    const all: string[] = [];
+    for (let lists = 0; lists < LISTS_MAX; lists++) {
+      const more = await this.#list(start, LIST_KEYS_MAX, all.at(-1));
+      all.push(...more);
+      if (more.length < LIST_KEYS_MAX) return all;
+    }
+    throw new UnavailableError(`The bucket lists more than it may hold: ${start}`, RETRY_AFTER_S);
+  }
+
+  /** Lists keys that start with a path, from behind a key on: all, or the first thousand. */
+  async #list(path: string, max = LIST_KEYS_MAX, after?: string): Promise<string[]> {
     const answer = await this.#client.ask({
       method: "GET",
-      query: { "list-type": "2", "max-keys": String(max), prefix: this.#prefix + path },
+      query: {
+        "list-type": "2",
+        "max-keys": String(max),
+        prefix: this.#prefix + path,
+        ...(after !== undefined && { "start-after": this.#prefix + after }),
+      },
     });
     return Array.from(
       valuesOf(await answer.text(), "Key"),

@@ -66,12 +66,34 @@ async function medianOfWrites(folder: string): Promise<number> {
   }
 }
 
-/** Says that nothing is known of backups: the service makes none by itself. */
-export function checkBackup(): Promise<Result> {
-  throw new NotCheckedError(
-    "The service makes no backups by itself, and does not know those that you make",
-    "Let a timer run hooklaunch backup, keep the files elsewhere, and try restore now and then",
-  );
+/** Checks how old the last backup is, and when one was last restored. */
+export async function checkBackup(facts: Facts): Promise<Result> {
+  const { backup } = await facts.service();
+  if (backup === undefined) {
+    throw new NotCheckedError(
+      "The service makes no backups by itself, and does not know those that you make",
+      "Add backup to the configuration file, or let a timer run hooklaunch backup and try restore now and then",
+    );
+  }
+  const { to, last, proof, failures: [problem] } = backup;
+  if (problem !== undefined) {
+    return failure(problem, "hooklaunch backup now tries at once, when the cause is mended");
+  }
+  if (last === undefined) {
+    return warning(`There is no backup in ${to} yet`, "The first is made within a minute");
+  }
+  const now_ms = facts.surroundings.now();
+  const made = `The last backup in ${to} is ${ageText(last.made_at, now_ms)} old`;
+  if (proof === undefined) {
+    return warning(`${made}, and none was restored yet`, "It is restored and checked within a minute");
+  }
+  return ok(`${made}; one was restored and checked ${ageText(proof.proven_at, now_ms)} ago`);
+}
+
+function ageText(time: string, now_ms: number): string {
+  const minutes = Math.max(0, Math.round((now_ms - Date.parse(time)) / 60_000));
+  if (minutes < 120) return `${minutes} min`;
+  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} days`;
 }
 
 async function expectFolder(data: string): Promise<void> {

@@ -10,6 +10,7 @@ import { methodNotAllowed } from "../problem.ts";
 import { activityOperations } from "./activity.ts";
 import { attentionOperations } from "./attention.ts";
 import { auditOperations } from "./audit.ts";
+import { backupOperations } from "./backups.ts";
 import { DeliveryChanges } from "./delivery_changes.ts";
 import { deliveryOperations } from "./deliveries.ts";
 import { diagnosisOperations } from "./diagnose.ts";
@@ -86,6 +87,7 @@ export const operations: readonly Operation[] = [
   ...loginProviderOperations,
   ...auditOperations,
   ...serviceOperations,
+  ...backupOperations,
   ...attentionOperations,
   ...notifierOperations,
   ...notificationOperations,

@@ -4,6 +4,7 @@
  * @module
  */
 import type { ArtifactStore } from "../../artifacts/store.ts";
+import type { Backups } from "../../backup/scheduled/backups.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { FilterWork } from "../../conditions/filter/job.ts";
 import type { SchemaWork } from "../../conditions/json_schema/job.ts";
@@ -66,6 +67,8 @@ export interface Operator {
   reload(): Reload | undefined;
   /** Returns the id of the system's user that the service runs as; undefined where that is not known. */
   userId(): Promise<number | undefined>;
+  /** The scheduled backups; undefined where there are none. */
+  backups: Backups | undefined;
   /** The address of the service as seen from outside, without a slash at the end. */
   baseUrl(): string;
 }

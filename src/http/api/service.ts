@@ -9,6 +9,7 @@ import type { Reloaded } from "../../config/reload.ts";
 import { ConflictError } from "../../platform/errors.ts";
 import { hidePassword } from "../../platform/network/urls.ts";
 import { answer, count, text } from "./answer.ts";
+import { type BackupStatus, backupStatus, backupStatusOf } from "./backups.ts";
 import { operation } from "./operation.ts";
 import type { Api } from "./api.ts";
 
@@ -28,6 +29,8 @@ export interface ServiceState {
   /** Accepted runs that have work before them. */
   backlog: number;
   executions: { running: number; waiting: number };
+  /** How far scheduled backups are; absent where there are none. */
+  backup?: BackupStatus;
 }
 
 const service = answer<ServiceState>()(
@@ -49,6 +52,9 @@ const service = answer<ServiceState>()(
     ),
     backlog: count.describe("Accepted runs that have work before them"),
     executions: z.object({ running: count, waiting: count }),
+    backup: backupStatus.exactOptional().describe(
+      "How far the backups are that the service makes by itself; absent where it makes none",
+    ),
   }),
 );
 
@@ -76,7 +82,7 @@ export const serviceOperations = [
     summary: "Read the settings of the service, and the work before it",
     answers: { 200: { schema: service } },
     async perform({ api, context }) {
-      const { baseUrl, space, worker, engines } = api;
+      const { baseUrl, space, worker, engines, backups } = api;
       const { running, waiting } = engines.load;
       const user_id = await api.userId();
       const state: ServiceState = {
@@ -88,6 +94,7 @@ export const serviceOperations = [
         has_room_for_files: !space.isShortForFiles,
         backlog: worker.backlog,
         executions: { running, waiting },
+        ...(backups && { backup: await backupStatusOf(backups) }),
       };
       return context.json(state);
     },

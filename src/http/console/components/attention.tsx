@@ -57,6 +57,7 @@ const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
   disk_full: () => "docs/operating",
   files_disk_full: () => "docs/operating",
   artifact_store_failed: () => "docs/operating",
+  backup_failed: () => "docs/operating#backups",
   certificate_failed: () => "docs/https",
   engine_unreachable: () => "engines",
   project_fetch_failed: ofProject,

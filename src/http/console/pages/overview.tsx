@@ -1,6 +1,7 @@
 /** `/`: what needs attention, and the triggers with their last 24 hours. */
 import type { Cause } from "../../../attention/cause.ts";
 import type { Activity } from "../../api/activity.ts";
+import type { BackupStatus } from "../../api/backups.ts";
 import type { ServiceState } from "../../api/service.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
@@ -41,6 +42,7 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
       <div id="overview" data-refresh={REFRESH_S}>
         <Attention view={view} causes={causes} />
         {service === undefined ? null : <UnderWay service={service} />}
+        {service?.backup === undefined ? null : <LastBackup view={view} backup={service.backup} />}
         <h2>Triggers</h2>
         <Triggers view={view} triggers={triggers} />
       </div>
@@ -130,6 +132,19 @@ function UnderWay({ service: { executions, backlog } }: { service: ServiceState 
       <a href="executions?status=started">{running} running</a>,{" "}
       <a href="executions?status=queued">{waiting} waiting</a>
       {backlog === 0 ? "." : `; ${runs} work before them.`}
+    </p>
+  );
+}
+
+function LastBackup({ view, backup: { last, proof } }: { view: View; backup: BackupStatus }): Html {
+  const href = "docs/operating#backups";
+  if (last === undefined) return <p class="dim">There is no <a href={href}>backup</a> yet.</p>;
+  return (
+    <p class="dim">
+      Last <a href={href}>backup</a>: <Time at={last.made_at} now_ms={view.now_ms} />.{" "}
+      {proof === undefined
+        ? "None was restored and checked yet."
+        : <>Last restored and checked: <Time at={proof.proven_at} now_ms={view.now_ms} />.</>}
     </p>
   );
 }

@@ -1,0 +1,179 @@
+/**
+ * The two jobs of scheduled backups: making one, and proving that one can be restored. They read whole databases, so
+ * a service runs them in a Worker.
+ *
+ * @module
+ */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { messageOf } from "../../platform/errors.ts";
+import { removeTree } from "../../platform/files/remove_tree.ts";
+import { formatBytes } from "../../platform/text/display.ts";
+import { databaseBytes } from "../../store/file/database_file.ts";
+import { roomOf } from "../../store/file/space.ts";
+import { openStore } from "../../store/open_store.ts";
+import { keys } from "../../store/keys.ts";
+import { readValue } from "../../store/read/scan.ts";
+import { backUp, type BackupReport } from "../backup.ts";
+import { BackupError, DamagedBackupError } from "../error.ts";
+import { restore } from "../restore.ts";
+import { openPlace, type PlaceSettings } from "./place.ts";
+
+/** The room that a job leaves on the disk: launches are turned away with less. */
+const LEFT_BYTES = 512 * 1024 * 1024;
+/** The prefix of the folders, in the data folder, in which jobs work. */
+const WORK_FOLDER = "tmp-backup-";
+
+/** A job. */
+export interface BackupJob {
+  kind: "make" | "prove";
+  /** The data folder. */
+  data: string;
+  place: PlaceSettings;
+  /** The name of the backup. */
+  name: string;
+  /** What is known of a backup that is to be proven. */
+  expected?: Pick<BackupReport, "sha256" | "bytes"> | undefined;
+}
+
+/** The result of a job. */
+export type JobResult =
+  | { made: BackupReport }
+  | { proven: { files: number } }
+  /** `isDamaged` stands for a backup that is not what was backed up. */
+  | { failure: string; isDamaged: boolean };
+
+/** Does a job. It never rejects. */
+export async function doBackupJob(job: BackupJob, signal: AbortSignal): Promise<JobResult> {
+  try {
+    return job.kind === "make"
+      ? { made: await make(job, signal) }
+      : { proven: await prove(job, signal) };
+  } catch (error) {
+    return { failure: messageOf(error), isDamaged: error instanceof DamagedBackupError };
+  }
+}
+
+async function make(
+  { data, place: settings, name }: BackupJob,
+  signal: AbortSignal,
+): Promise<BackupReport> {
+  using place = openPlace(settings);
+  // A folder that is not there is not made.
+  await place.list();
+  return await inWorkFolder(data, 2 * await databaseBytes(data), async (temporary) => {
+    const { readable, writable } = new TransformStream<
+      Uint8Array<ArrayBuffer>,
+      Uint8Array<ArrayBuffer>
+    >();
+    const storing = place.store.add(name, readable, { signal });
+    let failure: unknown;
+    storing.catch((error) => failure ??= error);
+    const writer = writable.getWriter();
+    const target = new WritableStream<Uint8Array>({
+      write: (chunk) => writer.write(new Uint8Array(chunk)),
+      close: () => writer.close(),
+    });
+    const options = { withoutKey: false, force: false, signal, onProgress() {} };
+    try {
+      const report = await backUp({ data, target, temporary, ...options });
+      await storing;
+      return report;
+    } catch (error) {
+      // When storing has failed, writing has failed because of it.
+      const cause = failure ?? error;
+      // What has come of it does not get its name.
+      await writer.abort(cause).catch(() => {});
+      await storing.catch(() => {});
+      throw cause;
+    }
+  });
+}
+
+async function prove(
+  { data, place: settings, name, expected }: BackupJob,
+  signal: AbortSignal,
+): Promise<{ files: number }> {
+  using place = openPlace(settings);
+  const opened = await place.store.open(name);
+  if (opened === undefined) {
+    throw new DamagedBackupError(`The backup ${name} is not in ${place.name} any more`);
+  }
+  const needed = expected?.bytes ?? opened.size;
+  return await inWorkFolder(data, needed, async (temporary) => {
+    const restored = join(temporary, "restored");
+    const digest = new Digest(opened.stream);
+    const options = { force: false, signal, onProgress() {} };
+    const { files } = await restore({ data: restored, source: digest.stream, ...options });
+    if (expected !== undefined && digest.sha256 !== expected.sha256) {
+      throw new DamagedBackupError(`The backup ${name} does not have the bytes that were stored`);
+    }
+    await expectSentinel(restored, name);
+    return { files };
+  });
+}
+
+/** Hashes a stream while it is read. */
+class Digest {
+  readonly #hash = createHash("sha256");
+  readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
+
+  constructor(source: ReadableStream<Uint8Array<ArrayBuffer>>) {
+    const hash = this.#hash;
+    this.stream = source.pipeThrough(
+      new TransformStream({
+        transform(chunk, controller) {
+          hash.update(chunk);
+          controller.enqueue(chunk);
+        },
+      }),
+    );
+  }
+
+  /** The digest of what was read, in hex. */
+  get sha256(): string {
+    return this.#hash.copy().digest("hex");
+  }
+}
+
+/** Checks that a restored database has what was written just before its backup. */
+async function expectSentinel(folder: string, name: string): Promise<void> {
+  await using store = await openStore(folder, { keepFormat: true });
+  const found = await readValue(store.kv, keys.backupSentinel());
+  if (found === name) return;
+  throw new DamagedBackupError(
+    `The backup ${name} is of another moment: it holds what was written before ${
+      typeof found === "string" ? found : "none"
+    }`,
+  );
+}
+
+/** Does work in a new folder in the data folder, and removes it. */
+async function inWorkFolder<T>(
+  data: string,
+  needed_bytes: number,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
+  await removeWorkFolders(data);
+  const { bytes } = await roomOf(data);
+  if (bytes !== undefined && bytes < needed_bytes + LEFT_BYTES) {
+    throw new BackupError(
+      `There is too little room in ${data} to work with a backup: expected ${
+        formatBytes(needed_bytes + LEFT_BYTES)
+      }, found ${formatBytes(bytes)}`,
+    );
+  }
+  const folder = await Deno.makeTempDir({ dir: data, prefix: WORK_FOLDER });
+  try {
+    return await work(folder);
+  } finally {
+    await removeTree(folder);
+  }
+}
+
+/** Removes the folders of jobs that have ended with their process. */
+async function removeWorkFolders(data: string): Promise<void> {
+  for await (const { name, isDirectory } of Deno.readDir(data)) {
+    if (isDirectory && name.startsWith(WORK_FOLDER)) await removeTree(join(data, name));
+  }
+}

@@ -1,0 +1,14 @@
+/**
+ * The Worker in which a service makes and proves its backups.
+ *
+ * @module
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import { type BackupJob, doBackupJob } from "./job.ts";
+
+const stop = new AbortController();
+parentPort?.on("message", () => stop.abort(new Error("The service is stopping")));
+// The service that starts this Worker gives it the job.
+const job = workerData as BackupJob;
+parentPort?.postMessage(await doBackupJob(job, stop.signal));
+parentPort?.close();
