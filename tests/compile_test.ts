@@ -79,7 +79,13 @@ Deno.test("the binary compiles, and holds every module and file that the service
   assertEquals(files.filter((path) => !isEmbedded(path, embedded)), []);
   // So a plain `deno compile -A src/main.ts` holds them, too.
   assert(!command.includes("--include"));
-  for (const worker of ["src/service/heavy_jobs.ts", "src/store/file/integrity_worker.ts"]) {
+  for (
+    const worker of [
+      "src/service/heavy_jobs.ts",
+      "src/store/file/integrity_worker.ts",
+      "src/backup/scheduled/backup_worker.ts",
+    ]
+  ) {
     assert(isEmbedded(worker, embedded), "a Worker's module");
   }
   assert(printed.includes("brotli-dec-wasm/2.3.2/*"), "the decoder of brotli");

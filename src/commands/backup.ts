@@ -1,12 +1,21 @@
 /**
- * `hooklaunch backup`: a backup of all data, while the service runs or not.
+ * `hooklaunch backup`: a backup of all data, while the service runs or not; and the backups that the service makes by
+ * itself.
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import type { Command } from "commander";
 import { backUp, type BackupReport } from "../backup/backup.ts";
+import type { ListedBackup } from "../backup/scheduled/backups.ts";
+import type { BackupStatus } from "../http/api/backups.ts";
+import type { ServiceState } from "../http/api/service.ts";
+import { ActionError } from "../platform/errors.ts";
 import { formatBytes } from "../platform/text/display.ts";
-import { option } from "./input/options.ts";
+import type { ApiClient } from "./api/client.ts";
+import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { option, quietly } from "./input/options.ts";
+import { printJson, printList } from "./console/table.ts";
 import { dataText } from "./console/format.ts";
 import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
 
@@ -17,8 +26,30 @@ interface BackupOptions {
   json?: boolean;
 }
 
+interface ListOptions extends ApiOptions {
+  quiet?: boolean;
+}
+
+/** The time between two looks at a backup that is under way. */
+const LOOK_MS = 500;
+
 /** Defines the command. */
 export function defineBackup(command: Command): void {
+  apiOptions(
+    command.command("list").description(
+      "List the backups that the service makes by itself, newest first",
+    ),
+  )
+    .addOption(quietly("print the names alone, one a line"))
+    .option("--json", "print JSON")
+    .action(list);
+  apiOptions(
+    command.command("now").description(
+      "Have the service make a backup now, and say whether it could be restored",
+    ),
+  )
+    .option("--json", "print JSON")
+    .action(now);
   command
     .argument("<file>", "the file to write; - writes to standard output")
     .addOption(option("--data <folder>", "the data folder").default("./data"))
@@ -26,6 +57,47 @@ export function defineBackup(command: Command): void {
     .option("--force", "replace an existing file")
     .option("--json", "print the summary as JSON")
     .action(run);
+}
+
+async function list({ url, json = false, quiet = false }: ListOptions): Promise<void> {
+  const found: ListedBackup[] = [];
+  for await (const each of clientOf(url).each<ListedBackup>("backups/")) found.push(each);
+  if (quiet) return void found.forEach(({ name }) => console.log(name));
+  printList(found, [
+    ["name", ({ name }) => name],
+    ["made", ({ made_at }) => made_at],
+    ["state", ({ state }) => state],
+  ], { json });
+}
+
+async function now({ url, json = false }: ApiOptions): Promise<void> {
+  const client = clientOf(url);
+  const { last: before, proof: provenBefore } = await client.request<BackupStatus>(
+    "POST",
+    "backups/",
+  );
+  const { last, proof, failures } = await whenDone(client);
+  if (last === undefined || last.name === before?.name || proof?.name !== last.name) {
+    const [problem = "The service has stopped before it was made"] = failures;
+    throw new ActionError(problem);
+  }
+  if (proof.proven_at === provenBefore?.proven_at) throw new ActionError("It was not restored yet");
+  if (json) return printJson({ ...last, proven_at: proof.proven_at });
+  const { name, size, files, records } = last;
+  console.log(
+    `Made ${name}: ${formatBytes(size)}, ${files} files, ${records} records. ` +
+      "It was restored into a temporary folder and checked",
+  );
+}
+
+/** Looks until the service works with no backup. */
+async function whenDone(client: ApiClient): Promise<BackupStatus> {
+  for (;;) {
+    const { backup } = await client.request<ServiceState>("GET", "service/");
+    if (backup === undefined) throw new ActionError("The service makes no backups by itself");
+    if (!backup.working) return backup;
+    await delay(LOOK_MS);
+  }
 }
 
 async function run(file: string, { data, withoutKey, force, json }: BackupOptions): Promise<void> {

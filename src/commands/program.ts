@@ -117,11 +117,11 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     load: async () => (await import("./secret_key.ts")).defineSecretKey,
   },
   backup: {
-    summary: "Back up all data into one file; the service may run",
+    summary: "Back up all data into one file, and list and make the service's own backups",
     load: async () => (await import("./backup.ts")).defineBackup,
   },
   restore: {
-    summary: "Restore a backup to a data folder that no service uses",
+    summary: "Restore a backup, such as the newest of a bucket, to a data folder that no service uses",
     load: async () => (await import("./restore.ts")).defineRestore,
   },
   compact: {

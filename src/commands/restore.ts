@@ -1,11 +1,14 @@
 /**
- * `hooklaunch restore`: restores a backup to a data folder that no service uses.
+ * `hooklaunch restore`: restores a backup to a data folder that no service uses. The backup is a file, or one of those
+ * that a service has made in a folder or a bucket.
  *
  * @module
  */
 import type { Command } from "commander";
 import { restore, type RestoreReport } from "../backup/restore.ts";
-import { InvalidInputError, messageOf } from "../platform/errors.ts";
+import { DamagedBackupError } from "../backup/error.ts";
+import { type ChosenFrom, findBackup } from "../backup/find.ts";
+import { environment } from "./input/environment.ts";
 import { isStandardInput, option } from "./input/options.ts";
 import { printJson } from "./console/table.ts";
 import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
@@ -13,7 +16,11 @@ import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
 /** Defines the command. */
 export function defineRestore(command: Command): void {
   command
-    .argument("<file>", "the backup; - reads standard input")
+    .argument(
+      "<backup>",
+      "a file; a folder or s3://bucket/prefix of scheduled backups, for the newest, or with the name of one; - reads " +
+        "standard input",
+    )
     .addOption(option("--data <folder>", "the data folder to restore to").default("./data"))
     .option("--force", "move the present content of the folder aside")
     .option("--json", "print the summary as JSON")
@@ -28,7 +35,10 @@ interface RestoreOptions {
 
 async function run(file: string, { data, force, json }: RestoreOptions): Promise<void> {
   using progress = new Progress();
-  const source = await open(file);
+  const { name, source, place } = isStandardInput(file)
+    ? { name: file, source: Deno.stdin.readable }
+    : await findBackup(file, environment);
+  if (place !== undefined) console.error(planOf(name, place, data));
   const report = await untilStopped((signal) =>
     restore({
       data,
@@ -36,6 +46,8 @@ async function run(file: string, { data, force, json }: RestoreOptions): Promise
       force: force ?? false,
       signal,
       onProgress: (text) => progress.show(`Restoring: ${text}`),
+    }).catch((error) => {
+      throw withEarlier(error, place);
     })
   );
   progress.end();
@@ -64,11 +76,17 @@ function* summary(
   yield `Restored ${files} files to ${data}, as they were at ${header.created_at}`;
 }
 
-async function open(file: string): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
-  if (isStandardInput(file)) return Deno.stdin.readable;
-  try {
-    return (await Deno.open(file, { read: true })).readable;
-  } catch (error) {
-    throw new InvalidInputError("the backup", `Cannot read ${file}: ${messageOf(error)}`);
-  }
+/** Says what is about to be restored, and to where. */
+function planOf(name: string, place: ChosenFrom, data: string): string {
+  const which = place.isNewest ? `the newest of ${place.count}` : `one of ${place.count}`;
+  return `Restoring ${name}, ${which} in ${place.name}, made at ${place.made_at}, to ${data}`;
+}
+
+/** Names the backup before one that is damaged. */
+function withEarlier(error: unknown, place: ChosenFrom | undefined): unknown {
+  if (!(error instanceof DamagedBackupError) || place?.before === undefined) return error;
+  return new DamagedBackupError(
+    `${error.message}. The one before it is ${place.before}: restore that by its name`,
+    { cause: error },
+  );
 }

@@ -9,11 +9,17 @@ import config from "../../deno.json" with { type: "json" };
 import { ReleaseError, run } from "./run.ts";
 
 /** The modules that are started by their names: the command line, and those of Workers. */
-const ENTRIES = ["src/main.ts", "src/service/heavy_jobs.ts", "src/store/file/integrity_worker.ts"];
+const ENTRIES = [
+  "src/main.ts",
+  "src/service/heavy_jobs.ts",
+  "src/store/file/integrity_worker.ts",
+  "src/backup/scheduled/backup_worker.ts",
+];
 /** Texts that have another meaning beside the bundle; each stands there once. */
 const REPLACED: readonly [text: string, by: string][] = [
   ['"./heavy_jobs.ts"', '"./service/heavy_jobs.js"'],
   ['"./integrity_worker.ts"', '"./store/file/integrity_worker.js"'],
+  ['"./backup_worker.ts"', '"./backup/scheduled/backup_worker.js"'],
   ['"brotli-dec-wasm/web/bg.wasm"', '"./bg.wasm"'],
 ];
 /** Packages of the older kind ask for Node.js' own modules by `require`, which a bundle has not. */

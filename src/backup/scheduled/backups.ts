@@ -32,6 +32,8 @@ const RETRY_MS_MAX = 3_600_000;
 /** A backup is overdue when one more should have been made since, and a day for a proof. */
 const OVERDUE_TIMES = 2;
 
+/** The most names of proven backups, and of damaged ones, that are remembered. */
+const NAMES_MAX = 500;
 /** Least time that a job gets to end when the service stops. */
 const CLOSE_MS = 500;
 
@@ -106,13 +108,13 @@ export class Backups {
    * @throws {HooklaunchError} when it cannot be used now
    */
   async list(): Promise<ListedBackup[]> {
-    const { damaged, proof } = await this.state();
+    const { damaged, proven } = await this.state();
     using place = openPlace(this.#place());
     const names = await place.list();
     return names.reverse().map((name) => ({
       name,
       made_at: timeText(timeOfName(name) ?? 0),
-      state: damaged.includes(name) ? "damaged" : proof?.name === name ? "proven" : "made",
+      state: damaged.includes(name) ? "damaged" : proven.includes(name) ? "proven" : "made",
     }));
   }
 
@@ -262,7 +264,7 @@ export class Backups {
       const { failure: detail, isDamaged } = result;
       state.proof_failure = { ...this.#failed(state.proof_failure, detail), name };
       if (isDamaged) {
-        state.damaged = [...state.damaged, name].slice(-100);
+        state.damaged = [...state.damaged, name].slice(-NAMES_MAX);
         // Another one is made in its place.
         const isNext = state.failure ?? this.#failed(undefined, `${name} cannot be restored`);
         state.failure = isNext;
@@ -270,6 +272,7 @@ export class Backups {
       log.error("The backup {name} was not restored: {error}", { name, error: detail });
     } else {
       state.proof = { name, proven_at: now };
+      state.proven = [...state.proven.filter((each) => each !== name), name].slice(-NAMES_MAX);
       delete state.proof_failure;
       log.info("Restored the backup {name} into a temporary folder, and checked it", { name });
     }

@@ -7,13 +7,13 @@ import { messageOf } from "../../platform/errors.ts";
 import type { BackupJob, JobResult } from "./job.ts";
 
 // Has `deno compile` embed the module: it does not find those of Workers.
-void (() => import("./worker.ts"));
+void (() => import("./backup_worker.ts"));
 
 /** Runs a job in a Worker. It never rejects. */
 export async function runBackupJob(job: BackupJob, signal: AbortSignal): Promise<JobResult> {
   const { Worker } = await import("node:worker_threads");
   const { promise, resolve } = Promise.withResolvers<JobResult>();
-  const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: job });
+  const worker = new Worker(new URL("./backup_worker.ts", import.meta.url), { workerData: job });
   // The end of the process does not wait for it: nothing of it is taken for a backup.
   worker.unref();
   worker.once("message", resolve);
@@ -27,5 +27,6 @@ export async function runBackupJob(job: BackupJob, signal: AbortSignal): Promise
     return await promise;
   } finally {
     signal.removeEventListener("abort", stop);
+    await worker.terminate();
   }
 }

@@ -34,6 +34,8 @@ export interface BackupState {
   failure?: BackupFailure;
   /** Proofs fail. */
   proof_failure?: BackupFailure & { name: string };
+  /** The names of backups that were restored and checked. */
+  proven: string[];
   /** The names of backups that cannot be restored. */
   damaged: string[];
 }
@@ -60,7 +62,7 @@ export async function getBackupState(
 ): Promise<BackupState> {
   const value = await readValue(store.kv, keys.backupState());
   if (isState(value) && value.place === place) return value;
-  return { place, since: new Date(now_ms).toISOString(), damaged: [] };
+  return { place, since: new Date(now_ms).toISOString(), proven: [], damaged: [] };
 }
 
 /** Stores the state. */
@@ -74,6 +76,6 @@ export async function putBackupSentinel(store: Store, name: string): Promise<voi
 }
 
 function isState(value: unknown): value is BackupState {
-  return typeof value === "object" && value !== null && "place" in value && "damaged" in value &&
-    Array.isArray(value.damaged);
+  return typeof value === "object" && value !== null && "place" in value &&
+    ["proven", "damaged"].every((list) => Array.isArray(Object(value)[list]));
 }

@@ -11,4 +11,3 @@ parentPort?.on("message", () => stop.abort(new Error("The service is stopping"))
 // The service that starts this Worker gives it the job.
 const job = workerData as BackupJob;
 parentPort?.postMessage(await doBackupJob(job, stop.signal));
-parentPort?.close();
