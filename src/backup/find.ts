@@ -38,13 +38,13 @@ export interface ChosenFrom {
  */
 export async function findBackup(named: string, env: Env): Promise<FoundBackup> {
   if (named.startsWith("s3:")) return await inBucket(named, env);
+  if (timeOfName(basename(named)) !== undefined) {
+    return await inPlace(openPlace({ folder: dirname(named) }), basename(named));
+  }
   const info = await Deno.stat(named).catch((error) => {
     throw cannotRead(named, error);
   });
   if (info.isDirectory) return await inPlace(openPlace({ folder: named }), undefined);
-  if (timeOfName(basename(named)) !== undefined) {
-    return await inPlace(openPlace({ folder: dirname(named) }), basename(named));
-  }
   const file = await Deno.open(named, { read: true }).catch((error) => {
     throw cannotRead(named, error);
   });

@@ -35,6 +35,7 @@ const LOOK_MS = 500;
 
 /** Defines the command. */
 export function defineBackup(command: Command): void {
+  // `--json` is an option of `backup`, too, which takes it then.
   apiOptions(
     command.command("list").description(
       "List the backups that the service makes by itself, newest first",
@@ -42,14 +43,14 @@ export function defineBackup(command: Command): void {
   )
     .addOption(quietly("print the names alone, one a line"))
     .option("--json", "print JSON")
-    .action(list);
+    .action((_, self: Command) => list(self.optsWithGlobals()));
   apiOptions(
     command.command("now").description(
       "Have the service make a backup now, and say whether it could be restored",
     ),
   )
     .option("--json", "print JSON")
-    .action(now);
+    .action((_, self: Command) => now(self.optsWithGlobals()));
   command
     .argument("<file>", "the file to write; - writes to standard output")
     .addOption(option("--data <folder>", "the data folder").default("./data"))

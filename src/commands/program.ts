@@ -121,7 +121,8 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
     load: async () => (await import("./backup.ts")).defineBackup,
   },
   restore: {
-    summary: "Restore a backup, such as the newest of a bucket, to a data folder that no service uses",
+    summary:
+      "Restore a backup, such as the newest of a bucket, to a data folder that no service uses",
     load: async () => (await import("./restore.ts")).defineRestore,
   },
   compact: {

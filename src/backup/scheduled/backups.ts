@@ -97,7 +97,9 @@ export class Backups {
   begin(): void {
     if (this.#closing.signal.aborted) throw new ConflictError("The service is stopping");
     if (this.#underWay !== undefined) {
-      throw new ConflictError("A backup is made or checked at this moment: wait until it has ended");
+      throw new ConflictError(
+        "A backup is made or checked at this moment: wait until it has ended",
+      );
     }
     this.#underWay = this.#work(true);
   }
@@ -142,11 +144,16 @@ export class Backups {
     const proven_at = proof?.proven_at ?? since;
     if (proof_failure !== undefined) {
       const { name, detail, next_at } = proof_failure;
-      const text = `The backup ${name} cannot be restored: ${detail}. The next try is at ${next_at}`;
+      const text =
+        `The backup ${name} cannot be restored: ${detail}. The next try is at ${next_at}`;
       add(text, proof_failure.since, "prove");
     } else if (last !== undefined && isOver(proven_at, 2 * PROOF_EVERY_MS, now_ms)) {
       const when = proof === undefined ? "none" : `${proof.name}, at ${proof.proven_at}`;
-      add(`No backup was restored and checked for two days. The last was ${when}`, proven_at, "prove");
+      add(
+        `No backup was restored and checked for two days. The last was ${when}`,
+        proven_at,
+        "prove",
+      );
     }
     return causes;
   }
@@ -190,7 +197,7 @@ export class Backups {
 
   async #make(): Promise<void> {
     const { store, clock } = this.#parts;
-    const name = backupName(clock.now());
+    const name = newName((await this.state()).last?.name, clock.now());
     await putBackupSentinel(store, name);
     const result = await this.#run({ kind: "make", name });
     if (result === undefined) return;
@@ -304,6 +311,12 @@ export class Backups {
 
 function isOver(time: string, span_ms: number, now_ms: number): boolean {
   return now_ms - Date.parse(time) > span_ms;
+}
+
+/** Names a backup. A second one of the same second is of the next. */
+function newName(last: string | undefined, now_ms: number): string {
+  const name = backupName(now_ms);
+  return name === last ? backupName(now_ms + 1_000) : name;
 }
 
 function timeText(time_ms: number): string {

@@ -85,7 +85,10 @@ export async function checkBackup(facts: Facts): Promise<Result> {
   const now_ms = facts.surroundings.now();
   const made = `The last backup in ${to} is ${ageText(last.made_at, now_ms)} old`;
   if (proof === undefined) {
-    return warning(`${made}, and none was restored yet`, "It is restored and checked within a minute");
+    return warning(
+      `${made}, and none was restored yet`,
+      "It is restored and checked within a minute",
+    );
   }
   return ok(`${made}; one was restored and checked ${ageText(proof.proven_at, now_ms)} ago`);
 }
@@ -93,7 +96,9 @@ export async function checkBackup(facts: Facts): Promise<Result> {
 function ageText(time: string, now_ms: number): string {
   const minutes = Math.max(0, Math.round((now_ms - Date.parse(time)) / 60_000));
   if (minutes < 120) return `${minutes} min`;
-  return minutes < 48 * 60 ? `${Math.round(minutes / 60)} h` : `${Math.round(minutes / 1_440)} days`;
+  return minutes < 48 * 60
+    ? `${Math.round(minutes / 60)} h`
+    : `${Math.round(minutes / 1_440)} days`;
 }
 
 async function expectFolder(data: string): Promise<void> {

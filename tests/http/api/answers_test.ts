@@ -12,6 +12,7 @@ import {
   HMAC_CONDITION,
   signature,
   startService,
+  temporaryFolder,
   type TestService,
 } from "../../data.ts";
 import { GitFixture } from "../../projects/code/git_fixture.ts";
@@ -82,8 +83,10 @@ async function launch(described: Described, service: TestService, trigger_id: st
   return await described.ask("/runs/{id}/", { at: { id } });
 }
 
-async function start(): Promise<TestService> {
-  const service = await startService();
+/** @param to the folder of its backups */
+async function start(to: string): Promise<TestService> {
+  const keep = { hourly: 1, daily: 1, weekly: 1 };
+  const service = await startService({ settings: { backup: { to, every_ms: 3_600_000, keep } } });
   await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, CONFIG);
   return service;
 }
@@ -96,7 +99,8 @@ function endOfPipeline(described: Described, id: string) {
 }
 
 Deno.test("every answer is what the description says, and nothing beside it", async (t) => {
-  await using service = await start();
+  await using backups = await temporaryFolder();
+  await using service = await start(backups.path);
   const described = await Described.of(service);
   const ask = described.ask.bind(described);
 
@@ -502,6 +506,14 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { results: [{ id }] } = await ask("/sessions/");
     await ask("/sessions/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/service/");
+    await ask("/backups/", { method: "POST", status: 202 });
+    await eventually(async () => {
+      const { backup } = await ask("/service/");
+      return backup.working ? undefined : true;
+    });
+    const { results: [backup] } = await ask("/backups/");
+    assertEquals(backup.state, "proven");
+    await ask("/backups/", { method: "POST", status: 202 });
     service.service.parts.reload = () =>
       Promise.resolve([{ what: "certificate", outcome: "kept", detail: "it is none" }]);
     await ask("/service/reload/", { method: "POST" });

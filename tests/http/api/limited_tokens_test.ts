@@ -193,6 +193,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   listAudit: "",
   getService: "",
   reloadService: "",
+  listBackups: "",
+  makeBackup: "",
   listNotifiers: "",
   getNotifier: "",
   putNotifier: "",

@@ -138,13 +138,21 @@ function UnderWay({ service: { executions, backlog } }: { service: ServiceState 
 
 function LastBackup({ view, backup: { last, proof } }: { view: View; backup: BackupStatus }): Html {
   const href = "docs/operating#backups";
-  if (last === undefined) return <p class="dim">There is no <a href={href}>backup</a> yet.</p>;
+  if (last === undefined) {
+    return (
+      <p class="dim">
+        There is no <a href={href}>backup</a> yet.
+      </p>
+    );
+  }
   return (
     <p class="dim">
       Last <a href={href}>backup</a>: <Time at={last.made_at} now_ms={view.now_ms} />.{" "}
-      {proof === undefined
-        ? "None was restored and checked yet."
-        : <>Last restored and checked: <Time at={proof.proven_at} now_ms={view.now_ms} />.</>}
+      {proof === undefined ? "None was restored and checked yet." : (
+        <>
+          Last restored and checked: <Time at={proof.proven_at} now_ms={view.now_ms} />.
+        </>
+      )}
     </p>
   );
 }
