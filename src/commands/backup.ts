@@ -12,7 +12,7 @@ import type { BackupStatus } from "../http/api/backups.ts";
 import type { ServiceState } from "../http/api/service.ts";
 import { ActionError } from "../platform/errors.ts";
 import { formatBytes } from "../platform/text/display.ts";
-import type { ApiClient } from "./api/client.ts";
+import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { option, quietly } from "./input/options.ts";
 import { printJson, printList } from "./console/table.ts";
@@ -30,6 +30,7 @@ interface ListOptions extends ApiOptions {
   quiet?: boolean;
 }
 
+const CONFLICT = 409;
 /** The time between two looks at a backup that is under way. */
 const LOOK_MS = 500;
 
@@ -73,16 +74,12 @@ async function list({ url, json = false, quiet = false }: ListOptions): Promise<
 
 async function now({ url, json = false }: ApiOptions): Promise<void> {
   const client = clientOf(url);
-  const { last: before, proof: provenBefore } = await client.request<BackupStatus>(
-    "POST",
-    "backups/",
-  );
+  const { last: before } = await begun(client);
   const { last, proof, failures } = await whenDone(client);
   if (last === undefined || last.name === before?.name || proof?.name !== last.name) {
-    const [problem = "The service has stopped before it was made"] = failures;
+    const [problem = "The service has stopped before the backup was made and restored"] = failures;
     throw new ActionError(problem);
   }
-  if (proof.proven_at === provenBefore?.proven_at) throw new ActionError("It was not restored yet");
   if (json) return printJson({ ...last, proven_at: proof.proven_at });
   const { name, size, files, records } = last;
   console.log(
@@ -91,11 +88,28 @@ async function now({ url, json = false }: ApiOptions): Promise<void> {
   );
 }
 
+/** Begins a backup, once the one that may be under way has ended. */
+async function begun(client: ApiClient): Promise<BackupStatus> {
+  for (;;) {
+    await whenDone(client);
+    try {
+      return await client.request("POST", "backups/");
+    } catch (error) {
+      // The schedule has begun another one since.
+      if (!(error instanceof ApiError && error.status === CONFLICT)) throw error;
+    }
+  }
+}
+
 /** Looks until the service works with no backup. */
 async function whenDone(client: ApiClient): Promise<BackupStatus> {
   for (;;) {
     const { backup } = await client.request<ServiceState>("GET", "service/");
-    if (backup === undefined) throw new ActionError("The service makes no backups by itself");
+    if (backup === undefined) {
+      throw new ActionError(
+        "The service makes no backups by itself: its configuration file has no setting backup",
+      );
+    }
     if (!backup.working) return backup;
     await delay(LOOK_MS);
   }
