@@ -10,7 +10,7 @@ import { timeOfName } from "./scheduled/names.ts";
 import { type BackupPlace, openPlace, placeSettings } from "./scheduled/place.ts";
 
 /** A backup that was found. */
-export interface FoundBackup {
+interface FoundBackup {
   /** Its path, or its name in a place. */
   name: string;
   source: ReadableStream<Uint8Array<ArrayBuffer>>;

@@ -7,7 +7,7 @@ import { Counter, Gauge, type Registry } from "./prometheus.ts";
 
 const JOBS = ["make", "prove"] as const;
 
-/** How far scheduled backups are. */
+/** The state of scheduled backups. */
 export interface GaugedBackup {
   /** The time from one to the next. */
   every_ms: number;

@@ -57,6 +57,7 @@ function watchNothing(
     storeBytes: () => Promise.resolve(0),
     memoryBytes: () => 0,
     certificate: () => undefined,
+    backup: () => Promise.resolve(undefined),
     instances: () => 0,
     runs: { run: () => Promise.resolve(undefined), launchedBy: () => Promise.resolve([]) },
     triggerLabels,

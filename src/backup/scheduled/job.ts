@@ -32,7 +32,7 @@ export interface BackupJob {
   place: PlaceSettings;
   /** The name of the backup. */
   name: string;
-  /** What is known of a backup that is to be proven. */
+  /** The digest and the size of a backup that is to be proven, where they are known. */
   expected?: Pick<BackupReport, "sha256" | "bytes"> | undefined;
 }
 

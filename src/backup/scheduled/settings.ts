@@ -16,7 +16,7 @@ const KEPT_MAX = 10_000;
 
 const EXPECTED_TO = "Expected s3://bucket/prefix, or a folder";
 
-/** Where backups go, how often, and which are kept. */
+/** The place of backups, the time between them, and the numbers that are kept. */
 export interface BackupSettings {
   /** `s3://bucket/prefix`, or the path of a folder. */
   to: string;

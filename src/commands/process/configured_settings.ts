@@ -1,6 +1,6 @@
 /**
- * What a service is started with and may stand in its configuration file: the artifact store, which a flag may name as
- * well, and the scheduled backups.
+ * The settings of a service that its configuration file may have: the artifact store, which a flag may name as well, and
+ * the scheduled backups.
  *
  * @module
  */

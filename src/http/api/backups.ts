@@ -12,7 +12,7 @@ import { operation } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 
-/** How far the backups of a service are. */
+/** The state of the backups of a service. */
 export interface BackupStatus {
   /** The place. */
   to: string;

@@ -29,7 +29,7 @@ export interface ServiceState {
   /** Accepted runs that have work before them. */
   backlog: number;
   executions: { running: number; waiting: number };
-  /** How far scheduled backups are; absent where there are none. */
+  /** The state of scheduled backups; absent where there are none. */
   backup?: BackupStatus;
 }
 

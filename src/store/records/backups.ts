@@ -20,7 +20,7 @@ export interface BackupFailure {
   next_at: string;
 }
 
-/** How far scheduled backups are. */
+/** The state of scheduled backups. */
 export interface BackupState {
   /** The place, as the setting names it. What is known of another one does not count. */
   place: string;
@@ -41,7 +41,7 @@ export interface BackupState {
 }
 
 /** A backup that was made. */
-export interface MadeBackup {
+interface MadeBackup {
   name: string;
   /** The moment that it shows, RFC 3339. */
   made_at: string;
