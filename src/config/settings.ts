@@ -131,6 +131,12 @@ export function checkSettings(settings: ServiceSettings): void {
   }
   if (agent !== undefined) checkAgentAddress(agent, { isElsewhere: false });
   if (kv !== undefined) checkRemote(kv, secretKey);
+  if (kv !== undefined && settings.backup !== undefined) {
+    throw new InvalidInputError(
+      "the setting backup",
+      "Expected it without --kv: back a remote database up where it is",
+    );
+  }
   const { instanceUrl } = settings;
   if (instanceUrl !== undefined && !isBaseUrl(instanceUrl)) {
     throw new InvalidInputError(

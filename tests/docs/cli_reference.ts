@@ -36,8 +36,11 @@ function leavesOf(command: Command, path: readonly string[]): Leaf[] {
   const shown = command.createHelp().visibleCommands(command).filter((each) =>
     each.name() !== "help"
   );
-  if (shown.length === 0) return [{ path: path.join(" "), command }];
-  return shown.flatMap((inner) => leavesOf(inner, [...path, inner.name()]));
+  const own = { path: path.join(" "), command };
+  if (shown.length === 0) return [own];
+  const inner = shown.flatMap((each) => leavesOf(each, [...path, each.name()]));
+  // One with an argument does something by itself, too.
+  return command.registeredArguments.length > 0 ? [own, ...inner] : inner;
 }
 
 function section({ path, command }: Leaf): string[] {

@@ -27,7 +27,9 @@ function read({ text, at }: Block): void {
   if (Array.isArray(value)) {
     readConfigFile(text, at);
   } else if (
-    ["storage", "oidc", "projects", "triggers", "notifications"].some((name) => name in value)
+    ["storage", "backup", "oidc", "projects", "triggers", "notifications"].some((name) =>
+      name in value
+    )
   ) {
     parseConfig(text, at);
   } else {
