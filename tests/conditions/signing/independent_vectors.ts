@@ -177,6 +177,30 @@ export const independentMacs: Vector[] = [
     },
   },
   {
+    preset: "authorize_net",
+    source:
+      "stymiee/authnetjson tests/Authnetjson/AuthnetWebhookTest.php, a request of Authorize.net",
+    settings: {
+      secrets: [
+        "52CB4A002C634B84E397DC8A218E1A160BA7CAB7CBE4C05B35E9CBB05E14FE4A" +
+        "2385812E980CCF97D177F17863CE214D1BE6CE8E1E894487AACF3609C1A5FE17",
+      ],
+    },
+    parts: {
+      headers: {
+        "X-ANET-Signature":
+          "sha512=A1E0CC0F8A7B6274E0951CAC5EB63579F70FC6B7B15384B146DCE02B98DEE395" +
+          "4A5A8E331661B51DE953E141E88994DFA7D267FFB8428BE0660511B6EFB94960",
+      },
+      body: '{"notificationId":"182cbbff-cab2-4080-931d-80e5d818f23a",' +
+        '"eventType":"net.authorize.payment.authcapture.created",' +
+        '"eventDate":"2017-08-18T20:40:52.7722007Z",' +
+        '"webhookId":"849eb87e-078a-4169-a34b-c0bded5019a8","payload":{"responseCode":0,' +
+        '"authCode":"Z3PV5H","avsResponse":"Y","authAmount":0.0,"entityName":"transaction",' +
+        '"id":"40005915599"}}',
+    },
+  },
+  {
     preset: "airtable",
     source: "pyairtable 3.5.1, WebhookNotification.from_request",
     settings: { secrets: ["YSBNQUMgc2VjcmV0IG9mIEFpcnRhYmxl"] },

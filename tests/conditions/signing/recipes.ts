@@ -138,9 +138,7 @@ const payments: Record<string, Recipe> = {
     secret: "56E529FE6C63D60E545F84686096E6A1",
     send: (body, secret) => ({
       headers: {
-        "X-ANET-Signature": `sha512=${
-          mac("sha512", Buffer.from(secret, "hex"), body, "hex").toUpperCase()
-        }`,
+        "X-ANET-Signature": `sha512=${mac("sha512", secret, body, "hex").toUpperCase()}`,
       },
     }),
   },

@@ -174,6 +174,7 @@ export const chat = {
       title: "Front",
       source: "https://dev.frontapp.com/docs/application-webhooks",
       setup: "Add the feature Webhooks to the app. Copy the signing key of the app.",
+      note: "Of webhooks of rules, Front signs the body alone, by sha1",
       vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "type" },
       scheme: {

@@ -48,6 +48,7 @@ export const machineLearning = {
         "Open the team's settings > Webhooks > Add Webhook. Choose the events, application/json, and enter a secret.",
       note:
         "The model registry of DVC makes tags of Git: for these use the webhook of the repository's host",
+      disablesEndpoints: true,
       vector: { none: "its page; public code that names its header" },
       event: { in: "header", name: "http-x-datachain-event" },
       scheme: { algorithm: "sha256", header: "X-Datachain-Signature-256", prefix: "sha256=" },

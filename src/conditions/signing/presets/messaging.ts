@@ -77,6 +77,7 @@ export const messaging = {
     title: "Twitch EventSub",
     source: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
     setup: "Create the subscription by the API, with a `secret` of 10 to 100 ASCII characters.",
+    disablesEndpoints: true,
     vector: "library",
     event: { in: "header", name: "Twitch-Eventsub-Subscription-Type" },
     scheme: {

@@ -182,13 +182,13 @@ export const payments = {
       source: "https://developer.authorize.net/api/reference/features/webhooks.html",
       setup: "Open Account > Settings > Webhooks. The secret is the signature key of the account.",
       disablesEndpoints: true,
-      vector: { none: "its page; public code that names its header" },
+      vector: "independent",
       event: { in: "body", name: "eventType" },
+      // The key is 128 hex digits as they stand: its page does not say so, but its requests do.
       scheme: {
         algorithm: "sha512",
         header: "X-ANET-Signature",
         prefix: "sha512=",
-        key_encoding: "hex",
         delivery_id: { in: "body", name: "notificationId" },
       },
     },

@@ -89,6 +89,7 @@ export const planning = {
       title: "Smartsheet",
       source: "https://developers.smartsheet.com/api/smartsheet/guides/webhooks",
       setup: "Create the webhook by the API, and copy `sharedSecret` of the answer.",
+      disablesEndpoints: true,
       vector: { none: "its page; smartsheet 5.3.0, which has nothing for webhooks" },
       event: { in: "body", name: "/events/0/eventType" },
       handshakes: [{
