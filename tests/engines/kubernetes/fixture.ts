@@ -14,6 +14,7 @@ import page from "../../../src/docs/kubernetes.md" with { type: "text" };
 import type { EngineSettings } from "../../../src/store/records/projects.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
 import { eventually, PATIENCE_MS } from "../../surroundings.ts";
+import type { Manifest } from "../../packaging/helm.ts";
 import { RemoteHost } from "../remote/fixture.ts";
 import { type EngineParts, EngineService, until } from "../service.ts";
 
@@ -33,6 +34,12 @@ const PATHS: Readonly<Record<string, (namespace: string) => string>> = {
   Role: (namespace) => `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles`,
   RoleBinding: (namespace) =>
     `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`,
+};
+
+/** Kinds whose plural does not end with "s" alone. */
+const PLURALS: Readonly<Record<string, string>> = {
+  Ingress: "ingresses",
+  NetworkPolicy: "networkpolicies",
 };
 
 /** Settings with which tests do not wait for long. */
@@ -125,6 +132,16 @@ export class KubernetesCluster {
       items: { metadata: { name: string } }[];
     };
     return list.items;
+  }
+
+  /** Asks the API server whether it would take an object, each field of it, in a namespace that has it not named. */
+  async validate(object: Manifest, namespace: string): Promise<void> {
+    const { apiVersion, kind, metadata } = object;
+    const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`;
+    const group = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const path = `${group}/namespaces/${namespace}/${plural}`;
+    const local = { ...object, metadata: { ...metadata, namespace } };
+    await this.ask("POST", `${path}?dryRun=All&fieldValidation=Strict`, local);
   }
 
   /** Sends a signal to a program of the cluster. */

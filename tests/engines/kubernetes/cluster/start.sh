@@ -50,6 +50,7 @@ stop() {
   for name in kubelet apiserver etcd containerd; do
     end "$name" KILL
   done
+  ip link del "$bridge" 2>/dev/null || :
   # What the kubelet and containerd have mounted.
   grep -o " $folder/[^ ]*" /proc/mounts | sort -r | while read -r mounted; do
     umount -l "$mounted" 2>/dev/null || :
@@ -73,8 +74,12 @@ wait_for() {
   done
 }
 
-cat >cni/10-loopback.conflist <<END
-{"cniVersion":"0.4.0","name":"lo","plugins":[{"type":"loopback"}]}
+# Pods without the network of the node reach each other and the node; there are no Services.
+bridge=hooklaunch0
+cat >cni/10-bridge.conflist <<END
+{"cniVersion":"0.4.0","name":"pods","plugins":[{"type":"bridge","bridge":"$bridge","isGateway":true,
+  "ipam":{"type":"host-local","dataDir":"$folder/ipam","routes":[{"dst":"0.0.0.0/0"}],
+  "ranges":[[{"subnet":"10.244.254.0/24"}]]}}]}
 END
 cat >containerd.toml <<END
 version = 2
@@ -94,6 +99,8 @@ state = "$folder/containerd/state"
 END
 # The kubelet refuses 127.0.0.0/8 as the address of its node.
 ip addr show dev lo | grep -q 10.244.255.1 || ip addr add 10.244.255.1/32 dev lo
+# The address by which pods know the API server: a test that needs it there forwards it.
+ip addr show dev lo | grep -q 10.96.0.1 || ip addr add 10.96.0.1/32 dev lo
 begin containerd containerd -c "$folder/containerd.toml"
 begin etcd etcd --data-dir "$folder/etcd" --unsafe-no-fsync \
   --listen-client-urls "http://127.0.0.1:$etcd" --advertise-client-urls "http://127.0.0.1:$etcd" \
@@ -127,6 +134,7 @@ ctr -a "$folder/containerd.sock" -n k8s.io images tag docker.io/test/tools:1 \
   docker.io/library/busybox:stable >/dev/null
 begin controller-manager "$bin/kube-controller-manager" --kubeconfig "$folder/kubeconfig" \
   --bind-address 127.0.0.1 --service-account-private-key-file "$folder/pki/service_accounts.key" \
+  --root-ca-file "$folder/pki/apiserver.crt" \
   --leader-elect=false --node-monitor-grace-period=20s
 begin scheduler "$bin/kube-scheduler" --kubeconfig "$folder/kubeconfig" --bind-address 127.0.0.1 \
   --leader-elect=false
