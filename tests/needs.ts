@@ -14,6 +14,7 @@ export const OPTIONAL_COMMANDS = {
   "deno-2.5.0": "the hosted service on an older Deno (.ci/run brings it)",
   denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
   docker: "running steps in containers of docker",
+  "docker-compose": "the files of Compose as Compose reads them (Debian's package docker-compose)",
   gitea: "reading repositories by the API of a Gitea (.ci/run builds it where go is)",
   h2load: "launching faster than can be accepted (Debian's package nghttp2-client)",
   haproxy:

@@ -3,8 +3,9 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { join } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { temporaryFolder } from "../data.ts";
-import { has } from "../needs.ts";
-import { isLong } from "../surroundings.ts";
+import { type Command, has } from "../needs.ts";
+import { eventually, isLong } from "../surroundings.ts";
+import { Instances } from "./compose.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const TARGET = Deno.build.target;
@@ -13,6 +14,7 @@ const NAME = `hooklaunch-${config.version}`;
 const PROCESSOR = Deno.build.arch === "x86_64" ? "amd64" : "arm64";
 const OTHERS_PROCESSOR = PROCESSOR === "amd64" ? "arm64" : "amd64";
 
+const SECRET = "0123456789abcdef".repeat(4);
 const IMAGE = `${NAME}-linux-${PROCESSOR}-image.tar`;
 const CHART = `hooklaunch-chart-${config.version}.tgz`;
 /** What a release prints that has made an image. */
@@ -186,7 +188,6 @@ Deno.test({
         const ended = await sh(
           one,
           `docker load --quiet --input ${IMAGE}
-          trap "docker rmi --force ${name}" EXIT
           docker run ${hardened} ${name} version
           docker run ${hardened} ${name} demo --once
           docker run ${hardened} --entrypoint sh ${name} -c 'id -u; git --version; echo a b | awk "{print \\$2}"'`,
@@ -201,6 +202,12 @@ Deno.test({
       },
     });
     await t.step({
+      name: "by Compose: two instances behind Caddy, of which one is killed",
+      ignore: !hasImage || !NEEDS_OF_COMPOSE.every(has),
+      fn: () => tryInstances(join(folder.path, "compose")),
+    });
+    if (hasImage && has("docker")) await sh(one, `docker rmi --force hooklaunch:${config.version}`);
+    await t.step({
       name: "from a package of Debian",
       ignore: !has("nfpm") || Deno.build.os !== "linux",
       fn: () =>
@@ -208,6 +215,57 @@ Deno.test({
     });
   },
 });
+
+const NEEDS_OF_COMPOSE: readonly Command[] = ["docker", "denokv", "rclone", "caddy"];
+/** Triggers, so many that each instance gets some: Caddy chooses it by the URL. */
+const TRIGGERS = JSON.stringify({
+  projects: [{ name: "none", repository: "https://git.example.com/none.git" }],
+  triggers: Array.from({ length: 40 }, (_, index) => ({
+    name: `trigger-${index}`,
+    project: "none",
+    conditions: [{ type: "static_token", in: "header", name: "X-Token", secrets: [SECRET] }],
+    actions: [{ type: "run_execution", step: "none", if: "false" }],
+    response: { type: "text", text: "{run_id}" },
+  })),
+});
+
+/** Launches by both instances, kills one, and goes on launching. */
+async function tryInstances(folder: string): Promise<void> {
+  await Deno.mkdir(folder);
+  await using instances = new Instances(folder);
+  await instances.start(TRIGGERS);
+  const { results } = await instances.api("triggers/?limit=200");
+  const accepted: string[] = [];
+  const launchAll = async () => {
+    for (const { id } of results) {
+      // A sender tries again when it gets no answer, or one of the proxy.
+      accepted.push(
+        await eventually(async () => {
+          const path = `/api/v0/launch/${id}/`;
+          const init = { method: "POST", headers: { "x-token": SECRET }, body: "{}" };
+          const { status, text } = await instances.fetch(path, init);
+          assert([200, 502, 503].includes(status), `${status} ${text}`);
+          return status === 200 ? text : undefined;
+        }, { what: "an accepted launch" }),
+      );
+    }
+  };
+  await launchAll();
+  const byEach = await instances.accepted();
+  assert(byEach.every((count) => count > 0), `launches by each: ${byEach}`);
+  await instances.kill("one");
+  await launchAll();
+  await launchAll();
+  const runs = await eventually(async () => {
+    // Nobody answers operators until the other instance leads.
+    const answer = await instances.api("runs/?limit=200").catch(() => undefined);
+    const found: { id: string; status: string }[] = answer?.results ?? [];
+    const isEnded = found.length > 0 && found.every(({ status }) => status === "completed");
+    return isEnded ? found : undefined;
+  }, { what: "the end of all runs" });
+  const ids = runs.map(({ id }) => id);
+  assertEquals([accepted.filter((id) => !ids.includes(id)), ids.length], [[], new Set(ids).size]);
+}
 
 Deno.test("a release that would not be what it says is refused, with what to do", async (t) => {
   const cases: [name: string, args: string[], says: RegExp][] = [
