@@ -73,6 +73,10 @@ export const CAUSES = {
     group: "failure",
     advice: "The pipeline says which node failed and why. Mend that, then start it again",
   },
+  schedule_failed: {
+    group: "failure",
+    advice: "Mend what the text says: the occurrence is tried again until it is stored",
+  },
   silent: {
     group: "failure",
     advice: "Look whether the sender still sends, to this address, and with the right secret",

@@ -7,10 +7,11 @@ import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Engines } from "../engines/mod.ts";
 import type { Space } from "../store/file/space.ts";
 import type { ProjectFailures } from "../store/records/project_failures.ts";
+import { type ScheduleCauseParts, scheduleCauses } from "./schedule_causes.ts";
 import { type Cause, type CauseSource, newCause, type Subject } from "./cause.ts";
 
 /** The parts of a service that are asked. */
-export interface ServiceCauseParts {
+export interface ServiceCauseParts extends ScheduleCauseParts {
   space: Pick<Space, "shortSince_ms" | "filesShortSince_ms">;
   artifacts: Pick<ArtifactStore, "failure" | "failingSince_ms">;
   engines: Pick<Engines, "outages">;
@@ -28,7 +29,7 @@ const TEXT_LENGTH = 200;
 
 const SERVICE: Subject = { kind: "service", name: "service" };
 
-/** Lists what fails of the service itself, of its engines and of its projects, and what its settings lack. */
+/** Lists what fails of the service itself, its engines, projects and schedules, and what its settings lack. */
 export async function serviceCauses(parts: ServiceCauseParts): Promise<Cause[]> {
   return [
     ...diskCauses(parts),
@@ -36,6 +37,7 @@ export async function serviceCauses(parts: ServiceCauseParts): Promise<Cause[]> 
     ...await parts.backups?.causes() ?? [],
     ...engineCauses(parts),
     ...await projectCauses(parts),
+    ...await scheduleCauses(parts),
     ...parts.notifications.causes().filter(({ subject: { kind } }) => kind === "notifier"),
     ...settingCauses(parts),
   ];

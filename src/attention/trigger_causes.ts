@@ -9,10 +9,11 @@ import { dismissalsOf } from "../store/records/dismissals.ts";
 import type { Store } from "../store/store.ts";
 import { triggerWarnings } from "../triggers/review.ts";
 import type { Trigger } from "../triggers/trigger.ts";
+import { type ScheduleCauseParts, scheduleCauses } from "./schedule_causes.ts";
 import { type Cause, type CauseCode, type CauseSource, newCause, type Subject } from "./cause.ts";
 
 /** The parts of a service that are asked. */
-interface TriggerCauseParts {
+interface TriggerCauseParts extends ScheduleCauseParts {
   store: Store;
   deliveryCounts: Pick<DeliveryCounts, "read">;
   notifications: CauseSource;
@@ -35,7 +36,8 @@ export async function triggerCauses(
 ): Promise<Cause[]> {
   const { hours } = await parts.deliveryCounts.read(trigger.id);
   const counted = hours.filter(({ from_ms }) => from_ms >= since_ms);
-  const seen = parts.notifications.causes().filter(({ subject: { id } }) => id === trigger.id);
+  const looked = [...await scheduleCauses(parts), ...parts.notifications.causes()];
+  const seen = looked.filter(({ subject: { id } }) => id === trigger.id);
   return [
     ...failureCauses(subjectOf(trigger), counted),
     ...seen,

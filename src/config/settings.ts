@@ -8,6 +8,7 @@ import type { ArtifactStore } from "../artifacts/store.ts";
 import type { BackupSettings } from "../backup/scheduled/settings.ts";
 import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts";
 import type { Network } from "../platform/network/connection.ts";
+import type { PaceLimit } from "../store/records/held_runs.ts";
 import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
 import { hidePassword, isBaseUrl } from "../platform/network/urls.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -58,6 +59,8 @@ export interface ServiceSettings {
   backup?: BackupSettings;
   /** False to accept launches and perform nothing, as where a platform runs a branch. Default true. */
   performs?: boolean;
+  /** Lower limits of runs that wait for their turn. Tests set them. */
+  paceLimits?: Partial<Record<PaceLimit, number>>;
   /** The URL of a remote Deno KV for the database; a file in the data folder when absent. */
   kv?: string;
   /** The address at which other instances of the service reach this one. */

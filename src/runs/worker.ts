@@ -96,10 +96,10 @@ export class Worker {
     this.id = shared?.id ?? newId(parts.clock.now());
     this.#ends = new RunEnds({ ...parts, signal: this.#abort.signal });
     this.pacer = new Pacer({
-      store: parts.store,
-      clock: parts.clock,
+      ...parts,
       perform: (pending, repeated) => this.#performPaced(pending, repeated),
       onEnd: (run) => this.#tellEnd(run),
+      room: { limits: parts.paceLimits, onFull: parts.onPaceFull },
     });
   }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
+import type { PaceLimit } from "../store/records/held_runs.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { Perform } from "./outcome.ts";
@@ -19,6 +20,10 @@ export interface WorkerParts {
   heldMax?: number;
   /** Limit of the accepted runs that have not ended. */
   backlogMax?: number;
+  /** Lower limits of runs that wait for their turn. */
+  paceLimits?: Partial<Record<PaceLimit, number>> | undefined;
+  /** Called for each launch that finds no room among them. */
+  onPaceFull?(limit: PaceLimit): void;
   /** False to hand over no run in memory. Tests use it: messages alone wake the worker then. */
   handsOver?: boolean;
   /** Called for each run that has ended, once that is on disk. */

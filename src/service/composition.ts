@@ -246,7 +246,7 @@ function partsOn(
     baseUrl,
   };
   const telling = { triggers, triggerLog, metrics, deliveryCounts, callbacks, notifications };
-  const worker = newWorker(services, telling);
+  const worker = newWorker(services, settings, telling);
   const space = runtime.newSpace(settings);
   const quotas = new Quotas(store, clock);
   const keptRequests = new KeptRequests({ store, secrets, clock, space });

@@ -5,6 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { ActionServices } from "../actions/mod.ts";
+import type { ServiceSettings } from "../config/settings.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import { Worker } from "../runs/worker.ts";
 import type { Run } from "../store/records/runs.ts";
@@ -30,11 +31,14 @@ interface WorkerSurroundings {
 /** Makes the worker, which performs the actions of runs. */
 export function newWorker(
   services: ActionServices,
+  { paceLimits }: Pick<ServiceSettings, "paceLimits">,
   { triggers, triggerLog, metrics, deliveryCounts, callbacks, notifications }: WorkerSurroundings,
 ): Worker {
   return new Worker({
     store: services.store,
     clock: services.clock,
+    paceLimits,
+    onPaceFull: (limit) => metrics.paceFull(limit),
     perform: traceRuns(
       async (id) => (await triggers.prepared(id))?.trigger.name,
       async (waiting, signal) => {

@@ -10,6 +10,7 @@ import { type LabelsOf, TriggerCounts } from "./trigger_counts.ts";
 import { TriggerTimes } from "./trigger_times.ts";
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../store/records/deliveries.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
+import { PACE_LIMITS, type PaceLimit } from "../store/records/held_runs.ts";
 import {
   hasHttpRequestEnded,
   HTTP_REQUEST_STATUSES,
@@ -83,6 +84,12 @@ export class Metrics {
     name: "hooklaunch_refusals_total",
     help: "Requests of senders that a condition refused, by the condition",
     labelNames: ["condition"],
+    registers: [this.#registry],
+  });
+  readonly #paceRefusals = new Counter({
+    name: "hooklaunch_waiting_refusals_total",
+    help: "Launches that were turned away since too many runs wait for their turn, by the limit",
+    labelNames: ["limit"],
     registers: [this.#registry],
   });
   readonly #batch = new Histogram({
@@ -191,6 +198,7 @@ export class Metrics {
     });
     // Prometheus sees no rise in a count that is 1 when it first appears, as of the first failure.
     for (const outcome of DELIVERY_OUTCOMES) this.#deliveries.inc({ outcome }, 0);
+    for (const limit of PACE_LIMITS) this.#paceRefusals.inc({ limit }, 0);
     for (const condition of refusers) this.#refusals.inc({ condition }, 0);
     for (const status of ANSWER_STATUSES) this.#launches.zero({ status });
     for (const status of RUN_STATUSES) if (status !== "pending") this.#runs.zero({ status });
@@ -283,6 +291,11 @@ export class Metrics {
     this.#triggerRefusals.inc(trigger, condition);
   }
 
+  /** Counts a launch that was turned away since too many runs wait for their turn. */
+  paceFull(limit: PaceLimit): void {
+    this.#paceRefusals.inc({ limit });
+  }
+
   /** Counts a commit. */
   commit(changes: number, duration_ms: number): void {
     this.#batch.observe(changes);
@@ -366,7 +379,7 @@ export class Metrics {
   #watchCauses(causes: () => Promise<string[]>): void {
     new Gauge({
       name: "hooklaunch_causes",
-      help: "What fails of the service, its engines, projects and notifiers, by the cause's code",
+      help: "What fails of the service, its engines, projects, notifiers and schedules, by code",
       labelNames: ["code"],
       registers: [this.#registry],
       async collect() {

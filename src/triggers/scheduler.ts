@@ -31,10 +31,21 @@ interface SchedulerParts extends ScheduleLaunchParts {
   deliveryCounts: Pick<DeliveryCounts, "note">;
 }
 
+/** An occurrence that is due and could not be stored. */
+export interface ScheduleFailure {
+  triggerId: string;
+  /** The time of the occurrence. */
+  time_ms: number;
+  /** The time of the first failure. */
+  since_ms: number;
+  detail: string;
+}
+
 /** A schedule, and the next time at which it is looked at; at once where that is 0. */
 interface Entry {
   schedule: StoredSchedule;
   next_ms: number;
+  failure?: ScheduleFailure | undefined;
 }
 
 /** Launches triggers by their schedules. */
@@ -64,6 +75,11 @@ export class Scheduler {
   /** True while it looks at schedules. */
   get isBusy(): boolean {
     return this.#ticking !== undefined;
+  }
+
+  /** The occurrences that are tried again, since they could not be stored. */
+  get failures(): ScheduleFailure[] {
+    return [...this.#entries.values()].flat().flatMap(({ failure }) => failure ?? []);
   }
 
   /** Begins to launch, with what was missed. Call it where this instance leads. */
@@ -151,17 +167,23 @@ export class Scheduler {
   }
 
   /** Launches what is due of a schedule; returns false where that could not be stored. */
-  async #look(triggerId: string, { schedule }: Entry, now_ms: number): Promise<boolean> {
+  async #look(triggerId: string, entry: Entry, now_ms: number): Promise<boolean> {
+    const { schedule, failure } = entry;
+    let time_ms: number | undefined;
     try {
       const { dueTime } = await import("../runs/schedule/due.ts");
       const ranges = (await occurrencesOf(this.#parts.store, triggerId))[schedule.name] ?? [];
-      const time_ms = dueTime(schedule, ranges, { now_ms, before_ms: this.#before_ms });
+      time_ms = dueTime(schedule, ranges, { now_ms, before_ms: this.#before_ms });
       if (time_ms !== undefined) await this.#launch(triggerId, schedule, time_ms);
+      entry.failure = undefined;
       return true;
     } catch (error) {
+      const detail = messageOf(error);
+      const { since_ms = now_ms } = failure ?? {};
+      entry.failure = { triggerId, time_ms: time_ms ?? now_ms, since_ms, detail };
       log.warn("Cannot launch trigger {trigger_id} by its schedule, trying again: {error}", {
         trigger_id: triggerId,
-        error: messageOf(error),
+        error: detail,
       });
       return false;
     }

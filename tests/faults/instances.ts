@@ -107,6 +107,11 @@ export async function instances(
   });
   for (let index = 1; index < INSTANCES; index++) serving.push(await start(index));
   const ended: Served[] = [];
+  const sayLogs = () => {
+    for (const { url, printed } of [...ended, ...serving]) {
+      findings.say(`The instance at ${url} has logged:\n${printed()}`);
+    }
+  };
   const told: Told = {
     kept: [],
     unavailable: 0,
@@ -130,7 +135,12 @@ export async function instances(
     await pause(settle_ms);
     told.gap_ms = 0;
     const index = random.int(INSTANCES);
-    await suffer(fault, { index, serving, ended, start, server, way: ways[index] });
+    await suffer(fault, { index, serving, ended, start, server, way: ways[index] })
+      .catch((error) => {
+        findings.say(`${fault} ${index}: ${error}`);
+        sayLogs();
+        throw error;
+      });
     await pause(settle_ms);
     findings.say(`${fault} ${index}: at most ${Math.round(told.gap_ms)} ms without a launch`);
     const isOfInstance = !fault.startsWith("database");
@@ -154,10 +164,7 @@ export async function instances(
     // One that is just beginning has not written its mark yet.
     findings.check(count <= 1, `The command of ${id} ran ${count} times`);
   }
-  if (findings.violations.length === 0) return;
-  for (const { url, printed } of [...ended, ...serving]) {
-    findings.say(`The instance at ${url} has logged:\n${printed()}`);
-  }
+  if (findings.violations.length > 0) sayLogs();
 }
 
 interface Stage {

@@ -1,19 +1,7 @@
 /** The pace of a trigger: bursts, limits of keys and delays, from the sender's request to the work. */
-import { assert, assertEquals, assertGreaterOrEqual, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { hash } from "node:crypto";
-import { openStore } from "../../src/store/open_store.ts";
-import { holdWrites } from "../../src/store/records/held_runs.ts";
-import {
-  ADMIN_TOKEN,
-  type ApiAnswer,
-  eventually,
-  startService,
-  type TestService,
-} from "../data.ts";
-import { pendingOf } from "../runs/fixture.ts";
-
-/** The most runs of one key that wait for a place. */
-const OF_KEY_MAX = 10_000;
+import { type ApiAnswer, eventually, startService, type TestService } from "../data.ts";
 
 const PROJECT = `
 - step:
@@ -298,38 +286,5 @@ Deno.test("the pace of a trigger", async (t) => {
       assertEquals(body.errors[0].pointer, pointer);
       assertMatch(body.errors[0].detail, detail);
     }
-  });
-  await t.step("a key whose queue is full has no room, and another one has", async () => {
-    const sender = await site.trigger({ concurrency: { key: "{body.key}", limit: 1 } });
-    await sender.launch({ key: "k" });
-    await site.service.restart(async (data) => {
-      await using store = await openStore(data);
-      const concurrency = { key: "k", limit: 1, when_full: "queue" as const };
-      const waiting = Array.from({ length: OF_KEY_MAX }, (_, index) => {
-        const pending = pendingOf({ pace: { concurrency } });
-        pending.run.trigger_id = sender.trigger.id;
-        return holdWrites(pending, { order: 1 + index });
-      });
-      await Promise.all(waiting.map((writes) => store.committer.write(writes)));
-    });
-    // It listens at another port now.
-    const launch = (key: string) =>
-      fetch(`${site.service.url}/api/v0/launch/${sender.trigger.id}/`, {
-        method: "POST",
-        body: JSON.stringify({ key }),
-      });
-    const full = await launch("k");
-    assertEquals([full.status, full.headers.get("retry-after")], [503, "60"]);
-    assertEquals((await full.json()).title, "Service Unavailable");
-    const other = await launch("other");
-    assertEquals([other.status, await other.text() === ""], [200, false]);
-    const metrics = await fetch(`${site.service.url}/metrics`, {
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
-    });
-    const [, waiting] = /^hooklaunch_waiting_runs (\d+)$/m.exec(await metrics.text()) ?? [];
-    assertGreaterOrEqual(Number(waiting), OF_KEY_MAX);
-    const { body } = await site.service.api("GET", `triggers/${sender.trigger.id}/runs/?limit=2`);
-    assertEquals(body.results.length, 2);
-    await sender.open();
   });
 });

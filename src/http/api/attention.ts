@@ -185,7 +185,9 @@ async function* stepsFrom(
 ): AsyncGenerator<Step> {
   const [at = "", told = ""] = cursor.split(".");
   if (at === "" && triggerId === undefined) {
-    yield* stepsOf("", await serviceCauses(api), Number(told));
+    // Those of schedules come with their triggers.
+    const causes = (await serviceCauses(api)).filter(({ subject }) => subject.kind !== "trigger");
+    yield* stepsOf("", causes, Number(told));
   }
   for await (const trigger of triggersFrom(api, triggerId ?? at, triggerId !== undefined)) {
     const { id } = trigger;

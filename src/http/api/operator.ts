@@ -30,6 +30,7 @@ import type { KeptRequests } from "../../triggers/kept_requests.ts";
 import type { Listeners } from "../../triggers/listeners.ts";
 import type { TriggerRegistry } from "../../triggers/registry.ts";
 import type { Replays } from "../../triggers/replays.ts";
+import type { Scheduler } from "../../triggers/scheduler.ts";
 import type { SecretBox } from "../../triggers/secrets.ts";
 import type { BodyReader } from "../body.ts";
 
@@ -39,6 +40,7 @@ export interface Operator {
   triggers: TriggerRegistry;
   triggerLog: TriggerLog;
   deliveryCounts: Pick<DeliveryCounts, "read">;
+  scheduler: Pick<Scheduler, "failures">;
   keptRequests: Pick<KeptRequests, "read" | "forget">;
   listeners: Pick<Listeners, "listen" | "settled" | "held">;
   acceptor: Acceptor;

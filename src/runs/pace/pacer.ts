@@ -7,7 +7,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
-import { UnavailableError } from "../../platform/errors.ts";
+import type { UnavailableError } from "../../platform/errors.ts";
 import { newId } from "../../platform/ids.ts";
 import {
   bursts,
@@ -34,18 +34,13 @@ import { RunWork } from "../work_state.ts";
 import { Alarms } from "../../platform/waiting/alarms.ts";
 import { Decisions } from "./decisions.ts";
 import { type Item, itemOf, nameOf } from "./item.ts";
+import { KeyMap } from "./key_map.ts";
 import { Lane } from "./lane.ts";
 import { OpenBurst } from "./open_burst.ts";
+import { Room } from "./room.ts";
 import { sweepEach } from "./sweep.ts";
 import { type Waiting, waitingOf } from "./waiting.ts";
 import { WaitingRuns } from "./waiting_runs.ts";
-
-/** The most runs of one key that wait for a place. */
-const OF_KEY_MAX = 10_000;
-const TOO_MANY_OF_KEY = new UnavailableError(
-  `Cannot accept a launch: ${OF_KEY_MAX} runs of its concurrency key wait for a place`,
-  60,
-);
 
 /** The interval at which all work that takes a place is looked at. */
 const SWEEP_MS = 60_000;
@@ -62,6 +57,7 @@ interface PacerParts {
   perform(pending: PendingRun, repeated: boolean): void;
   /** Called for each run that has ended without its turn, once that is on disk. */
   onEnd(run: Run): void;
+  room: Pick<ConstructorParameters<typeof Room>[0], "limits" | "onFull">;
 }
 
 /** Decides on the turns of runs. */
@@ -72,8 +68,9 @@ export class Pacer {
   readonly #alarms: Alarms;
   readonly #work: RunWork;
   readonly #items = new WaitingRuns();
-  readonly #bursts = new Map<string, OpenBurst>();
-  readonly #lanes = new Map<string, Lane<Item>>();
+  readonly #bursts = new KeyMap<OpenBurst>();
+  readonly #lanes = new KeyMap<Lane<Item>>();
+  readonly #room: Room;
   /** The runs whose work takes a place, by their ids. */
   readonly #turns = new Map<string, Turn>();
   #order = 0;
@@ -92,21 +89,24 @@ export class Pacer {
         if (ended) parts.onEnd(ended);
       },
     });
+    this.#room = new Room({
+      ...parts.room,
+      items: this.#items,
+      bursts: this.#bursts,
+      lanes: this.#lanes,
+    });
     this.#alarms = new Alarms(clock);
     this.#work = new RunWork({ store, clock });
   }
 
   /** True when no more runs may wait. */
   get isFull(): boolean {
-    return this.#items.isFull;
+    return this.#room.isFull;
   }
 
   /** Returns why no run of a trigger may wait more; undefined where one may. */
-  obstacle(triggerId: string, { concurrency }: Pace): UnavailableError | undefined {
-    const obstacle = this.#items.obstacle(triggerId);
-    if (obstacle || concurrency?.when_full !== "queue") return obstacle;
-    const lane = this.#lanes.get(nameOf(triggerId, concurrency.key));
-    return lane && lane.length >= OF_KEY_MAX ? TOO_MANY_OF_KEY : undefined;
+  obstacle(triggerId: string, pace: Pace): UnavailableError | undefined {
+    return this.#room.obstacle(triggerId, pace);
   }
 
   /** Number of runs that wait for their turn. */

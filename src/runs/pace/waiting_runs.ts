@@ -1,25 +1,9 @@
 /**
- * The runs that wait for their turn, and how many may.
+ * The runs that wait for their turn.
  *
  * @module
  */
-import { UnavailableError } from "../../platform/errors.ts";
 import type { Item } from "./item.ts";
-
-/** The most runs that wait. */
-const WAITING_MAX = 200_000;
-/** The most of one trigger. */
-const OF_TRIGGER_MAX = 100_000;
-const RETRY_S = 60;
-
-const TOO_MANY = new UnavailableError(
-  "Cannot accept a launch: too many runs wait for their turn",
-  RETRY_S,
-);
-const TOO_MANY_OF_TRIGGER = new UnavailableError(
-  `Cannot accept a launch: ${OF_TRIGGER_MAX} runs of its trigger wait for their turn`,
-  RETRY_S,
-);
 
 /** The runs that wait. */
 export class WaitingRuns {
@@ -31,16 +15,9 @@ export class WaitingRuns {
     return this.#items.size;
   }
 
-  /** True when no more runs may wait. */
-  get isFull(): boolean {
-    return this.#items.size >= WAITING_MAX;
-  }
-
-  /** Returns why no more runs of a trigger may wait; undefined where they may. */
-  obstacle(triggerId: string): UnavailableError | undefined {
-    if (this.isFull) return TOO_MANY;
-    const count = this.#ofTrigger.get(triggerId)?.size ?? 0;
-    return count >= OF_TRIGGER_MAX ? TOO_MANY_OF_TRIGGER : undefined;
+  /** Number of a trigger's runs. */
+  countOf(triggerId: string): number {
+    return this.#ofTrigger.get(triggerId)?.size ?? 0;
   }
 
   has(id: string): boolean {

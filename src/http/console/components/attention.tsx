@@ -67,6 +67,7 @@ const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
     `executions${search({ trigger: name, status: "error" })}`,
   pipeline_error: ({ subject: { name } }) =>
     `pipelines${search({ trigger: name, status: "error" })}`,
+  schedule_failed: ({ subject }) => `triggers/${subject.id}`,
   silent: ({ subject }) => deliveries({ trigger: subject.name }),
   notifier_failed: ({ subject }) => `notifications${search({ notifier: subject.name })}`,
   refused: ({ subject }) => deliveries({ trigger: subject.name, outcome: "refused" }),
