@@ -7,6 +7,7 @@
 import type { Problem } from "../../platform/errors.ts";
 import type { ShownTrigger } from "../api/triggers.ts";
 import { readSettings } from "../../platform/text/exact_integers.ts";
+import { isObject } from "../api/input.ts";
 import { ApiCallError } from "./client.ts";
 import { filterOf, filterText } from "./filter_tries.ts";
 import type { Settings } from "./triggers.ts";
@@ -18,13 +19,28 @@ export const JSON_FIELDS = {
   response: "The answer to an accepted request; the usual one when empty",
   retention:
     'The time for which records, payloads, logs and outputs are kept, such as {"records": "90d", "payloads": "7d"}; that of the project, or of the service, when empty',
+  coalesce:
+    'Runs of one key that come together become one, such as {"key": "{body.number}", "window": 30}',
+  concurrency:
+    'At most so many runs of one key at work, such as {"key": "{body.repository.full_name}", "limit": 1}',
+  schedule:
+    'Times at which it launches by itself, such as [{"cron": "0 3 * * *", "timezone": "Europe/Helsinki"}]',
 } as const;
 /** The fields that are text. An empty one is removed. */
 export const TEXT_FIELDS = {
   name: "Its address in the console follows it; its URL stays",
   project: "The project whose steps it runs",
   keep_refused: "The time for which refused requests are kept, such as 24h; none when empty",
+  delay:
+    "The time before a run begins: seconds, or an expression of CEL such as timestamp(body.run_at)",
 } as const;
+/** Those of them that are its pace. */
+export const PACE_FIELDS: ReadonlySet<string> = new Set([
+  "coalesce",
+  "concurrency",
+  "delay",
+  "schedule",
+]);
 
 /** The field of the filter that has this place among the conditions. */
 const FILTER_FIELD = /^filter_(\d+)$/;
@@ -56,19 +72,31 @@ export function filterFieldsOf(texts: Iterable<readonly [string, string]>): stri
 /**
  * Makes a merge patch of the form: what is empty is removed.
  *
+ * @param stored the trigger as it is
  * @throws {ApiCallError} with the fields whose text is no JSON
  */
-export function patchOf(form: URLSearchParams): Record<string, unknown> {
-  const texts = Object.keys(TEXT_FIELDS).map((name) => [name, form.get(name)?.trim() || null]);
+export function patchOf(form: URLSearchParams, stored: ShownTrigger): Record<string, unknown> {
+  const texts = Object.keys(TEXT_FIELDS).map((name) => {
+    const text = form.get(name)?.trim() || null;
+    return [name, name === "delay" && /^\d+$/.test(text ?? "") ? Number(text) : text];
+  });
+  const before: Record<string, unknown> = { ...stored };
   const values = Object.keys(JSON_FIELDS).map((name) => {
     const text = form.get(name)?.trim();
-    return [name, text ? parsed(name, text) : null];
+    return [name, text ? replacing(before[name], parsed(name, text)) : null];
   });
   const patch = Object.fromEntries([...texts, ...values]);
   const conditions = placedConditions(form, patch.conditions ?? []);
   // What is no list is refused by the API.
   if (conditions !== undefined) patch.conditions = conditions.map(({ settings }) => settings);
   return patch;
+}
+
+/** Returns a value as a merge patch writes it in the place of another one: without the fields that it lacks. */
+function replacing(before: unknown, value: unknown): unknown {
+  if (!isObject(before) || !isObject(value)) return value;
+  const removed = Object.keys(before).filter((name) => !(name in value));
+  return { ...value, ...Object.fromEntries(removed.map((name) => [name, null])) };
 }
 
 /** Returns the mistakes by field; those of no field by their pointers. */

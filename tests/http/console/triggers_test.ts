@@ -1,5 +1,5 @@
 /** The pages of triggers over HTTP: making, changing, testing them; secrets; two operators. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { startService, type TestService } from "../../data.ts";
 import { type Browser, loggedIn, textOf } from "./fixture.ts";
 
@@ -411,6 +411,41 @@ Deno.test("a filter is tried by a button, on deliveries or a sample, and keeps i
       "rate_limit",
     ]);
     assertEquals(conditions[1].expression, "body.n >\n 1");
+  });
+
+  await t.step("its pace and schedule are saved, changed and removed", async () => {
+    const save = async (fields: Record<string, string>) => {
+      const { revision } = await stored(service, "kept");
+      return await post(`triggers/${id}/edit`, { ...form, ...fields, revision: `${revision}` });
+    };
+    const paced = {
+      coalesce: '{"key":"{body.n}","window":30,"max_wait":60}',
+      concurrency: '{"limit":2}',
+      schedule: '[{"cron":"0 3 * * *","timezone":"Europe/Helsinki"}]',
+      delay: "600",
+    };
+    assertEquals((await save(paced)).status, 303);
+    const saved = await stored(service, "kept");
+    assertEquals([saved.coalesce.max_wait, saved.concurrency.limit, saved.delay], [60, 2, 600]);
+    assertEquals(saved.schedule[0].timezone, "Europe/Helsinki");
+    const { text } = await browser.get("triggers/kept/edit");
+    assertStringIncludes(text, '<details class="field" open><summary>Pace and schedule');
+    assertMatch(text, /<input id="delay" name="delay" value="600"/);
+
+    const wrong = await save({ ...paced, delay: "bod.at", schedule: '[{"cron":"0 3 * *"}]' });
+    assertEquals(wrong.status, 422);
+    const saidAt = (field: string) =>
+      new RegExp(`id="${field}-about">(.*?)</div>`, "s").exec(wrong.text)?.[1] ?? "";
+    assertStringIncludes(saidAt("delay"), "Unknown variable");
+    assertStringIncludes(saidAt("schedule"), "/schedule/0/cron: Expected five fields");
+
+    const changed = { coalesce: '{"key":"{body.n}","window":30}', delay: "timestamp(body.at)" };
+    assertEquals((await save(changed)).status, 303);
+    const { coalesce, concurrency, delay, schedule } = await stored(service, "kept");
+    assertEquals([coalesce.max_wait, delay], [undefined, "timestamp(body.at)"]);
+    assertEquals([concurrency, schedule ?? []], [undefined, []]);
+    assertEquals((await save({})).status, 303);
+    assertEquals((await stored(service, "kept")).coalesce, undefined);
   });
 });
 

@@ -12,6 +12,7 @@ import { Notice } from "../components/table.tsx";
 import {
   filterFieldsOf,
   JSON_FIELDS,
+  PACE_FIELDS,
   patchOf,
   problemsByField,
   TEXT_FIELDS,
@@ -22,6 +23,8 @@ import { type Html, route, type Submission, type Submitted, type View } from "..
 import { pageOf, presetNameOf, readTrigger } from "../triggers.ts";
 
 const CHANGED = 412;
+const HINTS: Readonly<Record<string, string>> = { ...TEXT_FIELDS, ...JSON_FIELDS };
+const isNoPace = (field: string) => !PACE_FIELDS.has(field);
 
 interface EditProps {
   view: View;
@@ -50,6 +53,15 @@ function EditPage(
   const revision = (isConflict ? undefined : form?.get("revision")) ?? trigger.revision;
   const fields = `${pageOf(trigger)}/payloads`;
   const isSaid = problems.size > 0 && others.length === 0;
+  const common = { view, fields, actionTries };
+  const input = (name: string) => (
+    <Setting
+      name={name}
+      text={texts.get(name) ?? ""}
+      problems={problems.get(name) ?? []}
+      {...common}
+    />
+  );
   return (
     <Page view={view} title={`Edit ${trigger.name}`} nav="Triggers">
       <p class="crumbs">
@@ -71,15 +83,7 @@ function EditPage(
         <button hidden>Save</button>
         <CsrfField view={view} />
         <input type="hidden" name="revision" value={revision} />
-        {Object.entries(TEXT_FIELDS).map(([field, hint]) => (
-          <Input
-            label={labelOf(field)}
-            id={field}
-            hint={hint}
-            problems={problems.get(field) ?? []}
-            value={texts.get(field)}
-          />
-        ))}
+        {Object.keys(TEXT_FIELDS).filter(isNoPace).map(input)}
         {filters.map((field) => (
           <FilterField
             view={view}
@@ -90,28 +94,42 @@ function EditPage(
             tries={tries[field]}
           />
         ))}
-        {Object.entries(JSON_FIELDS).map(([field, hint]) => (
-          <JsonField
-            name={field}
-            hint={hint}
-            text={texts.get(field) ?? ""}
-            problems={problems.get(field) ?? []}
-            fields={fields}
-          >
-            {field === "actions"
-              ? <ActionTriesPanel view={view} name={field} tries={actionTries} />
-              : null}
-          </JsonField>
-        ))}
+        {Object.keys(JSON_FIELDS).filter(isNoPace).map(input)}
+        <details
+          class="field"
+          open={[...PACE_FIELDS].some((field) => texts.get(field) || problems.has(field))}
+        >
+          <summary>Pace and schedule</summary>
+          {[...PACE_FIELDS].map(input)}
+        </details>
         <button class="primary">{isConflict ? "Save mine" : "Save"}</button>{" "}
         <a href={pageOf(trigger)}>Cancel</a>
       </form>
       <p>
         <a href="docs/payload_filters">Filters</a>, <a href="docs/conditions">all conditions</a>,
         {" "}
-        <a href="docs/actions">all actions</a>, <a href={fields}>fields of its deliveries</a>
+        <a href="docs/actions">all actions</a>, <a href="docs/pace">pace</a>,{" "}
+        <a href={fields}>fields of its deliveries</a>
       </p>
     </Page>
+  );
+}
+
+interface SettingProps extends Omit<JsonFieldProps, "hint" | "children"> {
+  view: View;
+  actionTries: ActionTries | undefined;
+}
+
+function Setting({ view, actionTries, ...field }: SettingProps): Html {
+  const { name, text, problems } = field;
+  const hint = HINTS[name] ?? "";
+  if (name in TEXT_FIELDS) {
+    return <Input label={labelOf(name)} id={name} hint={hint} problems={problems} value={text} />;
+  }
+  return (
+    <JsonField hint={hint} {...field}>
+      {name === "actions" ? <ActionTriesPanel view={view} name={name} tries={actionTries} /> : null}
+    </JsonField>
   );
 }
 
@@ -188,7 +206,7 @@ async function save(
   }
   try {
     const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
-    const patch = patchOf(form);
+    const patch = patchOf(form, trigger);
     const saved = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, patch, ifMatch);
     return { to: pageOf(saved), notice: "Saved. It holds from the next request on" };
   } catch (error) {
