@@ -54,6 +54,23 @@ export class TestClock implements Clock {
   }
 }
 
+/** The machine's clock, set ahead. */
+export class AheadClock implements Clock {
+  ahead_ms = 0;
+  steady = systemClock.steady;
+  after = systemClock.after;
+
+  now(): number {
+    return systemClock.now() + this.ahead_ms;
+  }
+
+  /** Goes on to so many milliseconds after the beginning of the next hour. */
+  toHour(after_ms = 0): void {
+    const hour_ms = 60 * 60_000;
+    this.ahead_ms += hour_ms - this.now() % hour_ms + after_ms;
+  }
+}
+
 /** The ports that no system gives to who asks for any, or to a connection. */
 const PORT_MIN = 10_000;
 const PORT_MAX = 29_999;

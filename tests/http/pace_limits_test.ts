@@ -1,22 +1,10 @@
 /** The limits of runs that wait, of launches and of schedules: the refusal, the metric, and what needs attention. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { type Clock, systemClock } from "../../src/platform/clock.ts";
 import { ADMIN_TOKEN, type ApiAnswer, endOfExecution, eventually, startService } from "../data.ts";
+import { AheadClock } from "../surroundings.ts";
 
-const HOUR_MS = 60 * 60_000;
 /** Longer than a schedule waits until it tries again. */
 const RETRY_MS = 6_000;
-
-/** The machine's clock, set ahead. */
-class AheadClock implements Clock {
-  ahead_ms = 0;
-  steady = systemClock.steady;
-  after = systemClock.after;
-
-  now(): number {
-    return systemClock.now() + this.ahead_ms;
-  }
-}
 
 Deno.test("limits of runs that wait", async (t) => {
   const clock = new AheadClock();
@@ -84,6 +72,8 @@ Deno.test("limits of runs that wait", async (t) => {
   }
 
   await t.step("runs: an occurrence that finds no room is made once there is some", async () => {
+    // None is due meanwhile.
+    clock.toHour(60_000);
     const first = await service.trigger({ delay: 3_600 });
     const other = await service.trigger({ delay: 3_600 });
     const nightly = await service.trigger({ schedule: [{ cron: "0 * * * *" }], delay: 3_600 });
@@ -95,7 +85,7 @@ Deno.test("limits of runs that wait", async (t) => {
     assertEquals([answer.status, answer.headers.get("retry-after")], [503, "60"]);
     await answer.body?.cancel();
     assertEquals(await metrics(/^hooklaunch_waiting_runs .*$/), ["hooklaunch_waiting_runs 6"]);
-    clock.ahead_ms += HOUR_MS - clock.now() % HOUR_MS;
+    clock.toHour();
     const { scheduler } = service.service.parts;
     await scheduler.tick();
     const causes = async (): Promise<ApiAnswer["body"][]> =>

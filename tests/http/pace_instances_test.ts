@@ -1,0 +1,133 @@
+/** The pace of triggers where two instances share a database, whichever of them is asked, and over a change of the leader. */
+import { assert, assertEquals } from "@std/assert";
+import { type ApiAnswer, endOfRun, eventually, startService, type TestService } from "../data.ts";
+import { has } from "../needs.ts";
+import { denokv } from "../store/denokv.ts";
+import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
+import { AheadClock, temporaryFolder } from "../surroundings.ts";
+
+const LAUNCHES = 6;
+
+const PROJECT = `
+- step:
+    name: noted
+    image: debian
+    command: echo "begins {parameter-value:n}" >> "$NOTES"; echo "ends {parameter-value:n}" >> "$NOTES"
+    parameters: [{ name: n, type: string, default: "" }]
+    environment-variables: [{ name: NOTES }]
+`;
+
+Deno.test("the pace of triggers over two instances", async (t) => {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await temporaryFolder());
+  const kv = has("denokv")
+    ? stack.use(await denokv(folder.path)).url
+    : stack.use(new RemoteKv()).way().url;
+  Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+  stack.defer(() => Deno.env.delete(KV_TOKEN.name));
+  const clock = new AheadClock();
+  const start = () => startService({ clock, settings: { kv, secretKey: "00".repeat(32) } });
+  const leader = await start();
+  const follower = stack.use(await start());
+  let isLeading = true;
+  stack.defer(() => isLeading ? leader[Symbol.asyncDispose]() : undefined);
+
+  const directory = `${folder.path}/noted`;
+  await Deno.mkdir(directory);
+  await Deno.writeTextFile(`${directory}/valohai.yaml`, PROJECT);
+  const { status } = await follower.api("PUT", "projects/noted/", { name: "noted", directory });
+  assertEquals(status, 201);
+  let triggers = 0;
+  const make = async (settings: Record<string, unknown>) => {
+    const notes = `${folder.path}/notes-${++triggers}`;
+    const { id } = await follower.trigger({
+      name: `noted-${triggers}`,
+      project: "noted",
+      actions: [{
+        type: "run_execution",
+        step: "noted",
+        parameters: { n: "{string(body.?n.orValue('-'))}" },
+        environment: { NOTES: notes },
+      }],
+      response: { type: "text", text: "{run_id}" },
+      ...settings,
+    });
+    return { id, noted: async () => (await Deno.readTextFile(notes)).trim().split("\n") };
+  };
+  const launch = async ({ url }: TestService, id: string, body: unknown): Promise<string> => {
+    const sent = { method: "POST", body: JSON.stringify(body) };
+    const answer = await fetch(`${url}/api/v0/launch/${id}/`, sent);
+    const text = await answer.text();
+    assertEquals(answer.status, 200, text);
+    return text;
+  };
+  const ended = async (runId: string): Promise<void> => {
+    const { actions: [{ created }] } = await endOfRun(follower, runId);
+    await eventually(async () => {
+      const { body } = await follower.api("GET", `executions/${created.execution_id}/`);
+      return body?.ended_at;
+    }, { what: `the end of the execution of run ${runId}` });
+  };
+  const waitingOf = async (service: TestService, runId: string): Promise<string | undefined> =>
+    (await service.api("GET", `runs/${runId}/`)).body.waiting?.for;
+
+  await t.step("runs of a key begin in the order in which senders were answered", async () => {
+    const { id, noted } = await make({ concurrency: { key: "{body.key}", limit: 1 } });
+    const runs: string[] = [];
+    for (let n = 0; n < LAUNCHES; n++) {
+      runs.push(await launch(n % 2 === 0 ? follower : leader, id, { key: "k", n }));
+    }
+    for (const run of runs) await ended(run);
+    const order = runs.flatMap((_, n) => [`begins ${n}`, `ends ${n}`]);
+    assertEquals(await noted(), order);
+  });
+
+  await t.step("a delay ends by itself, or by hand at any instance", async () => {
+    const { id } = await make({ delay: "body.delay" });
+    const soon = await launch(follower, id, { delay: 1 });
+    const later = [leader, follower].map((service) => launch(service, id, { delay: 3_600 }));
+    const [one = "", other = ""] = await Promise.all(later);
+    await ended(soon);
+    for (const [run, at] of [[one, follower], [other, leader]] as const) {
+      await eventually(async () => await waitingOf(leader, run) === "delay" || undefined, {
+        what: "the leader knowing what the other has accepted",
+      });
+      assertEquals(await waitingOf(follower, run), "delay");
+      assertEquals((await at.api("POST", `runs/${run}/launch/`)).status, 200);
+      await ended(run);
+    }
+  });
+
+  await t.step(
+    "each occurrence makes one run, also where another instance leads then",
+    async () => {
+      // None is due meanwhile.
+      clock.toHour(60_000);
+      const { id } = await make({ schedule: [{ cron: "0 * * * *", payload: { n: "s" } }] });
+      const made = await follower.api("POST", `triggers/${id}/schedule/run/`, {});
+      assertEquals(made.status, 201, JSON.stringify(made.body));
+      const times = async (): Promise<string[]> => {
+        const { body }: ApiAnswer = await follower.api("GET", `triggers/${id}/runs/`);
+        return body.results.flatMap((run: { scheduled_for?: string }) => run.scheduled_for ?? []);
+      };
+      const tick = () =>
+        Promise.all([leader, follower].map(({ service }) => service.parts.scheduler.tick()));
+      clock.toHour();
+      await tick();
+      const [first, ...others] = await times();
+      assert(first);
+      assertEquals(others, []);
+      isLeading = false;
+      await leader[Symbol.asyncDispose]();
+      await eventually(async () => {
+        const { body } = await follower.api("GET", "instances/");
+        return body?.results?.length === 1 || undefined;
+      }, { what: "another leader" });
+      assertEquals(await times(), [first]);
+      clock.toHour();
+      await follower.service.parts.scheduler.tick();
+      assertEquals((await times()).length, 2);
+      assertEquals(new Set(await times()).size, 2);
+    },
+  );
+});
