@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { BackupMetrics, type GaugedBackup } from "./backup_metrics.ts";
+import { BackupMetrics } from "./backup_metrics.ts";
 import { Counter, Gauge, Histogram, openMetricsOf, Registry } from "./prometheus.ts";
+import type { Gauged } from "./gauged.ts";
 import { type RunReads, RunTimes, secondsBetween } from "./run_times.ts";
 import { type LabelsOf, TriggerCounts } from "./trigger_counts.ts";
 import { TriggerTimes } from "./trigger_times.ts";
@@ -31,35 +32,6 @@ const DURATION_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 28_80
 /** The usual statuses of launches, and those of failures. */
 const ANSWER_STATUSES = [200, 400, 500, 503];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-
-/** Values that are read when the metrics are asked for, instead of being counted. */
-interface Gauged {
-  /** Returns true where a launch could be accepted now. */
-  isReady(): Promise<boolean>;
-  /** The codes of what fails of the service, its engines, projects and notifiers. */
-  causes(): Promise<string[]>;
-  /** Runs that have work before them. */
-  backlog(): number;
-  waiting(): number;
-  /** Executions of this machine. */
-  executions(): { running: number; waiting: number };
-  /** Refused requests that are kept, and the bytes that count for them. */
-  kept(): { requests: number; bytes: number };
-  /** Returns false after a request to the artifact store has failed, until one succeeds. */
-  artifactStoreWorks(): boolean;
-  /** Bytes of the database's files. */
-  storeBytes(): Promise<number>;
-  /** Bytes that the process has in memory. */
-  memoryBytes(): number;
-  /** The scheduled backups; undefined where there are none. */
-  backup(): Promise<GaugedBackup | undefined>;
-  /** The certificate that the service gets by itself: when it ends, and when an order last failed. */
-  certificate(): { until_ms: number | undefined; failed_ms: number | undefined } | undefined;
-  /** Instances that share the database; 0 with a database of its own. */
-  instances(): number;
-  triggerLabels: LabelsOf;
-  runs: RunReads;
-}
 
 /** The metrics of one service. */
 export class Metrics {
