@@ -133,6 +133,12 @@ export async function instances(
   }
   for (const fault of faults) {
     await pause(settle_ms);
+    for (const [index, each] of serving.entries()) {
+      if (!each.hasEnded) continue;
+      // One that has got no time of a busy machine, and so counts as gone, ends: a supervisor starts it again.
+      findings.say(`Instance ${index} has ended by itself:\n${each.printed()}`);
+      serving[index] = await start(index);
+    }
     told.gap_ms = 0;
     const index = random.int(INSTANCES);
     await suffer(fault, { index, serving, ended, start, server, way: ways[index] })
@@ -211,11 +217,13 @@ async function suffer(
 
 /** Waits until the others have taken an instance for gone. */
 async function untilGone({ url: gone }: Served, serving: readonly Served[]): Promise<void> {
-  const { url: other = gone } = serving.find(({ url }) => url !== gone) ?? {};
+  const others = serving.filter(({ url }) => url !== gone);
   await eventually(async () => {
     // Nobody answers operators until another instance leads.
-    const all = await instancesAt(other).catch(() => []);
-    return all.length > 0 && all.every(({ url }) => url !== gone) ? true : undefined;
+    const lists = await Promise.all(others.map(({ url }) => instancesAt(url).catch(() => [])));
+    const isGone = (all: { url?: string }[]) =>
+      all.length > 0 && all.every(({ url }) => url !== gone);
+    return lists.some(isGone) || undefined;
   }, { what: "a frozen instance being taken for gone", within_ms: GONE_WITHIN_MS });
 }
 
