@@ -151,6 +151,14 @@ export const independentMacs: Vector[] = [
     "X-Hub-Signature-256",
     "sha256=1c231b1fd94bcd4a8170e8c334f33672b29384b068b025f126dc76979ed43982",
   ),
+  made(
+    "paystack",
+    "@alexasomba/paystack-node 1.1.6, computePaystackWebhookSignature",
+    "paystack secret",
+    "X-Paystack-Signature",
+    "32bcb9ce8fde3be75dbbd1ba82f7d1b6900e39cfbe2a60cc5eb6c485acf7564a" +
+      "76bc638679be6884555fc8960e31391bd6a1ba769d9fc140389adf72f9451267",
+  ),
   {
     preset: "gogs",
     source: `${GO}, gogs.Parse`,

@@ -84,7 +84,7 @@ export const payments = {
       title: "Paystack",
       source: "https://paystack.com/docs/payments/webhooks/",
       setup: "Open Settings > API Keys & Webhooks. Enter the URL; the secret is the secret key.",
-      vector: { none: "its page" },
+      vector: "independent",
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha512", header: "X-Paystack-Signature" },
     },
