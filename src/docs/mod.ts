@@ -230,6 +230,13 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./compose.md", { with: { type: "text" } }),
       },
       {
+        name: "versions",
+        title: "Versions",
+        about:
+          "what may change between releases, formats of the database, upgrades and the way back",
+        read: () => import("./versions.md", { with: { type: "text" } }),
+      },
+      {
         name: "proxies",
         title: "Proxies",
         about: "Caddy, HAProxy, Traefik and Cloudflare Tunnel in front of the service",

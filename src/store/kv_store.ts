@@ -12,6 +12,7 @@ import { removeInstanceWrites } from "./commit/lane_records.ts";
 import type { Ownership } from "./commit/ownership.ts";
 import { WakeUpQueue } from "./commit/wake_up_queue.ts";
 import type { DatabaseGuard } from "./file/database_guard.ts";
+import { NEWER_FORMAT } from "./file/stored_format.ts";
 import { FORMAT_VERSION, keys } from "./keys.ts";
 import { migrate } from "./migrations.ts";
 import { Reads } from "./read/batched_get.ts";
@@ -178,7 +179,7 @@ async function prepareFormat(
   if (value === null) {
     await committer.write([{ key: keys.format(), value: FORMAT_VERSION }]);
   } else if (!Number.isInteger(value) || value < 1 || value > FORMAT_VERSION) {
-    const hint = value > FORMAT_VERSION ? "; a newer version of Hooklaunch has written it" : "";
+    const hint = value > FORMAT_VERSION ? `; ${NEWER_FORMAT}` : "";
     throw new ConflictError(
       `Cannot open the data in ${where}: its format is ${value}, ` +
         `and this version reads format ${FORMAT_VERSION}${hint}`,

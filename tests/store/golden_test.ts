@@ -1,9 +1,17 @@
 /** Data folders of every format, opened and run with this version; a newer one is refused. */
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
+import { run } from "../commands/process.ts";
 import { Findings } from "../faults/findings.ts";
 import { serve, type Served, shell, TOKEN } from "../faults/served.ts";
 import { checkStored } from "../faults/stored.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
+import { storedFormat } from "../../src/store/file/stored_format.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { atOnce } from "../at_once.ts";
@@ -145,8 +153,21 @@ test("a data folder of a newer format is refused, and left as it is", async () =
     error.message,
     new RegExp(
       `its format is ${FORMAT_VERSION + 1}, and this version reads format ${FORMAT_VERSION}; ` +
-        "a newer version of Hooklaunch has written it",
+        "a newer version of Hooklaunch has written it. Start that version, or restore a backup",
     ),
   );
   assertEquals(await Deno.readFile(database), before);
+  assertEquals(await storedFormat(`${folder.path}/data`), FORMAT_VERSION + 1);
+});
+
+test("hooklaunch version says whether the next start changes the format", async () => {
+  await using folder = await unpack(1);
+  const data = `${folder.path}/data`;
+  const { code, printed } = await run(["version", "--data", data, "--json"]);
+  assertEquals(code, 0, printed);
+  const { data_format, database_format, pending } = JSON.parse(printed);
+  assertEquals([data_format, database_format, pending], [1, FORMAT_VERSION, true]);
+  const missing = await run(["version", "--data", `${folder.path}/project`]);
+  assertEquals(missing.code, 1);
+  assertStringIncludes(missing.printed, "no database is there");
 });
