@@ -9,7 +9,7 @@ import { keys } from "../keys.ts";
 import { readValue } from "../read/scan.ts";
 import { DATABASE_FILE } from "./database_file.ts";
 
-/** What to do where the data has a format that this version does not know. */
+/** The advice where the data has a format that this version does not know. */
 export const NEWER_FORMAT =
   "a newer version of Hooklaunch has written it. Start that version, or restore " +
   "a backup that was made before the upgrade";
