@@ -19,7 +19,7 @@ import { maskerOf } from "../shared/step_secrets.ts";
 import { retryOnShortage } from "./retry_on_shortage.ts";
 import { Preparation } from "./preparation.ts";
 import { writeResults } from "./results.ts";
-import { NOT_RENEWED, SHUT_DOWN, TOLD_TO_END } from "./recovery.ts";
+import { doubtOf, NOT_RENEWED } from "./recovery.ts";
 import type { RunContext } from "./run_context.ts";
 import type { CommandHandle, Job, Runner } from "./runners/runner.ts";
 import { writeMetadata } from "../shared/results.ts";
@@ -279,7 +279,7 @@ export class ExecutionRun {
     command: CommandHandle,
     { isFound, disk }: { isFound: boolean; disk: DiskUse },
   ): Promise<string | undefined> {
-    const { clock, settings, secrets } = this.#context;
+    const { clock, settings, secrets, bootId } = this.#context;
     const masker = await maskerOf(this.#execution, secrets);
     await using capture = await Capture.open(this.#folder, {
       clock,
@@ -300,20 +300,20 @@ export class ExecutionRun {
     this.#isOver = !this.#mayRunAgain;
     await capture.finish({ isStopped: this.#ending !== undefined });
     const exit = readExitCode(this.#folder);
-    this.#isOver ||= exit?.code === 0;
+    const doubt = exit && doubtOf(exit.code, this.#execution, { folder: this.#folder, bootId });
+    this.#isOver ||= exit?.code === 0 && doubt === undefined;
     // What is left of it may take long to be removed.
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
     const { cause, lost, isInterrupted = false } = await command.settle(exit?.code);
     const isLost = exit === undefined || isInterrupted;
     if (cause === undefined && this.#mayRunAgain) {
-      if (isLost) return lost;
-      const isOfOtherBoot = this.#execution.engine_state?.boot_id !== this.#context.bootId;
-      if (exit.code === TOLD_TO_END && isFound && isOfOtherBoot) return SHUT_DOWN;
+      const why = isLost ? lost : doubt;
+      if (why !== undefined) return why;
     }
     this.#context.onCommandOver?.();
     const found = cause !== undefined || isLost
       ? failure(cause ?? lost)
-      : endingByExitCode(exit.code);
+      : endingByExitCode(exit.code, doubt);
     await this.#end({ ending: this.#ending ?? found, exitCode: exit?.code, at_ms }, capture);
   }
 

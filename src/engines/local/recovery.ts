@@ -29,11 +29,18 @@ export const OUT_OF_SIGHT =
   "another machine: how it ended is not known";
 
 /** The exit code of a command that SIGTERM has ended, as machines that shut down send it to all. */
-export const TOLD_TO_END = 128 + 15;
+const TOLD_TO_END = 128 + 15;
 
 /** The reason why such an execution counts as lost. */
-export const SHUT_DOWN =
-  "The command was told to end, and the machine may have been restarted since";
+const SHUT_DOWN = "The command was told to end, and the machine may have been restarted since";
+
+/**
+ * The reason for not trusting the exit code 0 of an execution that ran before this boot of the machine. After a loss
+ * of power it may be on the disk, and what the command printed and its outputs not, or in part.
+ */
+const NOT_ON_DISK =
+  "The command had just ended with exit code 0 when the machine was restarted, and not all that it left was " +
+  "known to be on the disk: its log and its outputs may be incomplete";
 
 /** The reason of a rerun that an end of the service interrupted. */
 export const NOT_RENEWED = "The service was stopped before the command ran again";
@@ -41,6 +48,20 @@ export const NOT_RENEWED = "The service was stopped before the command ran again
 /** Returns true when the machine is known not to have been restarted since an execution was started. */
 export function isSameBoot({ engine_state }: Execution, { bootId }: Machine): boolean {
   return bootId !== "" && engine_state?.boot_id === bootId;
+}
+
+/** Returns why an exit code of a command that ran before this boot of the machine may not be how it ended. */
+export function doubtOf(
+  exitCode: number,
+  { engine_state }: Execution,
+  { folder, bootId }: { folder: WorkFolder; bootId: string },
+): string | undefined {
+  const before = engine_state?.boot_id;
+  if (before === bootId) return undefined;
+  if (exitCode === TOLD_TO_END) return SHUT_DOWN;
+  // A restored backup knows no boot. Its outputs are whole where it has an exit code.
+  const isOnDisk = before === undefined || folder.isOnDisk;
+  return exitCode === 0 && !isOnDisk ? NOT_ON_DISK : undefined;
 }
 
 /** Finds out what became of an execution whose record says that it was started. */

@@ -69,6 +69,11 @@ export class WorkFolder {
     return this.layout.onlyWhileRunning.some((name) => existsSync(join(this.path, name)));
   }
 
+  /** True when the wrapper has written all to disk, as it does where its service is gone. */
+  get isOnDisk(): boolean {
+    return existsSync(this.control("on_disk"));
+  }
+
   /** True when a service ended, or detached, while it replaced the folder. */
   get isHalfRenewed(): boolean {
     return this.exists() && existsSync(this.temporary);
@@ -119,6 +124,7 @@ export type ControlFile =
   | "command"
   | "environment"
   | "exit_code"
+  | "on_disk"
   | "oom"
   | "started"
   | "stderr"

@@ -114,6 +114,8 @@ END"
 const WRAPPER = `
 # With noclobber a redirection creates its file or fails: of two wrappers only one comes through.
 ${IDENTITY_FUNCTION}
+identity_of "$PPID"
+service=$identity
 identity_of $$
 set -C
 echo "$$ $identity" 2>/dev/null >control/started || exit ${MARK_IS_TAKEN}
@@ -188,5 +190,10 @@ if ! { has_ended "$stdout" && has_ended "$stderr"; }; then
   guard=$!
 fi
 wait "$stdout" "$stderr"
+# The service writes the results to disk. The machine may be restarted before the next one does.
+identity_of "$PPID"
+if [ "$identity" != "$service" ]; then
+  { sync -f control outputs || sync; } 2>/dev/null && true >control/on_disk
+fi
 kill -KILL $guard "-$$"
 `;

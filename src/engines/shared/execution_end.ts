@@ -25,9 +25,13 @@ export function failure(reason: string): Ending {
   return { status: "error", reason };
 }
 
-/** The ending of an execution whose command has left an exit code. */
-export function endingByExitCode(exitCode: number): Ending {
-  if (exitCode === 0) return { status: "complete" };
+/**
+ * The ending of an execution whose command has left an exit code.
+ *
+ * @param doubt the reason why its results may be incomplete all the same
+ */
+export function endingByExitCode(exitCode: number, doubt?: string): Ending {
+  if (exitCode === 0) return doubt === undefined ? { status: "complete" } : failure(doubt);
   return failure(`The command ended with exit code ${exitCode}`);
 }
 

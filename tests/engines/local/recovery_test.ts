@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { lookAtMachine } from "../../../src/engines/local/processes.ts";
 import { findAgain, isSameBoot } from "../../../src/engines/local/recovery.ts";
@@ -128,6 +128,37 @@ test("recovery: an exit code is there: that is how it ended", async () => {
     assertEquals(await fixture.printed(id, "stderr"), ["oh"]);
   }
   assertEquals(textOf(`${fixture.folder}/ran`), "");
+});
+
+test("recovery: exit code 0 of an earlier start of the machine counts with results that are on the disk", async () => {
+  await using fixture = await EngineFixture.make();
+  // The kernel has written the exit code to disk, and then the power was cut.
+  const files = { started: `${await endedProcess()} 123\n`, exit_code: "0\n", stdout: "" };
+  const whole = { ...files, stdout: "ended\n" };
+  const cases: { files: Record<string, string>; boot?: string; rerun?: true; ends: string }[] = [
+    { files: whole, boot: bootId, ends: "complete" },
+    { files: whole, ends: "complete" },
+    { files: { ...whole, on_disk: "" }, boot: "other", ends: "complete" },
+    { files, boot: "other", ends: "error" },
+    { files, boot: "other", rerun: true, ends: "complete" },
+  ];
+  const ids: string[] = [];
+  for (const { ends: _, boot, ...each } of cases) {
+    // A backup has no boot.
+    const engine_state: Record<string, unknown> = boot === undefined ? {} : { boot_id: boot };
+    ids.push(await started(fixture, { ...each, command: "echo ended", engine_state }));
+  }
+  await fixture.restart();
+  for (const [index, { ends }] of cases.entries()) {
+    const id = ids[index] ?? "";
+    const { status, exit_code, reason = "" } = await fixture.ended(id);
+    assertEquals([status, exit_code], [ends, 0]);
+    const expected = ends === "complete"
+      ? /^$/
+      : /^The command had just ended with exit code 0 when/;
+    assertMatch(reason, expected);
+    assertEquals(await fixture.printed(id, "stdout"), ends === "complete" ? ["ended"] : []);
+  }
 });
 
 test("recovery: it ended at the time at which it left its exit code", async () => {
