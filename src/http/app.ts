@@ -189,7 +189,9 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   if (operator.settings.mcp !== false) {
     let mcp: Promise<(context: Context) => Promise<Response>> | undefined;
     app.all("/mcp", token, async (context) => {
-      mcp ??= import("./mcp/routes.ts").then(({ mcpHandler }) => mcpHandler({ ...operator, api }));
+      mcp ??= import("./mcp/routes.ts").then(({ mcpHandler }) =>
+        mcpHandler({ ...operator, api, launch })
+      );
       return await (await mcp)(context);
     });
   }

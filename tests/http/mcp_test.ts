@@ -46,7 +46,9 @@ Deno.test("agents have tools as their token allows, and text of strangers is fen
     if (name === "diagnose") return { trigger_id: mine.id, delivery_id: run };
     if (["trigger_plan", "trigger_change"].includes(name)) return { ...ids.trigger_patch };
     if (["delivery", "run_show", "replay_delivery"].includes(name)) return { ...ids.run };
-    if (["trigger_show", "trigger_log", "trigger_test"].includes(name)) return { ...ids.trigger };
+    if (["trigger_show", "trigger_log", "trigger_test", "send"].includes(name)) {
+      return { ...ids.trigger };
+    }
     if (name.startsWith("execution_") && name !== "execution_list") return { ...ids.execution };
     if (name === "pipeline_show") return { id: run };
     return {};
@@ -121,6 +123,31 @@ Deno.test("agents have tools as their token allows, and text of strangers is fen
       results.map(({ author }: { author: { name: string } }) => author.name),
       ["admin", "operate"],
     );
+  });
+
+  await t.step("a test is signed, launches, and is in the audit log", async () => {
+    const signed = await service.trigger({
+      name: "signed",
+      conditions: [{ type: "hmac", preset: "github", secrets: ["s3cret-of-the-sender"] }],
+      actions,
+      response,
+    });
+    await using agent = await connect(service, await tokenOf({ name: "sends", scope: "operate" }));
+    const body = JSON.stringify({ text: "hello" });
+    const { isError, text } = await agent.use("send", { id: signed.id, body });
+    assert(!isError && !text.includes("s3cret-of-the-sender"), text);
+    const [, json = ""] = /<<< \S+\n(.*)\n/.exec(text) ?? [];
+    const answer = JSON.parse(json);
+    assertEquals([answer.status, answer.problems], [200, []], text);
+    const { actions: [{ created }], status } = await endOfRun(service, answer.body);
+    assertEquals([status, created.execution_step], ["completed", "echo"]);
+    const { body: { results } } = await service.api("GET", "audit/?operation=sendTest");
+    const [{ author, path }] = results;
+    assertEquals([author.name, path], ["sends", `/api/v0/launch/${signed.id}/`]);
+    // What its conditions refuse is answered as a sender is answered.
+    const ip = { type: "ip_allowlist", ranges: ["10.0.0.0/8"] };
+    const { id } = await service.trigger({ name: "elsewhere", conditions: [ip] });
+    assertMatch((await agent.use("send", { id })).text, /"status":400.*Request rejected/);
   });
 
   await t.step("pages of the documentation are resources", async () => {

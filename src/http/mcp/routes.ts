@@ -21,7 +21,10 @@ import { INDEX, SECTIONS } from "../../docs/mod.ts";
 import { ForbiddenError } from "../../platform/errors.ts";
 import { type Scope, SCOPES } from "../../store/records/tokens.ts";
 import type { Access } from "../api/access.ts";
+import { audited } from "../api/audit_trail.ts";
 import { readJson } from "../api/input.ts";
+import type { Operator } from "../api/operator.ts";
+import type { SignedResult } from "../api/try_out.ts";
 import type { BodyReader } from "../body.ts";
 import { methodNotAllowed } from "../problem.ts";
 import { type ApiRequest, type Tool, TOOLS } from "./tools.ts";
@@ -36,12 +39,12 @@ const INSTRUCTIONS =
 const PAGES = [INDEX, ...SECTIONS.flatMap(({ pages }) => pages)];
 
 /** The parts of the service that agents reach. */
-interface McpParts {
+interface McpParts extends Operator {
   /** Loads the operators' API. */
   api(): Promise<Hono>;
+  /** Answers a request at a launch URL. */
+  launch(request: Request, env: unknown): Response | Promise<Response>;
   bodies: BodyReader;
-  /** The address of the service, without a slash at the end. */
-  baseUrl(): string;
 }
 
 /** The requests as the SDK has checked them. */
@@ -138,15 +141,48 @@ async function call(
   tool: Tool,
   args: Record<string, unknown>,
   context: Context,
-  { api, baseUrl }: McpParts,
+  parts: McpParts,
 ) {
+  const { api, baseUrl } = parts;
   const request = requestOf(tool.request(args), context, baseUrl());
   const answer = await (await api()).fetch(request, { ...Object(context.env), ...context.var });
-  const text = await answer.text();
-  if (!answer.ok) return failed(`${answer.status}: ${detailOf(text)}`);
+  const found = await answer.text();
+  if (!answer.ok) return failed(`${answer.status}: ${detailOf(found)}`);
+  const text = tool.launches ? await sent(JSON.parse(found), context, parts) : found;
   const page = tool.page?.(args);
   const link = page === undefined ? "" : `\nIn the console: ${baseUrl()}/${page}`;
   return { content: [{ type: "text" as const, text: fenced(text) + link }] };
+}
+
+/** Sends a request that is signed to its launch URL, and writes that into the audit log. Returns the answer as JSON. */
+async function sent(
+  { url, headers, body_base64, notes, problems }: SignedResult,
+  context: Context,
+  parts: McpParts,
+): Promise<string> {
+  const { pathname, search } = new URL(url);
+  const path = pathname.slice(pathname.indexOf("/api/v0/launch/"));
+  const perform = async () =>
+    await parts.launch(
+      new Request(new URL(path + search, context.req.url), {
+        method: "POST",
+        headers: { ...headers, ...forwardedOf(context) },
+        body: Uint8Array.fromBase64(body_base64),
+      }),
+      context.env,
+    );
+  const told = { path };
+  const change = { operation: "sendTest", path, name: undefined, told, perform };
+  const authenticated = { ...Object(context.env), ...context.var };
+  const answer = await audited(change, authenticated, parts);
+  return JSON.stringify({ status: answer.status, body: await answer.text(), notes, problems });
+}
+
+/** Returns what a proxy tells of the agent: a test comes the same way. */
+function forwardedOf(context: Context): Record<string, string> {
+  return Object.fromEntries(
+    [...context.req.raw.headers].filter(([name]) => name.startsWith("x-forwarded-")),
+  );
 }
 
 function requestOf({ method, path, query = {}, body }: ApiRequest, context: Context, base: string) {

@@ -31,6 +31,8 @@ export interface Tool {
   input: z.ZodObject;
   /** Returns the request that the tool is. */
   request(args: Record<string, unknown>): ApiRequest;
+  /** It sends the request that its operation has signed to the launch URL of the trigger. */
+  launches?: true;
   /** The page of the console that shows the same. */
   page?(args: Record<string, unknown>): string;
 }
@@ -170,6 +172,27 @@ export const TOOLS: readonly Tool[] = [
       headers: z.record(z.string(), z.string()).default({}),
     }),
     request: ({ id, ...body }) => ({ method: "POST", path: `triggers/${id}/test/`, body }),
+    page: ({ id }) => `triggers/${id}`,
+  },
+  {
+    name: "send",
+    description:
+      "Send a test to a trigger, signed as its sender would. Real work starts: ask the operator",
+    scope: "operate",
+    changes: true,
+    launches: true,
+    input: z.strictObject({
+      id,
+      body: z.string().max(100_000).default(""),
+      headers: z.record(z.string(), z.string()).default({}).describe(
+        "Headers beside those that the trigger's conditions ask for. The content type is JSON unless one says another",
+      ),
+    }),
+    request: ({ id, body, headers }) => ({
+      method: "POST",
+      path: `triggers/${id}/sign/`,
+      body: { body, headers: { "content-type": "application/json", ...Object(headers) } },
+    }),
     page: ({ id }) => `triggers/${id}`,
   },
   {
