@@ -51,6 +51,7 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   });
   const scene = { service, receiver, clock };
   await t.step("a failure, its count, and its end", () => tellsOfFailures(scene));
+  await t.step("a thousand failures in a short time", () => tellsOfMany(scene));
   await t.step("a receiver that fails gets it later", () => triesAgain(scene));
   await t.step("redirects and private addresses", () => staysOutside(scene, privateReceiver));
   await t.step("each chat gets its own shape", () => tellsChats(scene));
@@ -119,6 +120,42 @@ async function tellsOfFailures(scene: Scene): Promise<void> {
   clock.time_ms += MINUTE_MS;
   await receiver.arrived("/hook", 7);
   assertEquals(new Set(receiver.at("/hook").map(idOf)).size, 7);
+}
+
+async function tellsOfMany(scene: Scene): Promise<void> {
+  const { service, receiver, clock } = scene;
+  const COUNT = 1_000;
+  receiver.on("/many", () => new Response());
+  await put(service, "many", {
+    on: ["run_error"],
+    to: webhook(scene, "/many"),
+    triggers: ["many"],
+  });
+  const launch = await trigger(service, "many");
+  const first = await launch(false);
+  const { trigger_id } = await endOfRun(service, first);
+  let left = COUNT - 1;
+  const send = async () => {
+    while (left-- > 0) {
+      const url = `${service.url}/api/v0/launch/${trigger_id}/`;
+      const answer = await fetch(url, { method: "POST", body: '{"no": "value"}' });
+      const text = await answer.text();
+      assertEquals(answer.status, 200, text);
+    }
+  };
+  await Promise.all(Array.from({ length: 32 }, send));
+  const { worker } = service.service.parts;
+  await eventually(() => worker.backlog === 0 || undefined, { what: "the end of all runs" });
+  await settled(service);
+  // What has not come with the first message comes with the next one.
+  await receiver.arrived("/many", 1);
+  clock.time_ms += MINUTE_MS;
+  const countOf = (received: Received | undefined) => verified(received).data.causes[0].count;
+  await eventually(() => countOf(receiver.at("/many").at(-1)) === COUNT || undefined, {
+    what: `a message about ${COUNT} failures`,
+  });
+  assert(receiver.at("/many").length <= 2);
+  await service.api("DELETE", "notifiers/many/");
 }
 
 async function triesAgain(scene: Scene): Promise<void> {
