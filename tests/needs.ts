@@ -9,6 +9,8 @@
 export const OPTIONAL_COMMANDS = {
   busybox: "running steps in containers of an image that is made of it",
   caddy: "the printed configuration of Caddy in front of the service (Debian's package caddy)",
+  "check-prometheus-rules":
+    "reading the alert rules as Prometheus does (.ci/run builds it where go is)",
   chromium: "the console in a real browser (Debian's package chromium)",
   curl: "pasting the demo's curl line into a shell",
   "deno-2.5.0": "the hosted service on an older Deno (.ci/run brings it)",
