@@ -58,6 +58,7 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   await t.step("own words, and the payload where it is included", () => ownWords(scene));
   await t.step("a test, and one more time", () => testsAndResends(scene));
   await t.step("silence, across a restart and jumps of the clock", () => tellsOfSilence(scene));
+  await t.step("hours in which silence is normal", () => staysQuiet(scene));
   await t.step("refusals above a number", () => tellsOfRefusals(scene));
   await t.step("what is wrong is refused", () => refuses(scene));
 });
@@ -354,6 +355,37 @@ async function tellsOfSilence(scene: Scene): Promise<void> {
   const [, over] = await receiver.arrived("/silence", 2);
   assertEquals(verified(over).data.causes[0].state, "recovered");
   await service.api("DELETE", "notifiers/silence/");
+}
+
+async function staysQuiet(scene: Scene): Promise<void> {
+  const { service, receiver, clock } = scene;
+  const { ahead_ms } = clock;
+  /** Sets the wall clock forward to a time of the day. */
+  const setTo = (hour: number, minute: number) => {
+    const time_ms = (hour * 60 + minute) * MINUTE_MS;
+    clock.ahead_ms += (time_ms - clock.now() % DAY_MS + DAY_MS) % DAY_MS;
+  };
+  receiver.on("/quiet", () => new Response());
+  const launch = await trigger(service, "nightly");
+  await put(service, "quiet", {
+    on: ["silent"],
+    triggers: ["nightly"],
+    silent: "1h",
+    quiet: ["22:00-06:00"],
+    to: webhook(scene, "/quiet"),
+  });
+  setTo(22, 30);
+  await launch(true);
+  await look(scene, 70);
+  setTo(5, 30);
+  // Half an hour that does not count, and less than one that does.
+  await look(scene, 30 + 55);
+  assertEquals(await notifications(service, "quiet"), []);
+  await look(scene, 10);
+  const [told] = await receiver.arrived("/quiet", 1);
+  assertEquals(verified(told).data.causes[0].subject.name, "nightly");
+  await service.api("DELETE", "notifiers/quiet/");
+  clock.ahead_ms = ahead_ms;
 }
 
 async function tellsOfRefusals(scene: Scene): Promise<void> {

@@ -17,6 +17,21 @@ const RECIPIENTS_MAX = 20;
 /** The ports by convention (RFC 8314). */
 const PORTS = { starttls: 587, tls: 465, none: 25 } as const;
 
+/** What to do about failures, by what is said of them. */
+const ADVICE: readonly [said: RegExp, advice: string][] = [
+  [/altnames/, "Set host to a name that its certificate has"],
+  [
+    /certificate|self-signed/,
+    "Name the authority of its certificate in DENO_CERT before the service starts",
+  ],
+  [
+    /upgrading connection with STARTTLS/,
+    "It offers no STARTTLS: set security to tls, or to none within your own network",
+  ],
+  [/wrong version number/, "It does not begin with TLS: set security to starttls, or another port"],
+  [/^Invalid login/, "Check user and password"],
+];
+
 /** An address, with or without a name before it. */
 const addressField = z.string().max(320).regex(
   /^(?:[^<>@,;"\r\n\t]+ <[^\s<>@,;"]+@[^\s<>@,;"]+>|[^\s<>@,;"]+@[^\s<>@,;"]+)$/,
@@ -85,7 +100,7 @@ export const email = {
         (): Sent => ({ isSent: true }),
         (error: unknown): Sent => ({
           isSent: false,
-          reason: `It cannot be sent: ${messageOf(error)}`,
+          reason: `It cannot be sent: ${withAdvice(messageOf(error))}`,
         }),
       );
       const sent = await within(parts.clock, timeout_ms, sending);
@@ -96,6 +111,12 @@ export const email = {
     }
   },
 } satisfies OtherTargetKind;
+
+/** Returns what is said of a failure, and what to do about it. */
+function withAdvice(message: string): string {
+  const [, advice] = ADVICE.find(([said]) => said.test(message)) ?? [];
+  return advice === undefined ? message : `${message.replace(/\.$/, "")}. ${advice}`;
+}
 
 /** Returns the mail of a notification. Its id stays the same in each attempt. */
 function mailOf(
