@@ -17,7 +17,7 @@ const RECIPIENTS_MAX = 20;
 /** The ports by convention (RFC 8314). */
 const PORTS = { starttls: 587, tls: 465, none: 25 } as const;
 
-/** What to do about failures, by what is said of them. */
+/** Advice on failures, by what is said of them. */
 const ADVICE: readonly [said: RegExp, advice: string][] = [
   [/altnames/, "Set host to a name that its certificate has"],
   [
