@@ -5,12 +5,9 @@
  */
 import { assertStringIncludes } from "@std/assert";
 import { blocksOf } from "./blocks.ts";
-import { eventually, freePort, temporaryFolder } from "../surroundings.ts";
+import { eventually, freePort, PATIENCE_MS, temporaryFolder } from "../surroundings.ts";
 
 const CHECKOUT = new URL("../../", import.meta.url).pathname;
-/** How long a block may take. */
-const BLOCK_MS_MAX = 120_000;
-const START_MS_MAX = 30_000;
 
 /** Begins where the block before ended: in its folder, with its exported variables. */
 const RESUME = `exec 2>&1
@@ -101,7 +98,7 @@ export class Terminal implements AsyncDisposable {
       args: ["-c", RESUME + this.#withPort(commands)],
       ...this.#surroundings(),
       stdin: "null",
-      signal: AbortSignal.timeout(BLOCK_MS_MAX),
+      signal: AbortSignal.timeout(PATIENCE_MS),
     }).output();
     return { code, printed: new TextDecoder().decode(stdout) };
   }
@@ -125,7 +122,7 @@ export class Terminal implements AsyncDisposable {
       const answer = await fetch(`http://127.0.0.1:${this.#port}/healthz`).catch(() => undefined);
       await answer?.body?.cancel();
       return answer?.ok || undefined;
-    }, { within_ms: START_MS_MAX, what: "the service" });
+    }, { what: "the service" });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

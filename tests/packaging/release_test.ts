@@ -51,11 +51,14 @@ async function release(output: string, ...args: string[]): Promise<Ended> {
   return await sh(ROOT, `${TOOLS}; ${config.tasks.release.command} ${words}`);
 }
 
-/** A launch as a sender makes it, and a stop: what a command of an installed release must do. */
-const TRY = `
-$HOOKLAUNCH version
+/** A launch as a sender makes it, and a mistake: what the content of a release must do. */
+const LAUNCH = `
 $HOOKLAUNCH demo --once
 $HOOKLAUNCH nonsense && exit 9 || test $? = 1
+`;
+/** A service that starts and stops: what a command must do, however it was installed. */
+const TRY = `
+$HOOKLAUNCH version
 $HOOKLAUNCH serve --dev --port 0 --data "$HOME/data" >log 2>&1 &
 until grep -q http://127.0.0.1 log; do kill -0 $!; sleep 0.05; done
 kill -TERM $!
@@ -139,18 +142,22 @@ Deno.test({
         ended.printed,
         new RegExp(`^version +${config.version}\ncommit +[0-9a-f]{40}\n`, "m"),
       );
-      assertStringIncludes(ended.printed, 'complete, and its step "greet" printed:');
-      assertStringIncludes(ended.printed, "unknown command 'nonsense'");
+      return ended.printed;
+    };
+    const launches = async (place: string, script: string, command: string) => {
+      const printed = await tried(place, script + LAUNCH, command);
+      assertStringIncludes(printed, 'complete, and its step "greet" printed:');
+      assertStringIncludes(printed, "unknown command 'nonsense'");
     };
     await t.step("from npm", () =>
-      tried(
+      launches(
         "npm",
         `echo '{}' >package.json; npm install --silent --no-audit "$MADE/${NAME}.tgz"\n`,
         "node_modules/.bin/hooklaunch",
       ));
     await t.step(
       "from an archive",
-      () => tried("archive", `tar xzf "$MADE/${NAME}-${TARGET}.tar.gz"\n`, `${NAME}/hooklaunch`),
+      () => launches("archive", `tar xzf "$MADE/${NAME}-${TARGET}.tar.gz"\n`, `${NAME}/hooklaunch`),
     );
     await t.step("by the installer, twice, and not where a file is another one", async () => {
       const bin = `PREFIX="$PWD/prefix" sh "$MADE/install.sh"\n`;
@@ -210,8 +217,10 @@ Deno.test({
     await t.step({
       name: "from a package of Debian",
       ignore: !has("nfpm") || Deno.build.os !== "linux",
-      fn: () =>
-        tried("deb", 'dpkg-deb -x "$MADE"/hooklaunch_*.deb .\n', "usr/lib/hooklaunch/hooklaunch"),
+      async fn() {
+        const unpack = 'dpkg-deb -x "$MADE"/hooklaunch_*.deb .\n';
+        await tried("deb", unpack, "usr/lib/hooklaunch/hooklaunch");
+      },
     });
   },
 });

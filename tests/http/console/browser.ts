@@ -11,6 +11,7 @@ import type { AxeResults } from "axe-core";
 import axe from "axe-core/axe.min.js";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { ADMIN_TOKEN, eventually, type TestService } from "../../data.ts";
+import { PATIENCE_MS } from "../../surroundings.ts";
 
 /** Runs Chromium until its own input ends. */
 const START = `
@@ -66,7 +67,7 @@ async function addressOf(profile: string): Promise<string> {
     const text = await Deno.readTextFile(`${profile}/DevToolsActivePort`).catch(() => "");
     const [port, path] = text.split("\n");
     return path === undefined ? undefined : `ws://127.0.0.1:${port}${path}`;
-  }, { within_ms: 20_000, what: "the start of Chromium" });
+  }, { what: "the start of Chromium" });
 }
 
 /** Timers of pages that are hurried end so many times sooner. */
@@ -99,7 +100,7 @@ export async function openConsole(
   });
   if (isHurried) await context.addInitScript(HURRIED);
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(PATIENCE_MS);
   await page.goto("/login");
   await page.getByLabel("Operator's token").fill(token);
   await page.getByRole("button", { name: "Log in", exact: true }).click();
