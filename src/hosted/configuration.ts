@@ -14,8 +14,8 @@ const FILE_DEFAULT = "hooklaunch.yaml";
 /** The variables that hold parts of the text, in this order: `HOOKLAUNCH_CONFIG_YAML`, `…_2` and on. */
 const VARIABLE = "HOOKLAUNCH_CONFIG_YAML";
 const VARIABLES_MAX = 20;
-/** A line that may name the artifact store: only then the text is read before it is applied. */
-const NAMES_STORAGE = /^["'{]?\s*["']?storage\b/m;
+/** A line that may be a setting of the service: only then the text is read before it is applied. */
+const NAMES_SETTING = /^["'{]?\s*["']?(?:storage|backup)\b/m;
 
 const log = getLogger(["hooklaunch"]);
 
@@ -26,6 +26,8 @@ export interface Configuration {
   text: string;
   /** The artifact store that it names; empty when it names none. */
   storage: string;
+  /** True when it has scheduled backups. */
+  hasBackup?: boolean;
   /** The reason why it cannot be read, as a sentence without a full stop. */
   mistake?: string;
 }
@@ -52,10 +54,11 @@ export async function readHostedConfiguration(
 }
 
 async function configurationOf(path: string, text: string): Promise<Configuration> {
-  if (!NAMES_STORAGE.test(text)) return { path, text, storage: "" };
+  if (!NAMES_SETTING.test(text)) return { path, text, storage: "" };
   const { parseConfig } = await import("../config/document.ts");
   try {
-    return { path, text, storage: parseConfig(text, path).storage ?? "" };
+    const { storage = "", backup } = parseConfig(text, path);
+    return { path, text, storage, hasBackup: backup !== undefined };
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
     return { path, text, storage: "", mistake: error.message };

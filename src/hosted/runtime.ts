@@ -66,7 +66,8 @@ export function hostedRuntime({ onHandler, peerOf, begin }: HostedProcess): Runt
     openSecrets: ({ secretKey = "" }) => Promise.resolve(boxOf(secretKey)),
     newSpace: () => SPACE,
     newProjects: (options) => new HostedProjects(options),
-    backupJobs: () => Promise.reject(new TypeError("There are no files here")),
+    // The settings name no backups.
+    backupJobs: () => Promise.reject(new TypeError("Cannot make backups: no files are kept here")),
     newHeavyWork: () => newHeavyWork({ worksHere: true }),
     databaseBytes: () => Promise.resolve(0),
     userId: () => Promise.resolve(undefined),

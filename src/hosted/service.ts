@@ -49,7 +49,7 @@ export async function hostedService(): Promise<HostedService> {
   await setUpLogging({ format: "json", level });
   refuseAutomaticSpans();
   const configuration = await readHostedConfiguration(environment);
-  const settings = hostedSettings(environment, configuration?.storage);
+  const settings = hostedSettings(environment, configuration);
   if (configuration?.mistake !== undefined) settings.missing.push(configuration.mistake);
   for (const sentence of settings.missing) {
     log.error("Something is missing: {sentence}", { sentence });

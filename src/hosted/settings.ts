@@ -36,9 +36,13 @@ export interface HostedSettings {
 /**
  * Reads the settings from variables.
  *
- * @param storageInFile the artifact store that the configuration names
+ * @param configuration the artifact store that it names, and whether it has backups
  */
-export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
+export function hostedSettings(
+  env: Env,
+  { storage: storageInFile = "", hasBackup = false }: { storage?: string; hasBackup?: boolean } =
+    {},
+): HostedSettings {
   const missing: string[] = [];
   const notes: string[] = [];
   const named = (name: string) => env(name) || (name === "HOOKLAUNCH_STORAGE" ? storageInFile : "");
@@ -71,6 +75,11 @@ export function hostedSettings(env: Env, storageInFile = ""): HostedSettings {
   if (!named("HOOKLAUNCH_ADMIN_TOKEN")) {
     missing.push(
       "The variable HOOKLAUNCH_ADMIN_TOKEN is not set: the operators' token, at least 16 characters",
+    );
+  }
+  if (hasBackup) {
+    notes.push(
+      "The setting backup is not used here, where no files are kept: back the platform's database up where it is",
     );
   }
   if (!named("HOOKLAUNCH_STORAGE")) {
