@@ -69,6 +69,9 @@ const otherUrl = (url: string) => ({ answers: { "service/": { url } } });
 const local = (runner?: string) => ({
   results: [{ name: "p", engine: { type: "local", runner } }],
 });
+const backupOf = (told: object) => ({
+  "service/": { backup: { to: "/srv/b", every_seconds: 3_600, failures: [], ...told } },
+});
 const cause = (group: string, text: string) => ({
   "attention/": {
     results: [{ group, text, advice: "Mend it", subject: { kind: "trigger", name: "t" } }],
@@ -101,6 +104,25 @@ function casesOf(port: number, folder: string): Record<string, [Changes, Expecte
         failures: ["ok", /Nothing fails/],
       },
     ],
+    "backups that cannot be made": [
+      { answers: backupOf({ failures: ["Backups to /srv/b fail: it is full"] }) },
+      { backup: ["failure", /it is full.*backup now/] },
+    ],
+    "backups that are proven": [
+      {
+        answers: backupOf({
+          last: { made_at: "2026-01-31T10:30:00Z" },
+          proof: { proven_at: "2026-01-31T07:00:00Z" },
+        }),
+        now: () => Date.parse("2026-01-31T11:00:00Z"),
+      },
+      { backup: ["ok", /last backup in \/srv\/b is 30 min old; one was .* checked 4 h ago/] },
+    ],
+    "a backup that was not restored yet": [
+      { answers: backupOf({ last: { made_at: new Date().toISOString() } }) },
+      { backup: ["warning", /none was restored yet/] },
+    ],
+    "no backup yet": [{ answers: backupOf({}) }, { backup: ["warning", /no backup in \/srv\/b/] }],
     "a public address": [
       { ...otherUrl(`https://localhost:${port}`), resolve: ["198.41.0.4"] },
       { dns: ["ok", /localhost leads to 198\.41\.0\.4/] },
