@@ -10,6 +10,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { every } from "../platform/waiting/timers.ts";
+import { GONE_MS } from "../store/commit/instances.ts";
 import type { Hops } from "./hops.ts";
 import type { Peer } from "./peer.ts";
 import { problem } from "./problem.ts";
@@ -21,10 +22,7 @@ const OWN_PATHS = /^\/(?:healthz|readyz|metrics|docs(?:\/.*)?|api\/v0\/(?:openap
 
 /** The interval at which it is looked whether the instance that is to answer lives. */
 const LOOK_MS = 1_000;
-/** An answer of an instance that has shown nothing for so long is not waited for. */
-const SILENT_MS_MAX = 5_000;
-/** The time in which another instance leads. */
-const RETRY_S = 15;
+const RETRY_S = 5;
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -43,8 +41,8 @@ export interface Place {
 export interface Leading extends Place {
   /** Returns the instance that has the files of an execution; undefined when it is silent, or is not needed. */
   placeOf(executionId: string): Promise<Place | undefined>;
-  /** The time for which the instance of an address has shown no sign of life; `Infinity` once it counts as gone. */
-  silence_ms(url: string): number;
+  /** Returns true for the address of an instance that counts as gone. */
+  isGone(url: string): boolean;
 }
 
 /** Sends a request to another instance. */
@@ -74,29 +72,28 @@ export function forwardToLeader(
     if (url === undefined) return unreachable();
     // The service passes what Deno tells of a request.
     const sent = (context.env as Partial<Deno.ServeHandlerInfo> | undefined)?.completed;
-    const watch = new Watch(clock, request.signal, () => leading.silence_ms(url));
+    const watch = new Watch(clock, request.signal, () => leading.isGone(url));
     const { ip } = peerOf(context);
     return await forwarded(request, url, { hops, send, ip, watch, sent });
   };
 }
 
-/** Watches whether the instance that is to answer lives: until its answer begins, and then until it counts as gone. */
+/** Watches whether the instance that is to answer lives. */
 class Watch {
-  readonly #silent = new AbortController();
+  readonly #gone = new AbortController();
   readonly signal: AbortSignal;
   readonly end: () => void;
-  #silence_ms = SILENT_MS_MAX;
 
-  constructor(clock: Clock, asked: AbortSignal, silence_ms: () => number) {
-    this.signal = AbortSignal.any([asked, this.#silent.signal]);
+  constructor(clock: Clock, asked: AbortSignal, isGone: () => boolean) {
+    this.signal = AbortSignal.any([asked, this.#gone.signal]);
     this.end = every(clock, LOOK_MS, () => {
-      if (silence_ms() >= this.#silence_ms) this.#silent.abort();
+      if (isGone()) this.#gone.abort();
     });
   }
 
   /** True once it is not waited for any more. */
   get hasGivenUp(): boolean {
-    return this.#silent.signal.aborted;
+    return this.#gone.signal.aborted;
   }
 
   /**
@@ -104,9 +101,8 @@ class Watch {
    * them asks again.
    */
   events(events: ReadableStream<Uint8Array>, sent: Promise<unknown>): ReadableStream<Uint8Array> {
-    this.#silence_ms = Infinity;
     void sent.then(this.end, this.end);
-    const { signal } = this.#silent;
+    const { signal } = this.#gone;
     return events.pipeThrough(
       new TransformStream({
         start: (stream) => signal.addEventListener("abort", () => stream.terminate()),
@@ -154,15 +150,14 @@ async function forwarded(
         error: messageOf(error),
       });
     }
-    return watch.hasGivenUp ? silent() : unreachable();
+    return watch.hasGivenUp ? gone() : unreachable();
   }
 }
 
-function silent(): Response {
+function gone(): Response {
   return problem(STATUS_CODE.GatewayTimeout, {
-    detail:
-      `The instance that answers this has shown no sign of life for ${SILENT_MS_MAX / 1_000} s. ` +
-      `It may have begun with what was asked. Another one leads within ${RETRY_S} s: look then, and ask again`,
+    detail: `The instance that answers this has shown no sign of life for ${GONE_MS / 1_000} s. ` +
+      "It may have begun with what was asked. Another one leads soon: look then, and ask again",
     headers: { "retry-after": String(RETRY_S) },
   });
 }

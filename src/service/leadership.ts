@@ -6,6 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../platform/errors.ts";
+import { GONE_MS } from "../store/commit/instances.ts";
 import { lead } from "../store/kv_store.ts";
 import { createToken, hasTokens } from "../store/records/tokens.ts";
 import type { Leading, Place } from "../http/forward.ts";
@@ -52,10 +53,9 @@ export class Leadership implements Leading {
     return there && { isHere: false, url: there.url };
   }
 
-  silence_ms(url: string): number {
+  isGone(url: string): boolean {
     const all = this.#parts.store.shared?.instances.all ?? [];
-    const there = all.filter((instance) => instance.url === url);
-    return Math.min(...there.map(({ silent_ms }) => silent_ms));
+    return !all.some((each) => each.url === url && each.silent_ms < GONE_MS);
   }
 
   /**
