@@ -48,8 +48,12 @@ END
 export APT_CONFIG="$here/apt/conf" LC_ALL=C
 # Without its lists apt knows no package: that is no fault of the release.
 apt-get update -qq --error-on=any >&2 || { echo "deb.debian.org cannot be reached" >&2; exit 3; }
+# A name that Debian does not have is a fault, and a download that breaks off is none.
 # shellcheck disable=SC2086
-apt-get install -qq --download-only --yes $packages >&2
+apt-get install -qq --print-uris --yes $packages >/dev/null
+# shellcheck disable=SC2086
+apt-get install -qq --download-only --yes $packages >&2 ||
+  { echo "packages could not be downloaded from deb.debian.org" >&2; exit 3; }
 
 for each in bin lib sbin; do
   mkdir -p "root/usr/$each"
