@@ -506,14 +506,16 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const { results: [{ id }] } = await ask("/sessions/");
     await ask("/sessions/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/service/");
-    await ask("/backups/", { method: "POST", status: 202 });
-    await eventually(async () => {
-      const { backup } = await ask("/service/");
-      return backup.working ? undefined : true;
-    });
+    // What the second one is answered tells of the first.
+    for (const _ of [1, 2]) {
+      await ask("/backups/", { method: "POST", status: 202 });
+      await eventually(async () => {
+        const { backup } = await ask("/service/");
+        return backup.working ? undefined : true;
+      });
+    }
     const { results: [backup] } = await ask("/backups/");
     assertEquals(backup.state, "proven");
-    await ask("/backups/", { method: "POST", status: 202 });
     service.service.parts.reload = () =>
       Promise.resolve([{ what: "certificate", outcome: "kept", detail: "it is none" }]);
     await ask("/service/reload/", { method: "POST" });
