@@ -4,7 +4,6 @@
  * @module
  */
 import { dirname, join } from "node:path";
-import config from "../../deno.json" with { type: "json" };
 import { filesBelow, writeArchive } from "./archive.ts";
 import type { Release } from "./release.ts";
 
@@ -33,8 +32,7 @@ export async function makeCompose(release: Release): Promise<void> {
   await copyFiles(
     "compose",
     folder,
-    (_path, text) =>
-      text.replaceAll(`hooklaunch:${config.version}`, `hooklaunch:${release.version}`),
+    (_path, text) => text.replaceAll("hooklaunch:latest", `hooklaunch:${release.version}`),
   );
   const path = join(release.output, `${name}.tar.gz`);
   await writeArchive(path, folder, "hooklaunch", release.time);

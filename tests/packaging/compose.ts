@@ -1,5 +1,6 @@
 /** The two instances of Compose on this machine: their containers, and the others as processes, as the file says. */
 import { parse } from "yaml";
+import config from "../../deno.json" with { type: "json" };
 import { eventually, freePort } from "../surroundings.ts";
 
 const FOLDER = new URL("../../src/packaging/compose/", import.meta.url);
@@ -156,7 +157,8 @@ export class Instances implements AsyncDisposable {
         "--env",
         `${variable}=${this.#placed(value)}`,
       ]),
-      service.image,
+      // What the release names.
+      service.image.replace("latest", config.version),
     );
     this.#containers.set(name, id);
   }

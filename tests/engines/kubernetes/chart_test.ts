@@ -129,6 +129,7 @@ Deno.test({
       DEMO_SECRET: SECRET,
     });
     const settings = {
+      image: { tag: config.version },
       existingSecret: "hooks",
       persistence: { storageClass: "-" },
       kubernetesEngine: { enabled: true, namespace: "ml", agentUrl: chart.url, agentHttp: true },
@@ -145,7 +146,7 @@ Deno.test({
       extraVolumeMounts: [{ name: "project", mountPath: "/project", readOnly: true }],
     };
     const notes = await chart.install(settings);
-    assertStringIncludes(notes, `Hooklaunch ${config.version} is installed as hooks-hooklaunch`);
+    assertStringIncludes(notes, "is installed as hooks-hooklaunch in hooks");
     assertStringIncludes(notes, "rollout status --namespace hooks statefulset/hooks-hooklaunch");
 
     const rights = [
@@ -237,6 +238,7 @@ Deno.test({
     });
     const [signature, time] = parse(EXAMPLES.pipeline.config).triggers[0].conditions;
     const settings = {
+      image: { tag: config.version },
       existingSecret: "hooks",
       kv: `http://${NODE_ADDRESS}:${kv}`,
       storage: bucket.storage.replace("127.0.0.1", NODE_ADDRESS),
