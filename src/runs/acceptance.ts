@@ -7,11 +7,11 @@
 import type { Change, Guard, Write } from "../store/commit/change.ts";
 import type { ClaimMark } from "../store/commit/claims.ts";
 import type { Store } from "../store/store.ts";
+import type { Pace } from "../store/records/pace.ts";
 import {
   acceptWrites,
   type ActionSettings,
   type LaunchFacts,
-  type Pace,
   type PendingRun,
   withdrawWrites,
 } from "../store/records/runs.ts";

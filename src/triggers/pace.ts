@@ -10,7 +10,7 @@ import type { LaunchRequest } from "../conditions/request.ts";
 import type { ValuesWork } from "../conditions/values/evaluate.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
 import { messageOf } from "../platform/errors.ts";
-import type { Pace } from "../store/records/runs.ts";
+import type { Pace } from "../store/records/pace.ts";
 import type { PaceSettings } from "./pace_settings.ts";
 
 /** The longest key, in bytes of UTF-8. A longer one is its SHA-256. */

@@ -6,7 +6,7 @@ import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
 import { keys } from "../../src/store/keys.ts";
-import type { Pace } from "../../src/store/records/runs.ts";
+import type { Pace } from "../../src/store/records/pace.ts";
 import type { RateWindow } from "../../src/store/records/rate_windows.ts";
 import type { Store } from "../../src/store/store.ts";
 import { contents, type SeenCommit, storeInMemory } from "../store/fixture.ts";

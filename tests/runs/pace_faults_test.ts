@@ -3,13 +3,8 @@ import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
 import { PacedEntries } from "../../src/runs/pace/paced_entries.ts";
 import { burstWrite, holdWrites } from "../../src/store/records/held_runs.ts";
-import {
-  getRun,
-  type Pace,
-  pendingEntries,
-  type PendingRun,
-  type Run,
-} from "../../src/store/records/runs.ts";
+import type { Pace } from "../../src/store/records/pace.ts";
+import { getRun, pendingEntries, type PendingRun, type Run } from "../../src/store/records/runs.ts";
 import {
   sharedStore,
   standIn,

@@ -1,6 +1,7 @@
 /** The turns of runs: bursts, delays and limits of keys, over restarts, by a clock that a test sets. */
 import { assert, assertEquals } from "@std/assert";
-import type { Pace, Run } from "../../src/store/records/runs.ts";
+import type { Pace } from "../../src/store/records/pace.ts";
+import type { Run } from "../../src/store/records/runs.ts";
 import { getRun } from "../../src/store/records/runs.ts";
 import { readPayload } from "../../src/store/records/payloads.ts";
 import type { Store } from "../../src/store/store.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import fc from "fast-check";
-import type { CoalescePace, ConcurrencyPace, Pace } from "../../src/store/records/runs.ts";
+import type { CoalescePace, ConcurrencyPace, Pace } from "../../src/store/records/pace.ts";
 import { FAILED } from "./engine.ts";
 import {
   execution,

@@ -5,7 +5,8 @@
  */
 import fc from "fast-check";
 import type { Quota } from "../../src/runs/rate_window.ts";
-import type { ActionSettings, Pace } from "../../src/store/records/runs.ts";
+import type { Pace } from "../../src/store/records/pace.ts";
+import type { ActionSettings } from "../../src/store/records/runs.ts";
 
 /** A trigger of the simulation. */
 export interface SimTrigger {

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Pace, PendingRun } from "../../store/records/runs.ts";
+import type { Pace } from "../../store/records/pace.ts";
+import type { PendingRun } from "../../store/records/runs.ts";
 
 /** A run that waits for its turn. */
 export interface Item {

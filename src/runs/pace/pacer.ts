@@ -21,14 +21,8 @@ import {
   turnWrite,
 } from "../../store/records/held_runs.ts";
 import type { Write } from "../../store/commit/change.ts";
-import {
-  type CoalescePace,
-  type ConcurrencyPace,
-  getRun,
-  type Pace,
-  type PendingRun,
-  type Run,
-} from "../../store/records/runs.ts";
+import type { CoalescePace, ConcurrencyPace, Pace } from "../../store/records/pace.ts";
+import { getRun, type PendingRun, type Run } from "../../store/records/runs.ts";
 import type { Store } from "../../store/store.ts";
 import { RunWork } from "../work_state.ts";
 import { Alarms } from "../../platform/waiting/alarms.ts";

@@ -5,7 +5,7 @@
  */
 import { UnavailableError } from "../../platform/errors.ts";
 import type { PaceLimit } from "../../store/records/held_runs.ts";
-import type { Pace } from "../../store/records/runs.ts";
+import type { Pace } from "../../store/records/pace.ts";
 import { nameOf } from "./item.ts";
 import type { KeyMap } from "./key_map.ts";
 import type { WaitingRuns } from "./waiting_runs.ts";

@@ -6,6 +6,7 @@
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
+import type { Pace } from "./pace.ts";
 import {
   bodyForRecord,
   needsUpload,
@@ -99,32 +100,6 @@ export interface ActionSettings {
   if?: string | undefined;
   /** The fate of the actions behind it where this one fails. */
   on_failure?: "continue" | "stop" | undefined;
-}
-
-/** The turn of a run, as its trigger's settings said when it was accepted. */
-export interface Pace {
-  /** The burst that it is part of. */
-  coalesce?: CoalescePace;
-  /** The time before which it is not performed, in milliseconds since the epoch. */
-  due_ms?: number;
-  concurrency?: ConcurrencyPace;
-}
-
-/** Runs of one key become one run. */
-export interface CoalescePace {
-  key: string;
-  /** The time after the newest of them. */
-  window_ms: number;
-  /** The time after the first of them. */
-  wait_max_ms: number;
-  keep: "newest" | "first" | "all";
-}
-
-/** At most so many runs of one key have work under way. */
-export interface ConcurrencyPace {
-  key: string;
-  limit: number;
-  when_full: "queue" | "newest" | "refuse";
 }
 
 /**
