@@ -8,6 +8,7 @@ import type { Problem } from "../platform/errors.ts";
 import { tryReadSecretFile } from "../platform/files/secret_file.ts";
 import { pointerParts } from "../platform/schema/pointer.ts";
 import { refuseField } from "../platform/schema/schema.ts";
+import { inexactNumberProblem } from "../platform/text/exact_number.ts";
 import type { Check } from "./check.ts";
 import type { CheckedKind, ConditionContext } from "./condition.ts";
 import { costOfSchema, isShortCheck } from "./json_schema/cost.ts";
@@ -95,12 +96,18 @@ function readSchema(written: JsonSchemaSettings["schema"]): { schema: Schema } |
   const read = tryReadSecretFile(path);
   if ("problem" in read) return { problem: `file ${path}: ${read.problem}` };
   let schema: unknown;
+  let hasInexact = false;
   try {
-    schema = JSON.parse(read.text);
+    schema = JSON.parse(read.text, (_key, value, ...[written]: [{ source: string }?]) => {
+      hasInexact ||= typeof value === "number" &&
+        inexactNumberProblem(value, written?.source ?? "") !== undefined;
+      return value;
+    });
   } catch {
     // What the parser says quotes the file.
     return { problem: `file ${path} is no JSON` };
   }
+  if (hasInexact) return { problem: `file ${path} holds a number of more than 15 digits` };
   const [mistake] = schemaProblems(schema);
   if (mistake) return { problem: `file ${path}: ${mistake.pointer}: ${mistake.detail}` };
   // It has no mistakes, so it is one.

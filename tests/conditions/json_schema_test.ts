@@ -186,18 +186,6 @@ const cases: Case[] = [
     schema: object({ id: { type: "integer", minimum: 1 } }),
     body: '{"id": 9223372036854775807}',
   },
-  {
-    name: "an integer beyond 64 bits",
-    schema: object({ id: { maximum: 1e19 } }),
-    body: '{"id": 9223372036854775808}',
-    refused: ["/id", "maximum", "at most 10000000000000000000", "a number beyond 64 bits"],
-  },
-  {
-    name: "an integer beyond 64 bits below zero",
-    schema: object({ id: { minimum: 0 } }),
-    body: '{"id": -9223372036854775809}',
-    refused: ["/id", "minimum", "at least 0", "a number beyond 64 bits"],
-  },
 ];
 
 function requestOf({ body }: Case): RequestParts {

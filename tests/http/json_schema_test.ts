@@ -156,6 +156,7 @@ Deno.test("json_schema, on a running service", async (t) => {
       ["wrong", '{"type": "things"}', /wrong\.json: \/type: Expected one or some of/],
       // What it holds may be a secret of another service.
       ["secret", "a-secret-of-this-test", /^file \S+secret\.json is no JSON$/],
+      ["long", '{"const": 9007199254740993}', /long\.json holds a number of more than 15 digits$/],
     ];
     for (const [name, content, detail] of files) {
       const path = `${service.folder}/${name}.json`;

@@ -14,9 +14,10 @@ import type { CredentialField } from "../field.ts";
 import { describeBody, type LaunchRequest, type ParsedBody } from "../request.ts";
 import { patternOfFormat } from "./formats.ts";
 import { isObject, type Schema } from "./keywords.ts";
-import { type CompiledSchema, type Mismatch, plainValue } from "./validator.ts";
+import type { CompiledSchema, Mismatch } from "./validator.ts";
 
 const SHOWN_MAX = 200;
+const REASON_MAX = 500;
 
 /** Keywords that only say that a reason follows: that of a schema within. */
 const OUTER: ReadonlySet<string> = new Set([
@@ -57,13 +58,13 @@ export function judgeBody(
     const why = error instanceof RangeError
       ? "the schema tries too many alternatives for it"
       : messageOf(error);
-    return { reason: `The body cannot be checked: ${why}` };
+    return { reason: truncate(`The body cannot be checked: ${why}`, REASON_MAX) };
   }
 }
 
 /** Returns the value of a body that a schema is for. The fields of a form are texts, or lists of texts. */
 export function bodyValue(body: Exclude<ParsedBody, { kind: "other" }>): unknown {
-  if (body.kind === "json") return plainValue(body.value);
+  if (body.kind === "json") return body.value;
   return Object.fromEntries(
     Array.from(body.fields, ([name, [first, ...others]]) => {
       return [name, others.length === 0 ? first : [first, ...others]];
@@ -164,7 +165,7 @@ function partsOf(location: string): string[] {
 
 function show(value: unknown): string {
   if (value === undefined) return "none";
-  if (value === Infinity || value === -Infinity) return "a number beyond 64 bits";
+  if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isObject(value)) return `an object with ${namesOf(value)}`;
   return JSON.stringify(value);

@@ -3,9 +3,9 @@
  *
  * @module
  */
+import { isInt64 } from "../../platform/text/exact_json.ts";
 import type { Schema } from "./keywords.ts";
 import { hasFormat } from "./formats.ts";
-import { plainValue } from "./validator.ts";
 import { isObject } from "./keywords.ts";
 import { unwrap, type Wrapping } from "./wrapped.ts";
 
@@ -41,7 +41,7 @@ export interface Shape {
 
 /** Returns the shape of one value. */
 export function shapeOf(value: unknown): Shape {
-  return shapeAt(plainValue(value), 0);
+  return shapeAt(value, 0);
 }
 
 function shapeAt(value: unknown, depth: number): Shape {
@@ -51,7 +51,7 @@ function shapeAt(value: unknown, depth: number): Shape {
     if (value.length > CHOICE_CHARACTERS_MAX) delete shape.choices;
     else shape.choices = [value];
     const inner = depth < DEPTH_MAX ? unwrap(value) : undefined;
-    if (inner) shape.wrapped = { [inner.by]: shapeAt(plainValue(inner.value), depth + 1) };
+    if (inner) shape.wrapped = { [inner.by]: shapeAt(inner.value, depth + 1) };
   } else if (depth < DEPTH_MAX && Array.isArray(value)) {
     const items = value.slice(0, ITEMS_MAX).map((each) => shapeAt(each, depth + 1));
     const [first, ...others] = items;
@@ -142,5 +142,7 @@ export function schemaOfShape({ seen, types, properties, items, choices, formats
 function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
+  // Beyond 64 bits it is no exact integer.
+  if (typeof value === "bigint") return isInt64(value) ? "integer" : "number";
   return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
 }

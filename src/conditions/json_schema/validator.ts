@@ -5,11 +5,12 @@
  * @module
  */
 import { type Schema as PackageSchema, Validator } from "@cfworker/json-schema";
+import { TooLargeError } from "../../platform/errors.ts";
 import { childOf, pointer, pointerParts } from "../../platform/schema/pointer.ts";
-import { isInt64 } from "../../platform/text/exact_json.ts";
 import { matches } from "../cel/pattern.ts";
 import { formatOfPattern, FORMATS } from "./formats.ts";
 import { anchorsOf, formOf, isObject, localReference, type Schema, schemasIn } from "./keywords.ts";
+import { numbersOf, placesOfBigints, withStandIns } from "./numbers.ts";
 
 /** Keywords that assert nothing, and those that are put in another form. */
 const LEFT_OUT = new Set([
@@ -34,6 +35,9 @@ const LEFT_OUT = new Set([
   "writeOnly",
 ]);
 
+/** The most places of integers that an error names. */
+const PLACES_MAX = 3;
+
 /** One reason for which a value does not match. */
 export interface Mismatch {
   keyword: string;
@@ -46,41 +50,50 @@ export interface Mismatch {
 
 /** A schema for values. */
 export interface CompiledSchema {
-  /** Returns why a value does not match, the outermost reason first; none where it does. */
+  /**
+   * Returns why a value does not match, the outermost reason first; none where it does.
+   *
+   * @throws {TooLargeError} when the schema checks a number that cannot be compared
+   */
   mismatches(value: unknown): { root: Schema; errors: readonly Mismatch[] };
 }
 
 /** Compiles a schema that has no mistakes. */
 export function compileSchema(schema: Schema): CompiledSchema {
+  const numbers = numbersOf(schema);
   if (hasNamePatterns(schema)) {
     return {
       mismatches(value) {
         const names = new Set<string>();
         collectNames(value, names);
-        return validate(prepare(schema, schema, names), value);
+        return validate(prepare(schema, schema, names), withStandIns(value, numbers));
       },
     };
   }
   const prepared = prepare(schema, schema, new Set());
-  const validator = new Validator(asPackageSchema(prepared), "2020-12");
-  return { mismatches: (value) => ({ root: prepared, ...validator.validate(value) }) };
+  const validator = validatorOf(prepared);
+  return { mismatches: (value) => validate(prepared, withStandIns(value, numbers), validator) };
 }
 
-/**
- * Returns a value as JSON has it. An integer that JavaScript's numbers do not hold is checked as the nearest one, and
- * one beyond 64 bits as an infinite one.
- */
-export function plainValue(value: unknown): unknown {
-  if (typeof value === "bigint") {
-    return isInt64(value) ? Number(value) : value < 0n ? -Infinity : Infinity;
+function validatorOf(prepared: Schema): Validator {
+  return new Validator(asPackageSchema(prepared), "2020-12");
+}
+
+function validate(
+  root: Schema,
+  value: unknown,
+  validator = validatorOf(root),
+): ReturnType<CompiledSchema["mismatches"]> {
+  try {
+    return { root, ...validator.validate(value) };
+  } catch (error) {
+    const places = error instanceof RangeError ? [] : placesOfBigints(value);
+    if (places.length === 0) throw error;
+    const shown = places.slice(0, PLACES_MAX).map((at) => at || "the body").join(", ");
+    throw new TooLargeError(
+      `the schema checks a number that is beyond 64 bits, or too near to its own numbers: ${shown}`,
+    );
   }
-  if (Array.isArray(value)) return value.map(plainValue);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plainValue(each)]));
-}
-
-function validate(root: Schema, value: unknown): ReturnType<CompiledSchema["mismatches"]> {
-  return { root, ...new Validator(asPackageSchema(root), "2020-12").validate(value) };
 }
 
 /** The package's type names each keyword; these have been checked. */
