@@ -228,6 +228,7 @@ function describe(entry: LogEntry): string {
     case "handshake":
       return lines(
         `${entry.time}  handshake ${entry.handshake}: answered ${entry.status}`,
+        entry.told === undefined ? undefined : `sent the secret ${entry.told}`,
         `${entry.request.method} from ${entry.request.remote_ip}`,
       );
     case "omitted":

@@ -22,6 +22,8 @@ import { HANDSHAKE_BODY_BYTES_MAX, type HandshakeRow } from "./row.ts";
 export interface HandshakeReply {
   answer: Answer;
   handshake: string;
+  /** The secret that the trigger log tells admins. */
+  told?: string;
 }
 
 /** A handshake that is ready for requests. */
@@ -66,12 +68,11 @@ export function prepareHandshake(row: HandshakeRow, options: HandshakeOptions): 
   const when = row.when === undefined ? undefined : compileHandshake(row.when, true);
   const response = compileResponse(row.response);
   const confirm = row.confirm && { ...row.confirm, url: templateOf(row.confirm.url) };
-  const answered = response.templates.flatMap((template) => template.expressions);
-  const expressions = [...when ? [when] : [], ...answered, ...confirm?.url.expressions ?? []];
-  const variables = new Set([...when?.variables ?? [], ...response.variables]);
-  for (const { variables: names } of confirm?.url.expressions ?? []) {
-    names.forEach((name) => variables.add(name));
-  }
+  const tells = row.tells === undefined ? undefined : templateOf(row.tells);
+  const templates = tells ? [...response.templates, tells] : response.templates;
+  const read = templates.flatMap((template) => template.expressions);
+  const expressions = [...when ? [when] : [], ...read, ...confirm?.url.expressions ?? []];
+  const variables = new Set(expressions.flatMap((each) => [...each.variables]));
   const readsSecret = when?.variables.has("secret") === true;
   return {
     name,
@@ -84,7 +85,7 @@ export function prepareHandshake(row: HandshakeRow, options: HandshakeOptions): 
       exampleOf(
         {
           when: when?.expr,
-          others: answered.map(({ expr }) => expr),
+          others: read.map(({ expr }) => expr),
         },
         { secret: options.secretText ?? "", word },
       ),
@@ -100,11 +101,12 @@ export function prepareHandshake(row: HandshakeRow, options: HandshakeOptions): 
         bindings.secret = key;
       }
       const answer = response.render(bindings);
-      if (answer === undefined) return undefined;
+      const told = tells && renderText(tells, bindings);
+      if (answer === undefined || tells && told === undefined) return undefined;
       if (confirm && !await isConfirmed(renderText(confirm.url, bindings), confirm.host, options)) {
         return undefined;
       }
-      return { answer, handshake: name };
+      return { answer, handshake: name, ...(told !== undefined && { told }) };
     },
   };
 }

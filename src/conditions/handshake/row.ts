@@ -48,6 +48,11 @@ export interface HandshakeRow {
    * `+/_-=`. In the preset of a condition, `secret` is then the secret of the condition that signed the request.
    */
   readonly response: HandshakeResponse;
+  /**
+   * A text with `{…}` that the trigger log tells admins: a secret that the provider makes and sends here, for the
+   * owner to copy.
+   */
+  readonly tells?: string | undefined;
   /** A URL that is fetched before the answer, of a verified request: https, a host of the pattern, no redirect. */
   readonly confirm?: { readonly url: string; readonly host: RegExp } | undefined;
 }

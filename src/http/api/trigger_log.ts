@@ -17,6 +17,7 @@ import type {
 } from "../../store/records/trigger_log_entries.ts";
 import type { Page } from "../../store/read/lists.ts";
 import { answer, count, page, text, time } from "./answer.ts";
+import type { Authenticated } from "./auth.ts";
 import { found, presentOrFormer } from "./finder.ts";
 import { operation } from "./operation.ts";
 import { pageAnswer } from "./page_answer.ts";
@@ -73,6 +74,9 @@ const triggerLogEntry = answer<LogEntry>()(
       kind: z.literal("handshake"),
       handshake: text.describe("Its place in the trigger, or the provider of a condition's preset"),
       status: z.int().describe("The status that the provider got"),
+      told: text.exactOptional().describe(
+        "A secret that the provider sent for the owner to copy, such as Notion's verification token; for admins alone",
+      ),
       request,
     }),
     z.object({
@@ -122,17 +126,19 @@ export const triggerLogOperations = [
     query: listQuery,
     answers: { 200: { schema: page(triggerLogEntry) } },
     async perform({ api, context, params: { id }, query: { limit, cursor } }) {
+      const { access }: Authenticated = context.env;
+      const isAdmin = access.scope === "admin";
       await found("trigger", id, presentOrFormer(api, id));
       const read = (part: Page) => api.triggerLog.list(id, part);
       const { records, next } = await search(read, {
         limit,
         cursor,
-        matches: (entry) => shown(entry) !== undefined,
+        matches: (entry) => shown(entry, isAdmin) !== undefined,
       });
       return pageAnswer(
         context,
         api.baseUrl(),
-        records.flatMap((entry) => shown(entry) ?? []),
+        records.flatMap((entry) => shown(entry, isAdmin) ?? []),
         next,
       );
     },
@@ -140,7 +146,7 @@ export const triggerLogOperations = [
 ];
 
 /** Returns an entry as the log shows it; undefined when it does not: a repeat is neither refused nor a failure. */
-function shown(entry: TriggerLogEntry): LogEntry | undefined {
+function shown(entry: TriggerLogEntry, isAdmin: boolean): LogEntry | undefined {
   switch (entry.kind) {
     case "repeat":
       return undefined;
@@ -148,8 +154,11 @@ function shown(entry: TriggerLogEntry): LogEntry | undefined {
     case "http_request_failed":
     case "execution_failed":
     case "shape_changed":
-    case "handshake":
       return entry;
+    case "handshake": {
+      const { told: _told, ...rest } = entry;
+      return isAdmin ? entry : rest;
+    }
     case "omitted": {
       const { deliveries: _deliveries, ...rest } = entry;
       return rest.count === 0 ? undefined : rest;

@@ -221,12 +221,13 @@ export function noteHandshake(
   { triggerLog }: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
-  { answer: { status }, handshake }: HandshakeReply,
+  { answer: { status }, handshake, told }: HandshakeReply,
 ): void {
   const { trigger } = prepared;
   if (!triggerLog.hasRoom(trigger, "handshake")) return;
   withHash(requestFacts(request, prepared), request, (facts) => {
-    triggerLog.add(trigger, { kind: "handshake", handshake, status, request: facts });
+    const entry = { kind: "handshake", handshake, status, request: facts } as const;
+    triggerLog.add(trigger, told === undefined ? entry : { ...entry, told });
   });
 }
 

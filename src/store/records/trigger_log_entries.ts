@@ -119,6 +119,8 @@ export interface HandshakeEvent {
   handshake: string;
   /** The status that the provider got. */
   status: number;
+  /** A secret that the provider sent for the owner to copy. */
+  told?: string;
   request: RequestFacts;
 }
 

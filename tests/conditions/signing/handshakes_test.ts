@@ -86,6 +86,22 @@ const questions: Question[] = [
     not: json({ challenge: "5e85a2f1", webhookId: 1 }),
   },
   {
+    preset: "ringcentral",
+    asks: { headers: { "Validation-Token": "4aa5b6f0-6e2b-4d3a" }, body: "" },
+    body: "",
+    headers: { "Validation-Token": "4aa5b6f0-6e2b-4d3a" },
+    not: {
+      headers: { "Validation-Token": "hello-world", "content-type": "application/json" },
+      body: '{"uuid":"1","event":"/restapi/v1.0/account/~"}',
+    },
+  },
+  {
+    preset: "notion",
+    asks: json({ verification_token: "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl" }),
+    body: "",
+    not: json({ verification_token: "secret_tMrlL1qK5vuQAh1b6cZGhFCh", type: "page.created" }),
+  },
+  {
     preset: "okta",
     asks: { method: "GET", headers: { "X-Okta-Verification-Challenge": "my verification" } },
     body: '{"verification":"my verification"}',

@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
-import { startService } from "../../data.ts";
+import { ADMIN_TOKEN, startService } from "../../data.ts";
 import { play, REJECTED } from "../scenario.ts";
 
 const SECRET = "slack-signing-secret";
@@ -109,4 +109,49 @@ Deno.test("a handshake that proves nothing is answered to the addresses that are
   };
   assertEquals(await ask({}), [200, "a b", []]);
   assertEquals(await ask({ ranges: ["192.0.2.1"] }), [400, REJECTED, []]);
+});
+
+Deno.test("Notion's verification launches nothing, and only admins find its token in the trigger log", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({
+    conditions: [{ type: "hmac", preset: "notion", secrets: ["not known yet"] }],
+  });
+  const token = "secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl";
+  const send = async (body: string, headers = {}) => {
+    const answer = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+      body,
+    });
+    return [answer.status, await answer.text()];
+  };
+  assertEquals(await send(JSON.stringify({ verification_token: token })), [200, ""]);
+  // An event is no verification, and one line alone is told.
+  const event = JSON.stringify({ id: "1", type: "page.created", verification_token: token });
+  assertEquals(await send(event), [400, REJECTED]);
+  assertEquals((await send(JSON.stringify({ verification_token: "a\nb" })))[0], 400);
+  const runs = await service.api("GET", `triggers/${id}/runs/`);
+  assertEquals(runs.body.results, []);
+
+  const { body: made } = await service.api("POST", "tokens/", { name: "reader", scope: "read" });
+  const told = async (operator: string) => {
+    const answer = await fetch(`${service.url}/api/v0/triggers/${id}/log/`, {
+      headers: { authorization: `Bearer ${operator}` },
+    });
+    const { results } = await answer.json();
+    return results.map((entry: { kind: string; told?: string }) => [entry.kind, entry.told]);
+  };
+  const refused = ["refused", undefined];
+  assertEquals(await told(ADMIN_TOKEN), [refused, refused, ["handshake", token]]);
+  assertEquals(await told(made.token), [refused, refused, ["handshake", undefined]]);
+
+  const { body: trigger } = await service.api("GET", `triggers/${id}/`);
+  const [condition] = trigger.conditions;
+  const changed = await service.api("PATCH", `triggers/${id}/`, {
+    conditions: [{ ...condition, secrets: [token] }],
+  });
+  assertEquals(changed.status, 200);
+  const mac = createHmac("sha256", token).update(event).digest("hex");
+  const [status] = await send(event, { "x-notion-signature": `sha256=${mac}` });
+  assertEquals(status, 200);
 });

@@ -102,11 +102,8 @@ export const chat = {
       setup: "Register the URL by `set_webhook`. The secret is the authentication token.",
       vector: "library",
       event: { in: "body", name: "event" },
-      scheme: {
-        algorithm: "sha256",
-        header: "X-Viber-Content-Signature",
-        delivery_id: { in: "body", name: "message_token" },
-      },
+      // The message_token is the message's: that it was delivered and that it was seen have the same one.
+      scheme: { algorithm: "sha256", header: "X-Viber-Content-Signature" },
     },
     webex: {
       title: "Cisco Webex",
@@ -241,7 +238,8 @@ export const chat = {
         "https://open.larksuite.com/document/server-docs/event-subscription-guide/event-subscription-configure-/request-url-configuration-case",
       setup:
         "Open the app's Events & Callbacks. Set no encrypt key, and copy the verification token.",
-      note: "Signs with a hash and no HMAC where an encrypt key is set, and then encrypts the body",
+      note:
+        "Signs with a hash and no HMAC where an encrypt key is set, and then encrypts the body. Events of version 1.0 carry the token elsewhere: for these, write `in: body` and `name: token` in place of the preset",
       event: { in: "body", name: "/header/event_type" },
       handshakes: [{
         method: "POST",
@@ -256,6 +254,16 @@ export const chat = {
       source: "https://developers.ringcentral.com/guide/notifications/webhooks/receiving",
       setup: "Create the subscription by the API, with a `verificationToken`.",
       event: { in: "body", name: "event" },
+      handshakes: [{
+        method: "POST",
+        // Each event has one.
+        when: "'validation-token' in headers && (raw == '' || !has(body.event))",
+        response: {
+          type: "text",
+          text: "",
+          headers: { "Validation-Token": "{headers['validation-token']}" },
+        },
+      }],
       token: { in: "header", name: "Verification-Token" },
       delivery_id: { in: "body", name: "uuid" },
     },

@@ -15,6 +15,8 @@ export const documents = {
     source: "https://developer.box.com/guides/webhooks/v2/signatures-v2/",
     setup:
       "Open the app's Webhooks > Create webhook. Generate the keys under Manage signature keys.",
+    note:
+      "Has no handshake, by its pages on webhooks V2 and their signatures: nothing is sent before the first event",
     vector: "published",
     event: { in: "body", name: "trigger" },
     scheme: {
@@ -56,7 +58,14 @@ export const documents = {
     vector: "library",
     event: { in: "body", name: "type" },
     note:
-      "The secret is the verification token that Notion posts, unsigned, when the URL is set: create the trigger without this condition, and read the token in the payload of that launch",
+      "The secret is the verification token that Notion posts, unsigned, when the URL is set: take any word first, find the token in the trigger log, as an admin, and enter it both there and here",
+    handshakes: [{
+      method: "POST",
+      // Every event has a type.
+      when: "has(body.verification_token) && !has(body.type)",
+      tells: "{body.verification_token}",
+      response: { type: "text", text: "" },
+    }],
     scheme: {
       algorithm: "sha256",
       header: "X-Notion-Signature",
