@@ -128,6 +128,7 @@ function withTimeHeader(
 
 const payments: Record<string, Recipe> = {
   mollie: ofBody("sha256", "hex", "X-Mollie-Signature", "sha256="),
+  flutterwave_v4: ofBody("sha256", "base64", "flutterwave-signature"),
   paystack: ofBody("sha512", "hex", "x-paystack-signature"),
   lemon_squeezy: ofBody("sha256", "hex", "X-Signature"),
   checkout_com: ofBody("sha256", "hex", "Cko-Signature"),

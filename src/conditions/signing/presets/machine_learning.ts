@@ -57,8 +57,9 @@ export const machineLearning = {
       title: "Segment",
       source: "https://segment.com/docs/connections/destinations/catalog/webhooks/",
       setup:
-        "Add the destination Webhooks (Actions) or Webhooks to the source. Enter a shared secret.",
-      vector: { none: "its page" },
+        "Add the destination Webhooks (Actions) or Webhooks to the source. Enter a shared secret. Turn batching off in each mapping.",
+      note: "Signs no batch as a whole, so a batch is refused",
+      vector: { none: "its page; its code, which names the header and signs one event" },
       event: { in: "body", name: "type" },
       scheme: {
         algorithm: "sha1",
@@ -111,9 +112,8 @@ export const machineLearning = {
       source: "https://docs.scale.com/reference/callbacks",
       setup:
         "Name the URL as `callback_url` of a project or a task. Copy the live callback auth key of the dashboard.",
-      note: "Test tasks have another key: list both",
+      note: "Test tasks have another key: list both. Sends a task again when an audit changes it",
       token: { in: "header", name: "Scale-Callback-Auth" },
-      delivery_id: { in: "body", name: "task_id" },
     },
     roboflow: {
       title: "Roboflow",
@@ -134,9 +134,12 @@ export const machineLearning = {
     },
     snowflake: {
       title: "Snowflake",
-      source: "https://docs.snowflake.com/en/user-guide/notifications/webhook-notifications",
+      source:
+        "https://docs.snowflake.com/en/developer-guide/external-network-access/creating-using-external-network-access",
       setup:
-        "Create a secret with the token. Create a notification integration of type WEBHOOK with WEBHOOK_HEADERS=('Authorization'='Bearer SNOWFLAKE_WEBHOOK_SECRET').",
+        "Create a network rule for the service's host, a secret with the token, and an external access integration of both. Create a procedure with it that posts to the URL, with the header Authorization and the value `Bearer SECRET`. Call it from a task or an alert.",
+      note:
+        "Its notification integrations of the type WEBHOOK take URLs of Slack, Teams and PagerDuty alone",
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
     },
     airbyte: {

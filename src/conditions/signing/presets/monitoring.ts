@@ -97,8 +97,9 @@ export const monitoring = {
       source: "https://docs.newrelic.com/docs/alerts/get-notified/notification-integrations/",
       setup:
         "Open Alerts > Destinations > Webhook. Choose Bearer token, and enter the secret. Then add the destination to a workflow.",
+      // The `id` of its template is the issue's: it is the same when the issue opens and when it closes.
+      event: { in: "body", name: "state" },
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
-      delivery_id: { in: "body", name: "id" },
     },
     honeycomb: {
       title: "Honeycomb",

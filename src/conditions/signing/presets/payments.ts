@@ -210,6 +210,14 @@ export const payments = {
         delivery_id: { in: "body", name: "/data/id" },
       },
     },
+    flutterwave_v4: {
+      title: "Flutterwave, version 4",
+      source: "https://developer.flutterwave.com/docs/webhooks",
+      setup: "Open Settings > Webhooks. Enter a secret hash.",
+      vector: { none: "its page; public code that names its header" },
+      event: { in: "body", name: "type" },
+      scheme: { algorithm: "sha256", encoding: "base64", header: "flutterwave-signature" },
+    },
     polar: standardPreset({
       title: "Polar",
       source: "https://docs.polar.sh/integrate/webhooks/delivery",
@@ -267,9 +275,10 @@ export const payments = {
   },
   static_token: {
     flutterwave: {
-      title: "Flutterwave",
-      source: "https://developer.flutterwave.com/docs/webhooks",
+      title: "Flutterwave, version 3",
+      source: "https://developer.flutterwave.com/v3.0/docs/webhooks",
       setup: "Open Settings > Webhooks. Enter a secret hash.",
+      note: "Version 4 of its API signs: see `flutterwave_v4` of hmac",
       event: { in: "body", name: "event" },
       token: { in: "header", name: "verif-hash" },
     },

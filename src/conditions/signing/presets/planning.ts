@@ -124,7 +124,12 @@ export const planning = {
       setup: "Open Admin > Integrations > Webhooks > New. Enter a secret token.",
       vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "action" },
-      scheme: { algorithm: "sha256", header: "Ashby-Signature", prefix: "sha256=" },
+      scheme: {
+        algorithm: "sha256",
+        header: "Ashby-Signature",
+        prefix: "sha256=",
+        delivery_id: { in: "body", name: "webhookActionId" },
+      },
     },
     cal_com: {
       title: "Cal.com",

@@ -1,0 +1,39 @@
+/** What presets take for the id of a delivery: the same when it is repeated, another for another event. */
+import { assertEquals, assertNotEquals } from "@std/assert";
+import type { Field } from "../../../src/conditions/field.ts";
+import { hmacPresets, tokenPresets } from "../../../src/conditions/signing/presets/mod.ts";
+import { childOf, pointerParts } from "../../../src/platform/schema/pointer.ts";
+
+/** Bodies of two events, as the pages of the providers show them. */
+const events: Record<string, [unknown, unknown]> = {
+  ashby: [
+    { action: "applicationSubmit", webhookActionId: "75395d87-4044-4dc4-bc29-0cec185e5f06" },
+    { action: "applicationSubmit", webhookActionId: "d1b1f3fd-995a-4066-88ab-8ce4f6960654" },
+  ],
+  new_relic: [{ id: "0ea2df1c", state: "ACTIVATED" }, { id: "0ea2df1c", state: "CLOSED" }],
+  scale: [
+    { task: { task_id: "576c41bf", status: "completed" }, task_id: "576c41bf" },
+    { task: { task_id: "576c41bf", customer_review_status: "fixed" }, task_id: "576c41bf" },
+  ],
+  viber: [
+    { event: "delivered", timestamp: 1457764197627, message_token: 4912661846655238145 },
+    { event: "seen", timestamp: 1457764198000, message_token: 4912661846655238145 },
+  ],
+};
+
+function idField(name: string): Field | undefined {
+  return hmacPresets[name]?.scheme.delivery_id ?? tokenPresets[name]?.delivery_id;
+}
+
+Deno.test("no preset takes for a delivery's id what two events of it share", () => {
+  for (const [name, bodies] of Object.entries(events)) {
+    const field = idField(name);
+    if (field === undefined) continue;
+    assertEquals(field.in, "body", name);
+    const path = field.name.startsWith("/") ? pointerParts(field.name) : [field.name];
+    const [one, other] = bodies.map((body) => path.reduce<unknown>(childOf, body));
+    assertNotEquals(one, undefined, name);
+    assertNotEquals(one, other, name);
+  }
+  assertNotEquals(idField("ashby"), undefined);
+});
