@@ -104,7 +104,7 @@ const POLL_MS = 5;
 const POLL_MS_MAX = 100;
 
 /**
- * Waits until a look answers something else than undefined. It looks the more rarely, the longer it has
+ * Waits until a look answers something else than undefined, or false. It looks the more rarely, the longer it has
  * waited: where that is for seconds, as for containers, looking would take a processor of its own.
  */
 export async function eventually<T>(
@@ -114,7 +114,7 @@ export async function eventually<T>(
   const began_ms = performance.now();
   for (;;) {
     const found = await look();
-    if (found !== undefined) return found;
+    if (found !== undefined && found !== false) return found;
     const waited_ms = performance.now() - began_ms;
     if (waited_ms > within_ms) throw new Error(`Did not see ${what} in ${within_ms} ms`);
     const pause_ms = Math.min(POLL_MS_MAX, Math.max(POLL_MS, waited_ms / 5));

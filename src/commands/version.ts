@@ -5,8 +5,8 @@
  */
 import type { Command } from "commander";
 import config from "../../deno.json" with { type: "json" };
-import { NEWER_FORMAT, storedFormat } from "../store/file/stored_format.ts";
-import { FORMAT_VERSION } from "../store/keys.ts";
+import { storedFormat } from "../store/file/stored_format.ts";
+import { FORMAT_VERSION, NEWER_FORMAT } from "../store/keys.ts";
 import { printFields, printJson } from "./console/table.ts";
 
 /** The commit of a release, which makes its bundle with it. */

@@ -11,6 +11,11 @@
  */
 export const FORMAT_VERSION = 7;
 
+/** The advice where the data has a format that this version does not know. */
+export const NEWER_FORMAT =
+  "a newer version of Hooklaunch has written it. Start that version, or restore " +
+  "a backup that was made before the upgrade";
+
 /** The keys, by what they hold. */
 export const keys = {
   /** Number: {@linkcode FORMAT_VERSION}. */

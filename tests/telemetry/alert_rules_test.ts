@@ -4,12 +4,14 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { has } from "../needs.ts";
 import { temporaryFolder } from "../surroundings.ts";
 
+/** Keeps the programs that `.ci/run` has built in the path. */
+const TOOLS = 'PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin"';
 const RULES = fileURLToPath(new URL("../../src/telemetry/alerts.yaml", import.meta.url));
 
 /** Checks a file of rules. */
 async function check(file: string): Promise<{ code: number; errors: string }> {
   const { code, stderr } = await new Deno.Command("sh", {
-    args: ["-c", 'check-prometheus-rules "$1"', "sh", file],
+    args: ["-c", `${TOOLS}; check-prometheus-rules "$1"`, "sh", file],
   }).output();
   return { code, errors: new TextDecoder().decode(stderr) };
 }

@@ -6,7 +6,7 @@
 import { delay } from "@std/async/delay";
 import { type Mark, readMark } from "./control_files.ts";
 import { FOR_COMMANDS, passedOn } from "../shared/environment.ts";
-import { isAlive, type Machine, signalSession } from "./processes.ts";
+import { endRest, isAlive, type Machine, signalSession } from "./processes.ts";
 import type { CommandHandle } from "./runners/runner.ts";
 import type { WorkFolder } from "./work_folder.ts";
 import { MARK_IS_TAKEN, wrapperArguments, type WrapperOptions } from "./wrapper.ts";
@@ -102,6 +102,7 @@ export function endedProcessGroup(lost: string): CommandHandle {
   return {
     cameSecond: false,
     signal: () => Promise.resolve(),
+    endRest: () => Promise.resolve(),
     settle: () => Promise.resolve({ lost }),
     release: () => {},
     over: Promise.resolve(),
@@ -114,6 +115,7 @@ function sessionOf(pid: number, onSessionOver: OnSessionOver) {
   return {
     cameSecond: false,
     signal: (signal: "TERM" | "KILL") => signalSession(pid, signal),
+    endRest: () => endRest(pid),
     settle() {
       onSessionOver(pid);
       return Promise.resolve({ lost: KILLED });

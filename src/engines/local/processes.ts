@@ -53,6 +53,26 @@ found=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v sessions=" $* " -v mode="$mod
 `;
 
 /**
+ * Kills what a command that has ended has left in its session $1, and then the session, unless what captures the
+ * output has something to do: on a busy machine it may not have begun yet. What sleeps has read all that was printed.
+ */
+const END_REST = `
+[ -e /proc/self/stat ] || { kill -KILL "-$1"; exit; }
+# The captures are children of the leader; what the command has left has another parent.
+list() {
+  cat /proc/[0-9]*/stat 2>/dev/null | awk -v leader="$1" -v captures="$2" '{
+    pid = $1
+    sub(/^.*\\) /, "")
+    if ($4 != leader || pid == leader || $1 == "Z") next
+    if (captures ? $2 == leader && $1 ~ /[RD]/ : $2 != leader) print pid
+  }'
+}
+found=$(list "$1" 0)
+[ -z "$found" ] || kill -KILL $found 2>/dev/null
+[ -n "$(list "$1" 1)" ] || kill -KILL "-$1"
+`;
+
+/**
  * Reads the facts about the machine.
  *
  * @param folder of an instance that is one of several. Those on one machine see the same start of it, and each
@@ -94,6 +114,11 @@ export async function isAlive(pid: number, identity: string): Promise<boolean> {
 export async function signalSession(session: number, signal: "TERM" | "KILL"): Promise<void> {
   // Session 0 would be the service's own group, and 1 every process.
   if (session > 1) await sh(SIGNAL, signal, String(session));
+}
+
+/** Kills what a command that has ended has left in its session, and what captures its output once that has all of it. */
+export async function endRest(session: number): Promise<void> {
+  if (session > 1) await sh(END_REST, String(session));
 }
 
 /** Kills the rest of sessions whose leaders have ended. */

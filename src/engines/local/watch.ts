@@ -13,8 +13,10 @@ import type { CommandHandle } from "./runners/runner.ts";
 import type { StopCondition } from "../shared/stop_condition.ts";
 import type { WorkFolder } from "./work_folder.ts";
 
-/** Time limit for the captures after the command has ended. */
+/** The time for what a command has left running to end, which it is told to. */
 const DRAIN_MS = 1_000;
+/** The time for the captures to take in what was printed, when nothing holds them any more. */
+const CAPTURE_MS = 60_000;
 /** Interval of metadata updates while it changes. */
 const METADATA_MS = 5_000;
 
@@ -47,6 +49,8 @@ export class Watch {
   #isLeaderOver = false;
   /** When SIGKILL follows. */
   #kill_ms = Infinity;
+  /** When the captures are killed, too. */
+  #captures_ms = Infinity;
   /** The error of a failed signal. */
   #untold: unknown;
   /** Number of metadata changes at the last update, and its time. */
@@ -91,10 +95,13 @@ export class Watch {
         isDraining = true;
         this.#kill_ms = clock.steady() + DRAIN_MS;
       }
-      if (clock.steady() >= this.#kill_ms) {
-        this.#kill_ms = clock.steady() + grace_ms;
+      const now_ms = clock.steady();
+      if (now_ms >= this.#kill_ms) {
+        this.#kill_ms = now_ms + (isDraining ? DRAIN_MS : grace_ms);
         if (!isDraining) await capture.logEvent("The command did not end by itself: it is killed");
-        await command.signal("KILL");
+        if (hasExited) this.#captures_ms = Math.min(this.#captures_ms, now_ms + CAPTURE_MS);
+        if (hasExited && now_ms < this.#captures_ms) await command.endRest();
+        else await command.signal("KILL");
       }
       await this.#tellMetadata();
       await this.#pause();

@@ -9,11 +9,6 @@ import { keys } from "../keys.ts";
 import { readValue } from "../read/scan.ts";
 import { DATABASE_FILE } from "./database_file.ts";
 
-/** The advice where the data has a format that this version does not know. */
-export const NEWER_FORMAT =
-  "a newer version of Hooklaunch has written it. Start that version, or restore " +
-  "a backup that was made before the upgrade";
-
 /**
  * Reads the format of the data in a folder, also while a service uses it.
  *

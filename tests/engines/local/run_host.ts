@@ -11,7 +11,10 @@ import { EngineFixture, until } from "../fixture.ts";
 const [folder = "", fields = "{}", settings = "{}", stop = ""] = Deno.args;
 await using fixture = await EngineFixture.make({ settings: JSON.parse(settings) }, folder);
 if (stop === "") {
-  console.log(JSON.stringify(await fixture.run("echo ran", JSON.parse(fields))));
+  const execution = await fixture.run("echo ran", JSON.parse(fields));
+  console.log(
+    JSON.stringify({ ...execution, printed: await fixture.printed(execution.id, "stdout") }),
+  );
 } else {
   const id = await fixture.submit("echo ran; sleep 100", JSON.parse(fields));
   await until(async () =>

@@ -236,6 +236,11 @@ export class ContainerRunner implements Runner {
     const { program, reachability } = this.#parts;
     let asked_ms = performance.now();
     let isOut = false;
+    // That it has ended meanwhile, or cannot be reached, is seen when it is asked for next.
+    const signal = async (name: "TERM" | "KILL"): Promise<void> => {
+      const args = ["kill", `--signal=${name}`, containerName(execution)];
+      await this.#call(args, { signal: job.givenUp }).catch(() => {});
+    };
     return {
       over: new Promise(() => {}),
       cameSecond: false,
@@ -265,11 +270,9 @@ export class ContainerRunner implements Runner {
           return false;
         }
       },
-      // That it has ended meanwhile, or cannot be reached, is seen when it is asked for next.
-      signal: async (signal) => {
-        const args = ["kill", `--signal=${signal}`, containerName(execution)];
-        await this.#call(args, { signal: job.givenUp }).catch(() => {});
-      },
+      signal,
+      // Nothing is left in a container whose command has left its exit code.
+      endRest: () => signal("KILL"),
       settle: (exitCode) => this.#settle(job, { exitCode, lost }),
       release: () => {},
     };

@@ -57,6 +57,11 @@ export interface CommandHandle {
   /** Sends a signal to the command and all that it has started. */
   signal(signal: "TERM" | "KILL"): Promise<void>;
   /**
+   * Kills what a command that has ended has left running. It holds what captures the output, which takes in all
+   * that was printed before it ends.
+   */
+  endRest(): Promise<void>;
+  /**
    * Removes what is left of it when it is over.
    *
    * @param exitCode what the command left; undefined when it left none

@@ -1,0 +1,68 @@
+/**
+ * What a command has left running holds what captures its output. It is killed, and the captures are not while they
+ * have something to take in: on a busy machine they may not have begun yet.
+ */
+import { assertEquals } from "@std/assert";
+import { endRest } from "../../../src/engines/local/processes.ts";
+import { lives, textOf, until } from "../fixture.ts";
+import { temporaryFolder, V8_FLAGS } from "../../surroundings.ts";
+
+/** A leader of a session with a capture, which is busy until a file is there, and what a command has left. */
+const SESSION = `
+sh -c 'while [ ! -e idle ]; do :; done; echo idle >told; exec sleep 100' & echo $! >capture
+sh -c 'sleep 100 & echo $! >left'
+wait
+`;
+
+/** Takes so long to begin that all else of the command was killed before, on most machines. */
+const SLOW_TEE = `#!/bin/sh
+count=0
+while [ "$count" -lt 1500000 ]; do count=$((count + 1)); done
+exec /usr/bin/tee "$@"
+`;
+
+Deno.test("a capture that begins late takes in all that was printed", async () => {
+  if (Deno.build.os !== "linux") return;
+  await using folder = await temporaryFolder();
+  await Deno.mkdir(`${folder.path}/bin`);
+  await Deno.writeTextFile(`${folder.path}/bin/tee`, SLOW_TEE, { mode: 0o755 });
+  const host = new URL("run_host.ts", import.meta.url).pathname;
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-qA", ...V8_FLAGS, host, `${folder.path}/data`],
+    env: { PATH: `${folder.path}/bin:${Deno.env.get("PATH")}` },
+  }).output();
+  const said = new TextDecoder().decode(stdout);
+  if (said === "") throw new Error(new TextDecoder().decode(stderr));
+  const { status, printed } = JSON.parse(said);
+  assertEquals([status, printed], ["complete", ["ran"]]);
+});
+
+Deno.test("what a command has left is killed, and its captures only when they have nothing to do", async () => {
+  if (Deno.build.os !== "linux") return;
+  await using folder = await temporaryFolder();
+  const child = new Deno.Command("setsid", {
+    args: ["--wait", "sh", "-c", `echo $$ >leader; ${SESSION}`],
+    cwd: folder.path,
+    stdin: "null",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  const idOf = async (name: string) => {
+    const path = `${folder.path}/${name}`;
+    await until(() => textOf(path).endsWith("\n"));
+    return Number(textOf(path));
+  };
+  const [leader, capture, left] = await Promise.all(["leader", "capture", "left"].map(idOf));
+  if (leader === undefined || capture === undefined || left === undefined) throw new Error();
+  await endRest(leader);
+  await until(async () => !await lives(left));
+  assertEquals([await lives(leader), await lives(capture)], [true, true], "it has something to do");
+  await Deno.writeTextFile(`${folder.path}/idle`, "");
+  await until(async () => {
+    await endRest(leader);
+    return !await lives(capture);
+  });
+  assertEquals(textOf(`${folder.path}/told`), "idle\n", "it came to the end of its work");
+  await child.status;
+  assertEquals(await lives(leader), false);
+});
