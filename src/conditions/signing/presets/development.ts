@@ -51,7 +51,7 @@ export const development = {
     title: "Jira",
     source: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
     setup: "Open System > WebHooks > Create a WebHook. Enter a secret.",
-    vector: { none: "its page" },
+    vector: { none: "its page; public code that names its header" },
     event: { in: "body", name: "webhookEvent" },
     scheme: {
       algorithm: "sha256",

@@ -62,7 +62,8 @@ export const email = {
       source: "https://developer.nylas.com/docs/v3/notifications/",
       setup: "Open Notifications > Create webhook. Copy the webhook secret.",
       vector: {
-        none: "its page; nylas 8.4.0, which has nothing for webhooks; nylas/webhooks-server",
+        none:
+          "its page; nylas 8.4.0, which has nothing for webhooks; nylas/webhooks-server; public code that names its header",
       },
       event: { in: "body", name: "type" },
       handshakes: [{ method: "GET", response: { type: "text", text: "{query.challenge}" } }],

@@ -20,7 +20,7 @@ export const labelling = {
     title: "Labelbox",
     source: "https://docs.labelbox.com/reference/webhook",
     setup: "Open the project's Settings > Webhooks > New webhook. Enter a secret.",
-    vector: { none: "its page" },
+    vector: { none: "its page; public code that names its headers" },
     event: { in: "header", name: "X-Labelbox-Event" },
     scheme: { algorithm: "sha1", header: "X-Hub-Signature", prefix: "sha1=" },
   },

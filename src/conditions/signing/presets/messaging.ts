@@ -36,7 +36,7 @@ export const messaging = {
       "https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-outgoing-webhook",
     setup:
       "Open the team's Manage team > Apps > Create an outgoing webhook. Copy the security token.",
-    vector: { none: "its page" },
+    vector: { none: "its page; public code that names its header" },
     event: { in: "body", name: "type" },
     note: 'Expects a response such as `{"type":"message","text":"…"}`',
     scheme: {

@@ -146,7 +146,10 @@ export const payments = {
         "Open the app's Webhooks at developer.xero.com. Choose the events, and copy the webhooks key. Xero sends right and wrong signatures first.",
       needs: { refused: { authentication: 401 } },
       note: "Takes no answer with a body: give the trigger's response an empty text",
-      vector: { none: "its page; xero-node 20.0.0, which has nothing for webhooks" },
+      vector: {
+        none:
+          "its page; xero-node 20.0.0, which has nothing for webhooks; public code that names its header",
+      },
       scheme: { algorithm: "sha256", encoding: "base64", header: "x-xero-signature" },
     },
     quickbooks: {
