@@ -9,6 +9,8 @@
 export const OPTIONAL_COMMANDS = {
   busybox: "running steps in containers of an image that is made of it",
   caddy: "the printed configuration of Caddy in front of the service (Debian's package caddy)",
+  "check-history":
+    "what clients of instances recorded, read by porcupine (.ci/run builds it where go is)",
   "check-prometheus-rules":
     "reading the alert rules as Prometheus does (.ci/run builds it where go is)",
   chromium: "the console in a real browser (Debian's package chromium)",

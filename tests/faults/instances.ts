@@ -12,6 +12,7 @@ import { KV_TOKEN } from "../store/kv_connect.ts";
 import { eventually } from "../surroundings.ts";
 import { mostWithin } from "./check_ledger.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
+import { checkHistory, History } from "./history.ts";
 import type { KeptLaunch } from "./ledger.ts";
 import { checkPaces, PACED_SENDERS, PACED_TRIGGERS } from "./paces.ts";
 import { serve, type Served, TOKEN } from "./served.ts";
@@ -65,6 +66,8 @@ interface Answered extends KeptLaunch {
 /** What senders have been told. */
 interface Told {
   kept: Answered[];
+  /** All launches, also those that were not accepted. */
+  history: History;
   unavailable: number;
   unanswered: number;
   /** The longest time without an accepted launch since it was set to 0. */
@@ -114,6 +117,7 @@ export async function instances(
   };
   const told: Told = {
     kept: [],
+    history: new History(),
     unavailable: 0,
     unanswered: 0,
     gap_ms: 0,
@@ -162,6 +166,7 @@ export async function instances(
   await check(findings, {
     served: serving.find(({ hasEnded }) => !hasEnded),
     kept,
+    history: told.history,
     shop,
     since_ms,
   });
@@ -271,6 +276,9 @@ async function send(
       const sent_ms = performance.now();
       const answer = await ask(instance, { trigger, body, answer_ms, ...delivery });
       const answered_ms = performance.now();
+      const quota = trigger === LIMITED ? QUOTA : undefined;
+      const operation = { client: sender, trigger, sha256, quota, sent_ms, answered_ms };
+      told.history.launch(operation, answer);
       if (answer === undefined) told.unanswered++;
       else if (answer.status === 503) told.unavailable++;
       else if (answer.status === 200) {
@@ -326,9 +334,10 @@ async function ask(
 
 async function check(
   findings: Findings,
-  { served, kept, shop, since_ms }: {
+  { served, kept, history, shop, since_ms }: {
     served: Served | undefined;
     kept: readonly Answered[];
+    history: History;
     shop: Workshop;
     since_ms: number;
   },
@@ -359,6 +368,8 @@ async function check(
     );
     findings.check(run?.payload?.sha256 === sha256, `Run ${runId} has another payload`);
   }
+  history.stored(runs.values());
+  await checkHistory(findings, { history, path: `${shop.folder}/history` });
   const sent = [...runs.values()].filter(({ source }) => source !== "schedule");
   const bodies = Map.groupBy(sent, ({ payload }) => payload.sha256);
   for (const [sha256, of] of bodies) {
