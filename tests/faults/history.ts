@@ -6,6 +6,9 @@
 import { has } from "../needs.ts";
 import type { Findings } from "./findings.ts";
 
+/** Where `.ci/run` keeps what it builds. */
+const TOOLS = 'PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin";';
+
 /** An operation of a client, as a line of a history. Its times are of `performance.now()`. */
 export interface Operation {
   client: number;
@@ -99,7 +102,7 @@ export class History {
     });
     await Deno.writeTextFile(path, lines.join(""));
     const { code, stdout, stderr } = await new Deno.Command("sh", {
-      args: ["-c", 'check-history "$1"', "sh", path],
+      args: ["-c", `${TOOLS} check-history "$1"`, "sh", path],
     }).output();
     const decoder = new TextDecoder();
     const printed = `${decoder.decode(stdout)}${decoder.decode(stderr)}`;
