@@ -43,7 +43,7 @@ export const cloud = {
       title: "Cloudflare Stream",
       source: "https://developers.cloudflare.com/stream/manage-video-library/using-webhooks/",
       setup: "Name the URL by the API, and copy `secret` of the answer.",
-      vector: { none: "its page, whose example has no body" },
+      vector: { none: "its page, whose example has no body; public code that names its header" },
       event: { in: "body", name: "/status/state" },
       scheme: {
         algorithm: "sha256",

@@ -164,7 +164,10 @@ export const payments = {
       source: "https://developers.dwolla.com/docs/balance/webhooks/process-validate",
       setup: "Create the webhook subscription by the API, with a `secret`.",
       disablesEndpoints: true,
-      vector: { none: "its page; dwolla-v2 3.4.2, which has nothing for webhooks" },
+      vector: {
+        none:
+          "its page; dwolla-v2 3.4.2, which has nothing for webhooks; public code that names its header",
+      },
       event: { in: "header", name: "X-Dwolla-Topic" },
       scheme: {
         algorithm: "sha256",

@@ -90,7 +90,10 @@ export const planning = {
       source: "https://developers.smartsheet.com/api/smartsheet/guides/webhooks",
       setup: "Create the webhook by the API, and copy `sharedSecret` of the answer.",
       disablesEndpoints: true,
-      vector: { none: "its page; smartsheet 5.3.0, which has nothing for webhooks" },
+      vector: {
+        none:
+          "its page; smartsheet 5.3.0, which has nothing for webhooks; public code that names its header",
+      },
       event: { in: "body", name: "/events/0/eventType" },
       handshakes: [{
         method: "POST",
