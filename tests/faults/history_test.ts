@@ -103,6 +103,15 @@ const CASES: Record<"ok" | "illegal", Record<string, History>> = {
       [[3, 4], read("2")],
       [[5, 6], read("1")],
     ]),
+    "an old version between many changes without an answer": history("version", [
+      [[0, 1], write("1")],
+      ...Array.from(
+        { length: 60 },
+        (_, index): [number[], Told] => [[2, 3], { ...write(`open ${index}`), ...OPEN }],
+      ),
+      [[4, 5], read("open 7")],
+      [[6, 7], read("1")],
+    ]),
     "an old version after a change was answered": history("version", [
       [[0, 1], write("1")],
       [[2, 3], write("2")],

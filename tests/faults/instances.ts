@@ -11,6 +11,7 @@ import { denokv, type FaultyWay, faultyWay } from "../store/denokv.ts";
 import { KV_TOKEN } from "../store/kv_connect.ts";
 import { eventually } from "../surroundings.ts";
 import { mostWithin } from "./check_ledger.ts";
+import { changes } from "./changes.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import { checkHistory, History } from "./history.ts";
 import type { KeptLaunch } from "./ledger.ts";
@@ -53,6 +54,8 @@ export interface InstancesSize {
   pause_ms: number;
   /** How much longer the pauses of senders are whose runs have a pace. */
   paced: number;
+  /** Whether a trigger is changed meanwhile. */
+  changed?: boolean;
   /** The time with load before and after a fault. */
   settle_ms: number;
 }
@@ -82,7 +85,7 @@ interface Told {
 export async function instances(
   findings: Findings,
   random: Random,
-  { faults, gap_ms, answer_ms, pause_ms, paced, settle_ms }: InstancesSize,
+  { faults, gap_ms, answer_ms, pause_ms, paced, changed, settle_ms }: InstancesSize,
 ): Promise<void> {
   await using shop = await workshop([
     { id: FREE, name: "free" },
@@ -135,6 +138,7 @@ export async function instances(
     const pace = { trigger, pause_ms: pause_ms * paced };
     sending.push(send({ ...common, random: random.fork(), sender: SENDERS + index, ...pace }));
   }
+  if (changed) sending.push(changes({ ...common, history: told.history, pause_ms }));
   for (const fault of faults) {
     await pause(settle_ms);
     for (const [index, each] of serving.entries()) {

@@ -93,6 +93,7 @@ const parts: Readonly<Record<string, Part>> = {
         answer_ms: 500,
         pause_ms: 20,
         paced: 10,
+        changed: true,
         settle_ms: 3_000,
       }),
   },
