@@ -9,20 +9,20 @@ import type { History } from "./history.ts";
 import { type Served, TOKEN } from "./served.ts";
 
 const READERS = 3;
+/** The pause between two requests of a client: launches that meet a change commit again. */
+const PAUSE_MS = 200;
 
 interface ChangesOptions {
   serving: readonly Served[];
   history: History;
   /** After so long another instance is asked. */
   answer_ms: number;
-  /** The pause between two requests of a client. */
-  pause_ms: number;
   goesOn: () => boolean;
 }
 
 /** Adds a trigger, and changes and launches it until it is told to end. */
 export async function changes(options: ChangesOptions): Promise<void> {
-  const { serving, history, answer_ms, pause_ms, goesOn } = options;
+  const { serving, history, answer_ms, goesOn } = options;
   const [first] = serving;
   if (first === undefined) return;
   const settings = {
@@ -58,7 +58,7 @@ export async function changes(options: ChangesOptions): Promise<void> {
       ] as const;
       const outcome = text === undefined ? "unknown" : "ok";
       history.add({ client, ...operation, kind, outcome, value, sent_ms, answered_ms });
-      await pause(pause_ms);
+      await pause(PAUSE_MS);
     }
   };
   await Promise.all([

@@ -138,7 +138,7 @@ export async function instances(
     const pace = { trigger, pause_ms: pause_ms * paced };
     sending.push(send({ ...common, random: random.fork(), sender: SENDERS + index, ...pace }));
   }
-  if (changed) sending.push(changes({ ...common, history: told.history, pause_ms }));
+  if (changed) sending.push(changes({ ...common, history: told.history }));
   for (const fault of faults) {
     await pause(settle_ms);
     for (const [index, each] of serving.entries()) {
