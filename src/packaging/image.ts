@@ -65,7 +65,7 @@ async function addFiles(release: Release, { folder, app, processor }: Parts) {
   try {
     await run("sh", [script, processor, join(folder, "base")]);
   } catch (error) {
-    // The code by which the script says that something is not to be had.
+    // The script ends with 3 when something that it needs is missing.
     const [, why] =
       error instanceof ReleaseError && / ended with 3: (?:.*\n)*(.*)$/.exec(error.message) ||
       [];

@@ -21,11 +21,22 @@ if [ ! -r "$keys" ]; then
   exit 3
 fi
 
-# apt's own state: nothing of this machine counts.
+# The mirrors that this machine uses.
+site() {
+  apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | sed 's,/*$,,' | grep "/$1\$" | head -n 1
+}
+mirror=$(site debian)
+security=$(site debian-security)
+if [ -z "$mirror" ] || [ -z "$security" ]; then
+  echo "apt has no source of Debian and of its security updates" >&2
+  exit 3
+fi
+
+# apt's own state: nothing else of this machine counts.
 mkdir -p apt/lists/partial apt/archives/partial apt/state apt/none root
 : >apt/status
-for each in "debian $suite" "debian $suite-updates" "debian-security $suite-security"; do
-  echo "deb [signed-by=$keys] http://deb.debian.org/${each% *} ${each#* } main"
+for each in "$mirror $suite" "$mirror $suite-updates" "$security $suite-security"; do
+  echo "deb [signed-by=$keys] $each main"
 done >apt/sources.list
 cat >apt/conf <<END
 APT::Architecture "$arch";
@@ -47,13 +58,13 @@ Dir::Etc::preferencesparts "$here/apt/none";
 END
 export APT_CONFIG="$here/apt/conf" LC_ALL=C
 # Without its lists apt knows no package: that is no fault of the release.
-apt-get update -qq --error-on=any >&2 || { echo "deb.debian.org cannot be reached" >&2; exit 3; }
+apt-get update -qq --error-on=any >&2 || { echo "$mirror or $security cannot be reached" >&2; exit 3; }
 # A name that Debian does not have is a fault, and a download that breaks off is none.
 # shellcheck disable=SC2086
 apt-get install -qq --print-uris --yes $packages >/dev/null
 # shellcheck disable=SC2086
 apt-get install -qq --download-only --yes $packages >&2 ||
-  { echo "packages could not be downloaded from deb.debian.org" >&2; exit 3; }
+  { echo "packages could not be downloaded from $mirror" >&2; exit 3; }
 
 for each in bin lib sbin; do
   mkdir -p "root/usr/$each"

@@ -1,5 +1,5 @@
 /**
- * What others build on: the operators' API, the configuration file, the command line, and the names of metrics, one
+ * The public surface: the operators' API, the configuration file, the command line, and the names of metrics, one
  * line for each thing that may not go away within a major version.
  *
  * @module
@@ -14,7 +14,7 @@ const OF_FILE = ["conditions", "actions", "handshakes", "all", "any", "not"];
 /** A list of a filter. Those within it are like it. */
 const LIST = /\.(all|any|not)\b/;
 
-/** What is read of JSON Schemas and of the OpenAPI document, which have no types of their own. */
+/** A part of a JSON Schema or of the OpenAPI document. */
 // deno-lint-ignore no-explicit-any
 type Json = any;
 

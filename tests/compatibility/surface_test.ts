@@ -1,4 +1,4 @@
-/** What others build on stays within a major version: src/docs/versions.md says what that is. */
+/** The public surface keeps its parts within a major version. src/docs/versions.md lists them. */
 import { assertEquals } from "@std/assert";
 import { surfaceNow, surfaceOfRelease } from "./record.ts";
 import { breaksOf, type Surface } from "./surface.ts";

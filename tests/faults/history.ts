@@ -1,5 +1,5 @@
 /**
- * What clients asked, were told, and when, for the checker of `checker/`.
+ * Records requests, answers and their times for the checker in `checker/`.
  *
  * @module
  */

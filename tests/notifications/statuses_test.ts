@@ -471,14 +471,14 @@ async function trigger(
   { service, receiver }: Scene,
   name: string,
 ): Promise<(body: Json) => Promise<Launched>> {
-  receiver.on(`/work/${name}`, () => new Response());
+  receiver.on(`/jobs/${name}`, () => new Response());
   const { url } = await service.trigger({
     name,
     response: { type: "text", text: "{run_id}" },
     actions: [{
       type: "http_request",
       if: "!has(body.skip)",
-      url: `http://${PUBLIC}:${receiver.port}/work/${name}`,
+      url: `http://${PUBLIC}:${receiver.port}/jobs/${name}`,
       body: { callback: "{callback_url}", run: "{run_id}" },
       wait: "callback",
       failed: "answer.body.end == 'error'",
@@ -507,7 +507,7 @@ async function finish(
   if (actions.every(({ skipped }: Json) => skipped !== undefined)) return;
   const { callback } = await eventually(
     () =>
-      receiver.at(`/work/${name}`).map(({ body }) => JSON.parse(body)).find((sent) =>
+      receiver.at(`/jobs/${name}`).map(({ body }) => JSON.parse(body)).find((sent) =>
         sent.run === run
       ),
     { what: `the work of run ${run}` },

@@ -1,6 +1,6 @@
 /**
  * Scheduled backups of a service: when one is due, its proof, and which are kept. The leader makes them, one at a time.
- * How far they are is a record, so that any instance can tell, and the next leader goes on.
+ * A record keeps their state: any instance shows it, and the next leader continues.
  *
  * @module
  */

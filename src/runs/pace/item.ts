@@ -20,7 +20,7 @@ export interface Item {
   record?: PendingRun | undefined;
   /** True once it is to be stored as one that waits. */
   isHeld: boolean;
-  /** True once it is decided what becomes of it: it waits for that to be stored alone. */
+  /** True once its fate is decided. It waits only until that is stored. */
   isDecided: boolean;
 }
 

@@ -247,7 +247,7 @@ export function removeRunWrites(run: EndedRun): Write[] {
 }
 
 /**
- * Reads a run, pending or ended; undefined when there is none of this id, or none that is whole.
+ * Reads a run, pending or ended. Returns undefined for an unknown id or a damaged record.
  *
  * @param triggerId its trigger, where it is known: then many runs are read together
  */

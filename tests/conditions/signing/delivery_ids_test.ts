@@ -1,4 +1,4 @@
-/** What presets take for the id of a delivery: the same when it is repeated, another for another event. */
+/** Delivery ids of presets: a repeat has the same id, and another event has another. */
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Field } from "../../../src/conditions/field.ts";
 import { hmacPresets, tokenPresets } from "../../../src/conditions/signing/presets/mod.ts";

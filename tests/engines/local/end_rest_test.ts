@@ -1,6 +1,6 @@
 /**
- * What a command has left running holds what captures its output. It is killed, and the captures are not while they
- * have something to take in: on a busy machine they may not have begun yet.
+ * Processes that a command has left running are killed. Captures of its output are not, as long as they have output
+ * to read: on a busy machine they may start late.
  */
 import { assertEquals } from "@std/assert";
 import { endRest } from "../../../src/engines/local/processes.ts";
