@@ -64,7 +64,7 @@ export class StoredSnapshots {
   async restore(project: string, commit: string, folder: string): Promise<boolean> {
     const { artifacts, records } = this.#options;
     const stored = await records.get(project, commit);
-    if (stored?.whole !== true) return false;
+    if (stored === undefined) return false;
     const artifact = await artifacts.open(artifactKeys.snapshot(stored.id));
     if (artifact === undefined) return false;
     await extractTree(artifact.stream, folder);
