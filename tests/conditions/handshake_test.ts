@@ -100,6 +100,19 @@ Deno.test("twitch: the challenge is echoed", async () => {
   assertEquals(await knock([twitch], await signed(twitch, body)), undefined);
 });
 
+Deno.test("front: the challenge of a signed request is echoed", async () => {
+  const front = parse({ type: "hmac", preset: "front", secrets: ["front signing key"] });
+  const body = { type: "sync", authorization: { id: "cmp_abc" } };
+  const header = { "X-Front-Challenge": "9f2c7a" };
+  assertEquals(await knock([front], await signed(front, body, header)), text("9f2c7a"));
+  assertEquals(await knock([front], await signed(front, body)), undefined);
+  const other = parse({ type: "hmac", preset: "front", secrets: ["another signing key"] });
+  assertEquals(
+    await knock([front], await signed(other, body, header)),
+    "Header X-Front-Signature holds a wrong signature",
+  );
+});
+
 Deno.test("discord: a PING is answered with its type", async () => {
   const answer = {
     status: 200,

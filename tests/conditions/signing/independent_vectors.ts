@@ -68,6 +68,20 @@ export const independentMacs: Vector[] = [
     "7dacafc6dbcabe24b0a06d560907403b30ba5b30f5bf2a98ab8a88fa7936ea83",
   ),
   made(
+    "jira",
+    "airflow-provider-inbound-webhooks 0.2.0, JiraSource.verify",
+    "jira secret",
+    "X-Hub-Signature",
+    "sha256=e7355a8e3118a2092db247b336c6149b4e56ff39391e830efd4eb1b2fc1411bb",
+  ),
+  made(
+    "intercom",
+    "@activepieces/piece-intercom 0.7.5, events.verify",
+    "intercom secret",
+    "X-Hub-Signature",
+    "sha1=46680295d0b65000a045a02352bda0026b568388",
+  ),
+  made(
     "clickup",
     `${N8N}, ClickUpTrigger`,
     "clickup secret",

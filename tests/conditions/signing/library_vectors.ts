@@ -246,6 +246,21 @@ export const libraryMacs: Vector[] = [
     "X-Shopify-Hmac-Sha256",
     "PYwxFvQ4hi/DH4umtA/oGD6zGbJmicKpziVgaeg5jvA=",
   ),
+  made(
+    "shopify",
+    "@shopify/shopify-api 13.1.0, webhooks.validate, of its Events",
+    "shopify secret",
+    "Shopify-Hmac-Sha256",
+    "PYwxFvQ4hi/DH4umtA/oGD6zGbJmicKpziVgaeg5jvA=",
+  ),
+  made(
+    "bigcommerce_signed",
+    "standardwebhooks 1.1.1, Webhook.sign, which its page names",
+    "bigcommerce client secret",
+    "webhook-signature",
+    "v1,Z6+n5la0lSSmu6hYUYaO+j26pLZ1Tcgy2QIAt6f3+8U=",
+    { headers: { "webhook-id": "msg_1", "webhook-timestamp": String(TIME_S) } },
+  ),
   {
     preset: "webflow",
     source: "webflow-api 3.3.4, webhooks.verifySignature",

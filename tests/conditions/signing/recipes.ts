@@ -70,6 +70,7 @@ const code: Record<string, Recipe> = {
   bitbucket_data_center: ofBody("sha256", "hex", "X-Hub-Signature", "sha256="),
   snyk: ofBody("sha256", "hex", "X-Hub-Signature", "sha256="),
   sonarqube: ofBody("sha256", "hex", "X-Sonar-Webhook-HMAC-SHA256"),
+  artifactory_signed: ofBody("sha256", "hex", "X-JFrog-Event-Auth"),
 };
 
 const delivery: Record<string, Recipe> = {

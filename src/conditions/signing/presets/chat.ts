@@ -174,6 +174,12 @@ export const chat = {
       note: "Of webhooks of rules, Front signs the body alone, by sha1",
       vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "type" },
+      handshakes: [{
+        method: "POST",
+        when: "'x-front-challenge' in headers",
+        verified: true,
+        response: { type: "text", text: "{headers['x-front-challenge']}" },
+      }],
       scheme: {
         algorithm: "sha256",
         encoding: "base64",

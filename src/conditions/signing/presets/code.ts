@@ -76,6 +76,16 @@ export const code = {
         delivery_id: { in: "body", name: "taskId" },
       },
     },
+    artifactory_signed: {
+      title: "JFrog Artifactory, signed",
+      source:
+        "https://registry.terraform.io/providers/jfrog/artifactory/latest/docs/resources/docker_webhook",
+      setup:
+        "Open Platform > Integrations > Webhooks > New webhook. Enter a secret, and turn Use secret for payload signing on.",
+      vector: { none: "its page; public code that names its header" },
+      event: { in: "body", name: "event_type" },
+      scheme: { algorithm: "sha256", header: "X-JFrog-Event-Auth" },
+    },
   },
   static_token: {
     azure_devops: {
@@ -112,11 +122,12 @@ export const code = {
       token: { in: "query", name: "token" },
     },
     artifactory: {
-      title: "JFrog Artifactory",
+      title: "JFrog Artifactory, secret",
       source:
         "https://registry.terraform.io/providers/jfrog/artifactory/latest/docs/resources/docker_webhook",
       setup:
-        "Open Administration > General > Webhooks > New webhook. Enter a secret, and leave Use secret for payload signing off.",
+        "Open Platform > Integrations > Webhooks > New webhook. Enter a secret, and leave Use secret for payload signing off.",
+      note: "It signs, too: see `artifactory_signed` of hmac",
       event: { in: "body", name: "event_type" },
       token: { in: "header", name: "X-JFrog-Event-Auth" },
     },

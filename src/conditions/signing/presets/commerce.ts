@@ -66,13 +66,18 @@ export const commerce = {
     setup:
       "Open Settings > Notifications > Webhooks > Create webhook. Copy the secret below the list; that of an app is its client secret.",
     vector: "library",
-    event: { in: "header", name: "X-Shopify-Topic" },
+    event: { in: "header", name: "X-Shopify-Topic", other_name: "Shopify-Topic" },
     disablesEndpoints: true,
     scheme: {
       algorithm: "sha256",
       encoding: "base64",
-      header: "X-Shopify-Hmac-Sha256",
-      delivery_id: { in: "header", name: "X-Shopify-Webhook-Id" },
+      // Its Events, which follow its webhooks, have the second.
+      header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"],
+      delivery_id: {
+        in: "header",
+        name: "X-Shopify-Webhook-Id",
+        other_name: "Shopify-Webhook-Id",
+      },
     },
   },
   woocommerce: {

@@ -31,7 +31,10 @@ export const content = {
       title: "Storyblok",
       source: "https://www.storyblok.com/docs/concepts/webhooks",
       setup: "Open the space's Settings > Webhooks > New. Enter a webhook secret.",
-      vector: { none: "its page; storyblok-js-client 7.7.6, which has nothing for webhooks" },
+      vector: {
+        none:
+          "its page; storyblok-js-client 7.7.6, which has nothing for webhooks; public code that names its header",
+      },
       event: { in: "body", name: "action" },
       scheme: { algorithm: "sha1", header: "webhook-signature" },
     },
@@ -114,6 +117,7 @@ export const content = {
       setup: "Open Settings > Webhooks > New. Enter the secret as the password of HTTP basic auth.",
       event: { in: "body", name: "event_type" },
       token: { in: "header", name: "Authorization", basic: {} },
+      delivery_id: { in: "body", name: "webhook_call_id" },
     },
   },
 } as const satisfies PresetGroup;

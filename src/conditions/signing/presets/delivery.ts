@@ -104,7 +104,7 @@ export const delivery = {
       title: "Spacelift",
       source: "https://docs.spacelift.io/integrations/webhooks",
       setup: "Open the space's Webhooks > Create webhook. Enter a secret.",
-      vector: { none: "its page" },
+      vector: { none: "its page; public code that names its header" },
       scheme: { algorithm: "sha256", header: "X-Signature-256", prefix: "sha256=" },
     },
     render: standardPreset({

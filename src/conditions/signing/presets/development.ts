@@ -51,7 +51,8 @@ export const development = {
     title: "Jira",
     source: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
     setup: "Open System > WebHooks > Create a WebHook. Enter a secret.",
-    vector: { none: "its page; public code that names its header" },
+    note: "Signs what an admin has set up: webhooks of Connect and OAuth apps have no signature",
+    vector: "independent",
     event: { in: "body", name: "webhookEvent" },
     scheme: {
       algorithm: "sha256",

@@ -87,6 +87,7 @@ export const documents = {
       signed_content: "{method}\n{contentful:path}\n{contentful:headers}\n{body}",
       timestamp: { in: "header", name: "X-Contentful-Timestamp", format: "unix_ms" },
       tolerance: 30,
+      delivery_id: { in: "header", name: "X-Contentful-Idempotency-Key" },
     },
   },
   typeform: {

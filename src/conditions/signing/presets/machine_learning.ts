@@ -25,7 +25,7 @@ export const machineLearning = {
       setup:
         "Open Account settings > Webhooks > Create webhook. Choose the jobs and the events, and copy the secret token.",
       disablesEndpoints: true,
-      vector: { none: "its page" },
+      vector: { none: "its page, whose example computes it; public code that names its header" },
       event: { in: "body", name: "eventType" },
       scheme: {
         algorithm: "sha256",

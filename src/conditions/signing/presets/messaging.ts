@@ -136,10 +136,7 @@ export const messaging = {
     title: "Intercom",
     source: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
     setup: "Open the app's Configure > Webhooks. The secret is the client secret.",
-    vector: {
-      none:
-        "its page; intercom-client 7.0.3, which has nothing for webhooks; public code that names its header",
-    },
+    vector: "independent",
     event: { in: "body", name: "topic" },
     scheme: {
       algorithm: "sha1",

@@ -61,8 +61,8 @@ export const monitoring = {
       source:
         "https://www.fastly.com/documentation/guides/next-gen-waf/monitoring/alerts/generic-webhooks/",
       setup:
-        "Open Security > Next-Gen WAF > Workspaces, and the settings of a workspace. Choose Alerts > Add alert > Webhook, and copy the signing key.",
-      vector: { none: "its page; public code that names its header" },
+        "Open Security > Next-Gen WAF > Workspaces, and the settings of a workspace. Choose Alerts > Add alert > Webhook. `fastly integration webhook get-signing-key` shows the key.",
+      vector: { none: "its page, which names its header; no public code was found" },
       event: { in: "body", name: "type" },
       scheme: { algorithm: "sha256", header: "X-SigSci-Signature" },
     },
@@ -89,6 +89,7 @@ export const monitoring = {
       setup:
         'Open Integrations > Webhooks > New. Enter the custom headers `{"Authorization": "Bearer SECRET"}`. Name the webhook in a monitor as `@webhook-NAME`.',
       note: OWN_HEADER,
+      event: { in: "body", name: "event_type" },
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
       delivery_id: { in: "body", name: "id" },
     },
@@ -103,10 +104,13 @@ export const monitoring = {
     },
     honeycomb: {
       title: "Honeycomb",
-      source:
-        "https://registry.terraform.io/providers/honeycombio/honeycombio/latest/docs/resources/webhook_recipient",
-      setup: "Open Team Settings > Integrations > Webhooks > Add. Enter a webhook shared secret.",
+      source: "https://docs.honeycomb.io/notify/webhooks/",
+      setup:
+        "Open Team Settings > Integrations > Add Integration. Choose the provider Webhook, and enter a shared secret. Then add the webhook as a recipient of a trigger.",
+      note: "The default payload holds the secret, too, as `shared_secret`",
+      event: { in: "body", name: "status" },
       token: { in: "header", name: "X-Honeycomb-Webhook-Token" },
+      delivery_id: { in: "header", name: "X-Honeycomb-Webhook-Delivery-ID" },
     },
     cloudflare: {
       title: "Cloudflare, notifications",

@@ -13,7 +13,7 @@ export const planning = {
       title: "Confluence Data Center",
       source: "https://confluence.atlassian.com/doc/managing-webhooks-1021225606.html",
       setup: "Open General configuration > Webhooks > Create a webhook. Enter a secret.",
-      vector: { none: "its page" },
+      vector: { none: "its page, which shows no value; public code that names its header" },
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha256", header: "X-Hub-Signature", prefix: "sha256=" },
     },
@@ -63,9 +63,11 @@ export const planning = {
     },
     shortcut: {
       title: "Shortcut",
-      source: "https://developer.shortcut.com/api/webhook/v1",
-      setup: "Open Settings > Integrations > Webhooks > Add. Enter a secret.",
-      vector: { none: "its page" },
+      source: "https://help.shortcut.com/hc/en-us/articles/34734717380756",
+      setup:
+        "Create the webhook by the API, `POST /api/v3/integrations/webhook`, with `webhook_url` and `secret`.",
+      vector: { none: "its page; public code that names its header" },
+      event: { in: "body", name: "/actions/0/action" },
       scheme: {
         algorithm: "sha256",
         header: "Payload-Signature",
@@ -148,6 +150,8 @@ export const planning = {
       title: "Figma",
       source: "https://developers.figma.com/docs/rest-api/webhooks-security/",
       setup: "Create the webhook by the API, with a `passcode`.",
+      note: "An answer of 400 stops the webhook",
+      disablesEndpoints: true,
       event: { in: "body", name: "event_type" },
       token: { in: "body", name: "passcode" },
     },

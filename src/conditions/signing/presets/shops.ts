@@ -34,7 +34,8 @@ export const shops = {
       scheme: {
         algorithm: "sha256",
         encoding: "base64",
-        header: "aftership-hmac-sha256",
+        // Returns and warranties have the second.
+        header: ["aftership-hmac-sha256", "as-signature-hmac-sha256"],
         delivery_id: { in: "body", name: "event_id" },
       },
     },
@@ -83,6 +84,14 @@ export const shops = {
       },
       unconfirmed: "that the timestamp is in milliseconds",
     },
+    bigcommerce_signed: standardPreset({
+      title: "BigCommerce, signed",
+      source: "https://docs.bigcommerce.com/developer/docs/integrations/webhooks/https",
+      setup: "Create the webhook by the API. The secret is the client secret of the API account.",
+      disablesEndpoints: true,
+      vector: "library",
+      event: { in: "body", name: "scope" },
+    }, { key_encoding: "utf8", key_prefix: "" }),
     etsy: standardPreset({
       title: "Etsy",
       source: "https://developers.etsy.com/documentation/essentials/webhooks/",
@@ -91,11 +100,12 @@ export const shops = {
   },
   static_token: {
     bigcommerce: {
-      title: "BigCommerce",
-      source: "https://developer.bigcommerce.com/docs/integrations/webhooks",
+      title: "BigCommerce, header",
+      source: "https://docs.bigcommerce.com/developer/docs/integrations/webhooks/https",
       setup:
         "Create the webhook by the API, with `headers` of `Authorization` and the value `Bearer SECRET`.",
-      note: "Signs nothing: the secret is a header that the webhook is given",
+      note:
+        "The secret is a header that the webhook is given. It signs, too: see `bigcommerce_signed` of hmac",
       disablesEndpoints: true,
       event: { in: "body", name: "scope" },
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
