@@ -250,3 +250,38 @@ export const independentMacs: Vector[] = [
     change: ["send", "open"],
   },
 ];
+
+/** Requests that a private key has signed. */
+export const independentSignatures: Vector[] = [
+  {
+    preset: "wise",
+    source: "a request of Wise's sandbox, in a public test of a receiver",
+    settings: {
+      public_keys: [
+        "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAwpb91cEYuyJNQepZAVfP" +
+        "ZIlPZfNUefH+n6w9SW3fykqKu938cR7WadQv87oF2VuT+fDt7kqeRziTmPSUhqPU" +
+        "ys/V2Q1rlfJuXbE+Gga37t7zwd0egQ+KyOEHQOpcTwKmtZ81ieGHynAQzsn1We3j" +
+        "wt760MsCPJ7GMT141ByQM+yW1Bx+4SG3IGjXWyqOWrcXsxAvIXkpUD/jK/L958Cg" +
+        "nZEgz0BSEh0QxYLITnW1lLokSx/dTianWPFEhMC9BgijempgNXHNfcVirg1lPSyg" +
+        "z7KqoKUN0oHqWLr2U1A+7kqrl6O2nx3CKs1bj1hToT1+p4kcMoHXA7kA+VBLUpEs" +
+        "VwIDAQAB",
+      ],
+    },
+    parts: {
+      headers: {
+        "X-Signature-SHA256":
+          "wKcKCYXAzxNgiu7xmoDm943NUni7Rz33QN8JkEA9dWSGebgndonabgSj18Y4C08OrwVmueGsED2s00M7" +
+          "DtJVcYKOS1i3G4TMVx+mgM3aL9djMBkQtiYNBFUd6wrPI7ZUNHv/TrlKSjTMc+6JFvUvJ7owY3z85e3I" +
+          "4jLRLJowMFvO8kvCJ60+1pY9wDwZvtZ//WS93LrwGjk9Dvwzpmu0w+P4J75tETT5qC3Uv0y5G2yO8SEo" +
+          "O3yNP/tg/BOli02niHb53vEOUWUb9bly6thnfMoXoiV/osoGxgF20R58RlvkAmezyyl1Sv542TfS2Dpi" +
+          "wVnmjjjkCyXeSUcKookYLQ==",
+      },
+      body: '{"data":{"resource":{"id":49983981,"profile_id":16055450,"account_id":14124090,' +
+        '"type":"transfer"},"current_state":"incoming_payment_waiting","previous_state":null,' +
+        '"occurred_at":"2021-08-23T10:12:50Z"},' +
+        '"subscription_id":"90aa8e14-4ef1-4a56-861c-f3c9cde097ea",' +
+        '"event_type":"transfers#state-change","schema_version":"2.0.0",' +
+        '"sent_at":"2021-08-23T10:12:50Z"}',
+    },
+  },
+];

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { independentSignatures } from "./independent_vectors.ts";
 import { librarySignatures } from "./library_vectors.ts";
 import { standardVector, type Vector } from "./vectors.ts";
 
@@ -46,4 +47,5 @@ export const signatureVectors: Vector[] = [
     },
   })),
   ...librarySignatures,
+  ...independentSignatures,
 ];

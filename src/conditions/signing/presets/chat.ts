@@ -233,8 +233,10 @@ export const chat = {
     },
     rocket_chat: {
       title: "Rocket.Chat, outgoing webhook",
-      source: "https://docs.rocket.chat/docs/integrations",
+      source: "https://docs.rocket.chat/docs/rocketchat-marketplace-integrations",
       setup: "Open Workspace > Integrations > New > Outgoing. Copy the token.",
+      note:
+        "For its omnichannel webhooks write `in: header` and `name: X-RocketChat-Livechat-Token` in place of the preset",
       token: { in: "body", name: "token" },
       delivery_id: { in: "body", name: "message_id" },
     },

@@ -129,6 +129,7 @@ export const machineLearning = {
         "https://docs.databricks.com/aws/en/admin/workspace-settings/notification-destinations",
       setup:
         "Open Settings > Notifications > Manage > Add destination > Webhook. Enter a username and, as the password, the secret.",
+      note: "Alerts of Databricks SQL name their event as `event`, jobs as `event_type`",
       event: { in: "body", name: "event_type" },
       token: { in: "header", name: "Authorization", basic: {} },
     },
@@ -153,9 +154,9 @@ export const machineLearning = {
     },
     posthog: {
       title: "PostHog",
-      source: "https://posthog.com/docs/cdp/destinations/webhook",
+      source: "https://posthog.com/docs/data-pipelines/destinations/webhook",
       setup:
-        "Add the destination HTTP Webhook. Add the header Authorization with the value `Bearer SECRET`.",
+        "Open Data pipelines > New > Destination, and choose Webhook. Add the header Authorization with the value `Bearer SECRET`.",
       note: "Signs nothing: the secret is a header that the destination is given",
       event: { in: "body", name: "/event/event" },
       token: { in: "header", name: "Authorization", prefix: "Bearer " },

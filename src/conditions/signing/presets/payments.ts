@@ -268,7 +268,7 @@ export const payments = {
       title: "Wise",
       source: "https://docs.wise.com/guides/developer/webhooks/event-handling",
       setup: "Open Settings > Connect and manage > Webhooks. Take the public key of Wise's page.",
-      vector: { none: "its page; public code that names its header" },
+      vector: "independent",
       event: { in: "body", name: "event_type" },
       scheme: {
         algorithm: "rsa_sha256",
