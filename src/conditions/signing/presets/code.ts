@@ -55,7 +55,7 @@ export const code = {
       title: "Snyk",
       source: "https://docs.snyk.io/snyk-api/snyk-webhooks/validating-payloads",
       setup: "Create the webhook by the API of the organization, with a secret.",
-      vector: { none: "its page" },
+      vector: { none: "its page; its API reference, which names its headers" },
       event: { in: "header", name: "X-Snyk-Event" },
       scheme: {
         algorithm: "sha256",

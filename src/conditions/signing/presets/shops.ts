@@ -43,7 +43,10 @@ export const shops = {
       title: "Shippo",
       source: "https://docs.goshippo.com/docs/tracking/webhooksecurity/",
       setup: "Open Settings > API > Webhooks. Ask Shippo for an HMAC secret.",
-      vector: { none: "its page; shippo 2.18.0, which reads webhooks and checks no signature" },
+      vector: {
+        none:
+          "its page; shippo 2.18.0, which reads webhooks and checks no signature; public code that names its header",
+      },
       event: { in: "body", name: "event" },
       scheme: {
         algorithm: "sha256",
