@@ -128,7 +128,16 @@ export const macVectors: Vector[] = [
     settings: { secrets: standardSecrets },
     parts: standardVector("webhook"),
   },
-  ...["etsy", "gitlab_signed", "loops", "openai", "render", "replicate"].map((preset) => ({
+  ...[
+    "claude",
+    "etsy",
+    "gemini",
+    "gitlab_signed",
+    "loops",
+    "openai",
+    "render",
+    "replicate",
+  ].map((preset) => ({
     preset,
     source: "standard-webhooks, test vector of the libraries",
     settings: { secrets: standardSecrets },

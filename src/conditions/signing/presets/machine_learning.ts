@@ -90,6 +90,20 @@ export const machineLearning = {
       setup: "Open the project's Settings > Webhooks > Create. Copy the signing secret.",
       event: { in: "body", name: "type" },
     }),
+    claude: standardPreset({
+      title: "Claude, managed agents",
+      source: "https://platform.claude.com/docs/en/managed-agents/webhooks",
+      setup: "Open the console's Manage > Webhooks. Add the URL, and copy the signing secret.",
+      event: { in: "body", name: "/data/type" },
+    }),
+    gemini: standardPreset({
+      title: "Google Gemini API",
+      source: "https://ai.google.dev/gemini-api/docs/webhooks",
+      setup:
+        "Create the webhook by the API, `client.webhooks.create`, and keep `new_signing_secret` of the answer.",
+      note: "Webhooks that a job names itself carry a JWT instead",
+      event: { in: "body", name: "type" },
+    }),
     replicate: standardPreset({
       title: "Replicate",
       source: "https://replicate.com/docs/topics/webhooks/verify-webhook",
