@@ -50,6 +50,7 @@ export const chat = {
       note:
         "Asks the URL for an HMAC: add `handshakes: [{ preset: linkedin, secret: … }]` to the trigger",
       vector: { none: "its page; public code that names its header" },
+      event: { in: "body", name: "type" },
       handshakes: [{
         method: "GET",
         when: "'challengeCode' in query",

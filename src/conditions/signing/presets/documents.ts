@@ -94,6 +94,7 @@ export const documents = {
     title: "Typeform",
     source: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
     setup: "Open the form's Connect > Webhooks > Add a webhook. Edit it, and enter a secret.",
+    disablesEndpoints: true,
     vector: "independent",
     event: { in: "body", name: "event_type" },
     scheme: {

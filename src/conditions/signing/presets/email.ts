@@ -61,6 +61,7 @@ export const email = {
       title: "Nylas",
       source: "https://developer.nylas.com/docs/v3/notifications/",
       setup: "Open Notifications > Create webhook. Copy the webhook secret.",
+      disablesEndpoints: true,
       vector: {
         none:
           "its page; nylas 8.4.0, which has nothing for webhooks; nylas/webhooks-server; public code that names its header",

@@ -228,6 +228,7 @@ export const payments = {
       title: "Polar",
       source: "https://docs.polar.sh/integrate/webhooks/delivery",
       setup: "Open Settings > Webhooks > Add endpoint. Choose the format Raw, and copy the secret.",
+      disablesEndpoints: true,
       vector: "library",
       event: { in: "body", name: "type" },
     }, { key_encoding: "utf8", key_prefix: "" }),

@@ -79,6 +79,7 @@ export const planning = {
       source: "https://airtable.com/developers/web/api/webhooks-overview",
       setup: "Create the webhook by the API, and copy `macSecretBase64` of the answer.",
       note: "Sends no data: read the changes by the API",
+      disablesEndpoints: true,
       vector: "independent",
       scheme: {
         algorithm: "sha256",
@@ -127,6 +128,7 @@ export const planning = {
       title: "Ashby",
       source: "https://developers.ashbyhq.com/docs/authenticating-webhooks",
       setup: "Open Admin > Integrations > Webhooks > New. Enter a secret token.",
+      disablesEndpoints: true,
       vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "action" },
       scheme: {
@@ -160,6 +162,7 @@ export const planning = {
       source: "https://pipedrive.readme.io/docs/guide-for-webhooks-v2",
       setup:
         "Open Tools and integrations > Webhooks > Create. Enter the secret as the HTTP Auth password.",
+      disablesEndpoints: true,
       event: { in: "body", name: "/meta/action" },
       token: { in: "header", name: "Authorization", basic: {} },
       delivery_id: { in: "body", name: "/meta/id" },
