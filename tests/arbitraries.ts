@@ -14,7 +14,7 @@ const SURROGATES = { first: 0xd800, count: 0x800 };
  * The same as unit "binary" of the library, which takes two seconds and 160 MB to be made: it looks for the
  * words that it tries, such as `__proto__`, in a map of all code points there are.
  */
-const codePoint = fc.nat(0x10ffff - SURROGATES.count).map(
+export const codePoint = fc.nat(0x10ffff - SURROGATES.count).map(
   (place) => String.fromCodePoint(place < SURROGATES.first ? place : place + SURROGATES.count),
   (text) => {
     const [point, ...more] = Array.from(String(text), (each) => each.codePointAt(0) ?? 0);

@@ -5,6 +5,7 @@
  * @module
  */
 import fc from "fast-check";
+import { unicode } from "./arbitraries.ts";
 
 /** Texts that end a quote, name a command, break a line, or look like options and templates. */
 export const HOSTILE_TEXTS = [
@@ -25,9 +26,7 @@ export const HOSTILE_TEXTS = [
 /** Any text that a variable of a process can hold. */
 export const hostileText = fc.oneof(
   fc.constantFrom(...HOSTILE_TEXTS),
-  fc.string({ unit: "binary", maxLength: 40 }).filter((each) =>
-    each.isWellFormed() && !each.includes("\0")
-  ),
+  unicode({ maxLength: 40 }).filter((each) => !each.includes("\0")),
   fc.array(
     fc.constantFrom("'", '"', "\\", "$", "`", "\n", "(", ")", ";", "&", "|", "<", "{", "}", "x"),
     { maxLength: 12 },

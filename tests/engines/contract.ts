@@ -17,9 +17,10 @@ export { checkoutOfContract, CONTRACT_SETTINGS, type ContractOptions } from "./c
 
 /** Registers the tests of the contract for an engine, or for a slow one in the suite its short form. */
 export function engineContract(name: string, options: ContractOptions): void {
-  const isWhole = isLong || !options.isSlow;
-  const cases = [...runs, ...values, ...ends, ...retries, ...ofSecrets]
-    .filter(({ isShort }) => isWhole || isShort);
+  const { isSlow, isCluster } = options;
+  const cases = [...runs, ...values, ...ends, ...retries, ...ofSecrets].filter((each) =>
+    isLong || (isCluster ? each.isOnClusters : !isSlow || each.isShort)
+  );
   const add = atOnce(`contract of ${name}`);
   for (const { name: what, executionsMax = 2, test } of cases) {
     add({

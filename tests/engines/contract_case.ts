@@ -20,6 +20,11 @@ export interface ContractOptions {
   ignore?: boolean;
   /** True when one execution takes seconds: the suite then runs the short form of the contract. */
   isSlow?: boolean;
+  /**
+   * True for a real cluster: the suite then runs what differs from a cluster that a test plays. The agent and what it
+   * reports are the same.
+   */
+  isCluster?: boolean;
   /** Ends what an engine has left in a data folder. */
   end?(dataFolder: string): Promise<void>;
 }
@@ -84,6 +89,8 @@ export interface Case {
   name: string;
   /** True when it belongs to the short form of the contract. */
   isShort?: boolean;
+  /** True when the short form on a real cluster has it, too. */
+  isOnClusters?: boolean;
   /** How many executions run at once. Default 2. */
   executionsMax?: number;
   test(service: ContractService): Promise<void>;

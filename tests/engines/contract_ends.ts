@@ -96,6 +96,7 @@ export const ends: Case[] = [
   {
     name: "one that is stopped is told, with all that it has started, and may end well",
     isShort: true,
+    isOnClusters: true,
     async test(service) {
       const id = await service.submit(`
         (trap 'echo child told; exit 0' TERM; echo child begun; while :; do sleep 1; done) &
@@ -170,6 +171,7 @@ export const ends: Case[] = [
   {
     name: "one that runs is found again, and its output has no gap",
     isShort: true,
+    isOnClusters: true,
     async test(service) {
       const id = await service.submit(
         `for i in 1 2 3 4 5 6; do echo line $i; sleep 1; done; : >$VH_OUTPUTS_DIR/model; exit 4`,

@@ -24,6 +24,7 @@ export const runs: Case[] = [
   {
     name: "exit codes make the status and the reason",
     isShort: true,
+    isOnClusters: true,
     async test(service) {
       await Promise.all(endings.map(async ({ command, status, exit_code, reason }) => {
         const execution = await service.run(command);
@@ -49,6 +50,7 @@ export const runs: Case[] = [
   {
     name: "a command finds its code, its inputs, its parameters and its variables",
     isShort: true,
+    isOnClusters: true,
     async test(service) {
       const body = new TextEncoder().encode("one two three");
       const { run_id } = service.execution("");
@@ -142,6 +144,7 @@ export const runs: Case[] = [
   {
     name: "outputs are listed and can be read, also of a failed one, and nothing else can",
     isShort: true,
+    isOnClusters: true,
     async test(service) {
       const { id, status, outputs } = await service.run(
         `cd "$VH_OUTPUTS_DIR"; mkdir -p deep/er; printf abc >deep/er/model; : >empty

@@ -93,6 +93,7 @@ export const ofSecrets: Case[] = [
     name:
       "a command finds its secrets, which are in no log, no record, no argument and no file after it",
     isShort: true,
+    isOnClusters: true,
     async test(service) {
       await setSecrets(service, VALUES);
       const id = await service.submit(

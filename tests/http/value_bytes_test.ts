@@ -4,6 +4,7 @@
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import fc from "fast-check";
+import { codePoint, unicode } from "../arbitraries.ts";
 import {
   HOSTILE_TEXTS,
   hostileText,
@@ -23,7 +24,7 @@ const OF_TYPE = 25;
 const isRound = (value: unknown) => !/(^|[^\d.])\d{16}/.test(JSON.stringify(value));
 const drawnText = fc.oneof(
   hostileText.filter((text) => text.length <= 24),
-  fc.string({ unit: "binary", maxLength: 12 }).filter((text) => !text.includes("\0")),
+  unicode({ maxLength: 12 }).filter((text) => !text.includes("\0")),
 );
 const ofType = <Value>(value: fc.Arbitrary<Value>) =>
   fc.array(value, { minLength: OF_TYPE, maxLength: OF_TYPE });
@@ -37,7 +38,7 @@ const jsonValues = fc.record({
   flag: ofType(fc.boolean()),
   list: ofType(fc.array(drawnText, { maxLength: 4 })),
   any: ofType(
-    fc.jsonValue({ maxDepth: 3, stringUnit: "binary" }).filter((value) =>
+    fc.jsonValue({ maxDepth: 3, stringUnit: codePoint }).filter((value) =>
       isRound(value) && JSON.stringify(value).length <= 200
     ),
   ),

@@ -34,7 +34,7 @@ engineContract("Kubernetes", {
     image: "docker.io/test/tools:1",
   },
   ignore,
-  isSlow: true,
+  isCluster: true,
   makeEngine({ executionsMax, ...parts }) {
     const host = hosts.get(parts.dataFolder) ?? kubernetesHost(parts.dataFolder);
     hosts.set(parts.dataFolder, host);

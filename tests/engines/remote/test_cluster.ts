@@ -41,10 +41,10 @@ const QUICK_AGENT = { HOOKLAUNCH_TICK: "0.1", HOOKLAUNCH_SILENCE: "0.3" };
 /** Runs the agent, and leaves its own process id, the agent's, and the agent's exit code. */
 const RUN = "echo $$ >runner; PATH=${AGENT_PATH:-$PATH}; unset AGENT_PATH; " +
   "sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";
-/** Kills all processes that work in the folder $1. */
+/** Kills all processes that work in the folder $1. One `find` reads all links, and not a process for each. */
 const KILL_ALL = `
-for process in /proc/[0-9]*; do
-  case $(readlink "$process/cwd") in "$1"*) kill -KILL "\${process#/proc/}" ;; esac
+find /proc/[0-9]*/cwd -maxdepth 0 -lname "$1*" 2>/dev/null | while IFS=/ read -r root proc pid cwd; do
+  kill -KILL "$pid"
 done`;
 
 /** Runs jobs as processes. */
@@ -142,11 +142,12 @@ export class TestCluster implements Backend {
       return pending === undefined ? { kind: "absent" } : { kind: "pending", detail: pending };
     }
     const states = await Promise.all(copies.map(async (copy) => {
+      if (textOf(join(copy, "exit")) !== "") return "ended";
       const runner = textOf(join(copy, "runner")).trim();
       // Deno reads /proc only where everything is allowed. Without a runner it is about to start, or who was to
       // start it was killed.
       const isAlive = runner === "" ? isNew(copy) : await sh('kill -0 "$1"', runner);
-      // The runner writes it before it ends.
+      // The runner writes it before it ends, which it may have done since.
       if (textOf(join(copy, "exit")) !== "") return "ended";
       if (isAlive) return "running";
       return runner === "" ? "absent" : "lost";

@@ -15,7 +15,7 @@ const hosts = new Map<string, RemoteHost>();
 
 engineContract("jobs of Slurm", {
   ignore,
-  isSlow: true,
+  isCluster: true,
   fields: { engine: cluster?.settings() ?? { type: "slurm" } },
   makeEngine({ executionsMax, ...parts }) {
     const host = hosts.get(parts.dataFolder) ?? new RemoteHost(`${parts.dataFolder}-none`, 0, {

@@ -80,8 +80,8 @@ echo $! >"$1/run/slurmrestd.pid"`;
 const KILL_NODE = `
 kill -KILL "$(cat "$1/run/slurmd-$2.pid")"
 stepds= rest=
-for process in /proc/[0-9]*; do
-  case $(readlink "$process/cwd") in "$1/jobs"*) ;; *) continue ;; esac
+for process in $(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$1/jobs*" 2>/dev/null); do
+  process=\${process%/cwd}
   tr '\\0' '\\n' <"$process/environ" | grep -qxE "(SLURMD_NODENAME|SLURM_JOB_NODELIST)=$2" || continue
   rest="$rest \${process#/proc/}"
   parent=$(sed -n 's/^PPid:[^0-9]*//p' "$process/status")
@@ -95,8 +95,8 @@ for each in slurmrestd slurmd-n1 slurmd-n2 slurmctld; do
   kill -KILL "$(cat "$1/run/$each.pid")" 2>/dev/null
 done
 kill "$(cat "$1/munge/pid")" 2>/dev/null
-for process in /proc/[0-9]*; do
-  case $(readlink "$process/cwd") in "$1"*) kill -KILL "\${process#/proc/}" ;; esac
+find /proc/[0-9]*/cwd -maxdepth 0 -lname "$1*" 2>/dev/null | while IFS=/ read -r root proc pid cwd; do
+  kill -KILL "$pid"
 done
 true`;
 

@@ -32,6 +32,8 @@ export class Described {
   readonly seen = new Set<string>();
   /** The fields that were seen of answers, by the names of their schemas. */
   readonly #fields = new Map<string, Set<string>>();
+  /** What each schema accepts: made once, as making it takes longer than looking at an answer. */
+  readonly #readers = new Map<string, z.ZodType>();
 
   private constructor(document: Json) {
     this.#document = document;
@@ -116,7 +118,9 @@ export class Described {
 
   #expect(value: Json, reference: string, say: string): void {
     const name = reference.slice("#/components/schemas/".length);
-    const schema = z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs: this.#schemas });
+    const schema = this.#readers.get(name) ??
+      z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs: this.#schemas });
+    this.#readers.set(name, schema);
     const { error } = schema.safeParse(value);
     assertEquals(error, undefined, `${say}\nis no ${name}`);
     assert(!schema.safeParse({ ...value, unknown: 1 }).success, `${name} is not looked at`);

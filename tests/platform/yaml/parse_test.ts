@@ -15,7 +15,7 @@ import { InvalidInputError } from "../../../src/platform/errors.ts";
 import { pointer } from "../../../src/platform/schema/pointer.ts";
 import type { LocatedProblem } from "../../../src/platform/yaml/positions.ts";
 import { parseYaml, YAML_BYTES_MAX } from "../../../src/platform/yaml/parse.ts";
-import { anyText, assertInside, mutated, pieces } from "../../arbitraries.ts";
+import { anyText, assertInside, codePoint, mutated, pieces } from "../../arbitraries.ts";
 import { assertTakesLess } from "../../surroundings.ts";
 
 /** The problems of a text that is refused, as lines. */
@@ -302,7 +302,7 @@ function tried(text: string): ReturnType<typeof parseYaml> | undefined {
 }
 
 /** JSON whose numbers stay what they are. */
-const json = fc.jsonValue({ noUnicodeString: false }).filter((value) =>
+const json = fc.jsonValue({ stringUnit: codePoint }).filter((value) =>
   !/(?<![\w."-])-0(?![.\d])/.test(JSON.stringify(value)) && !hasLargeWhole(value)
 );
 
