@@ -37,7 +37,7 @@ export const machineLearning = {
       title: "Fivetran",
       source: "https://fivetran.com/docs/rest-api/api-reference/webhooks",
       setup: "Create the webhook by the REST API, with a `secret` and the events.",
-      vector: { none: "its page; public code that names its header" },
+      vector: { none: "its page; public code that has verified its requests" },
       event: { in: "body", name: "event" },
       scheme: { algorithm: "sha256", header: "X-Fivetran-Signature-256" },
     },

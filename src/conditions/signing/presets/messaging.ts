@@ -151,6 +151,8 @@ export const messaging = {
     source: "https://developer.zendesk.com/documentation/webhooks/verifying/",
     setup:
       "Open Admin Center > Apps and integrations > Webhooks > Create. Reveal the signing secret.",
+    note:
+      "Test webhook, before the webhook is saved, signs with a secret that is the same for all: `dGhpc19zZWNyZXRfaXNfZm9yX3Rlc3Rpbmdfb25seQ==`",
     vector: "independent",
     event: { in: "body", name: "type" },
     scheme: {
