@@ -13,12 +13,19 @@ export const CAUSE_GROUPS = ["failure", "setup"] as const;
 type CauseGroup = typeof CAUSE_GROUPS[number];
 
 /** The kind of thing that a cause is about. */
-export const SUBJECT_KINDS = ["service", "engine", "project", "trigger", "notifier"] as const;
+export const SUBJECT_KINDS = [
+  "service",
+  "instance",
+  "engine",
+  "project",
+  "trigger",
+  "notifier",
+] as const;
 
 /** The thing that a cause is about. */
 export interface Subject {
   kind: typeof SUBJECT_KINDS[number];
-  /** The name of the trigger, project or notifier, or the type of the engine. */
+  /** The name of the trigger, project or notifier, the type of the engine, or the address of the instance. */
   name: string;
   /** The id of a trigger. */
   id?: string;
@@ -48,6 +55,19 @@ export const CAUSES = {
   certificate_failed: {
     group: "failure",
     advice: "Do what the text says: it orders again by itself, and at once after a restart",
+  },
+  instance_gone: {
+    group: "failure",
+    advice: "Look at its machine and the end of its log, and start it again: the others go on",
+  },
+  instance_not_serving: {
+    group: "failure",
+    advice: "Mend what the text says: it accepts launches again by itself",
+  },
+  instance_differs: {
+    group: "failure",
+    advice:
+      "Give all instances the same version and the same settings, and restart those that differ",
   },
   engine_unreachable: {
     group: "failure",

@@ -1,5 +1,5 @@
 /**
- * The causes of no trigger: the disk, the artifact store, engines, projects and settings.
+ * The causes of no trigger: the disk, the artifact store, instances, engines, projects and settings.
  *
  * @module
  */
@@ -7,11 +7,14 @@ import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Engines } from "../engines/mod.ts";
 import type { Space } from "../store/file/space.ts";
 import type { ProjectFailures } from "../store/records/project_failures.ts";
+import type { Instances } from "../store/commit/instances.ts";
+import { instanceCauses } from "./instance_causes.ts";
 import { type ScheduleCauseParts, scheduleCauses } from "./schedule_causes.ts";
 import { type Cause, type CauseSource, newCause, type Subject } from "./cause.ts";
 
 /** The parts of a service that are asked. */
 export interface ServiceCauseParts extends ScheduleCauseParts {
+  store: { shared?: { instances: Pick<Instances, "all" | "gone" | "isLeader"> } | undefined };
   space: Pick<Space, "shortSince_ms" | "filesShortSince_ms">;
   artifacts: Pick<ArtifactStore, "failure" | "failingSince_ms">;
   engines: Pick<Engines, "outages">;
@@ -35,6 +38,7 @@ export async function serviceCauses(parts: ServiceCauseParts): Promise<Cause[]> 
     ...diskCauses(parts),
     ...certificateCauses(parts),
     ...await parts.backups?.causes() ?? [],
+    ...instanceCauses(parts.store.shared?.instances),
     ...engineCauses(parts),
     ...await projectCauses(parts),
     ...await scheduleCauses(parts),

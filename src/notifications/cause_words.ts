@@ -37,6 +37,7 @@ export function placeOf(
   if (kind === "trigger") return `/triggers/${id}`;
   if (kind === "project") return `/projects/${encodeURIComponent(name)}`;
   if (kind === "notifier") return `/notifications?notifier=${encodeURIComponent(name)}`;
+  if (kind === "instance") return "/instances";
   return kind === "engine" ? "/engines" : "/";
 }
 

@@ -6,6 +6,8 @@
 import type { Context } from "@hono/hono";
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
+import config from "../../deno.json" with { type: "json" };
+import { digestsOfSettings } from "../config/shared_settings.ts";
 import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { createApp } from "../http/app.ts";
 import { BODY_BYTES_MAX } from "../http/api/input.ts";
@@ -134,7 +136,11 @@ export class Service {
       if (shared === undefined) await parts.replays.start();
       else {
         const instanceUrl = ports.way?.address ?? instanceUrlOf(settings, listener.port);
-        if (instanceUrl !== undefined) shared.instances.announce(instanceUrl);
+        shared.instances.announce({
+          ...(instanceUrl !== undefined && { url: instanceUrl }),
+          version: config.version,
+          settings: digestsOfSettings(settings),
+        });
         await leadership.begin();
       }
       // Last: nobody would be shown the token of a start that fails.

@@ -26,6 +26,8 @@ export const keys = {
   ownerSign: (): Deno.KvKey => ["meta", "owner_sign"],
   /** `InstanceRecord`: an instance that shares a remote database. */
   instance: (id: string): Deno.KvKey => ["instance", id],
+  /** `GoneInstance`: one that was taken for gone and is not back, by its machine. */
+  goneInstance: (machineId: string): Deno.KvKey => ["gone_instance", machineId],
   /** `LaneRecord`: the commits of an instance, those of each lane one after the other. */
   lane: (instanceId: string, index: number): Deno.KvKey => ["lane", instanceId, index],
   /** The newest versionstamp of an instance's runs that others have claimed, or "". */

@@ -165,6 +165,8 @@ export async function lead(store: Store, where: string): Promise<void> {
     }
   }
   await prepareFormat(store, { where, keepFormat: false });
+  // Instances without machines are never noted as gone, and each read has its price there.
+  if (shared.machineId !== shared.id) await shared.instances.gone.load(kv);
   shared.instances.remove = (writes) => committer.write(writes);
   // It accepts no launch before it has seen the format.
   await shared.instances.look();

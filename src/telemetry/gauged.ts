@@ -11,7 +11,7 @@ import type { LabelsOf } from "./trigger_counts.ts";
 export interface Gauged {
   /** Returns true where a launch could be accepted now. */
   isReady(): Promise<boolean>;
-  /** The codes of what fails of the service, its engines, projects and notifiers. */
+  /** The codes of what fails of the service, its instances, engines, projects and notifiers. */
   causes(): Promise<string[]>;
   /** Runs that have work before them. */
   backlog(): number;

@@ -351,7 +351,8 @@ export class Metrics {
   #watchCauses(causes: () => Promise<string[]>): void {
     new Gauge({
       name: "hooklaunch_causes",
-      help: "What fails of the service, its engines, projects, notifiers and schedules, by code",
+      help:
+        "What fails of the service, its instances, engines, projects, notifiers and schedules, by code",
       labelNames: ["code"],
       registers: [this.#registry],
       async collect() {

@@ -2,6 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ignoreMissing } from "../../src/platform/files/missing_file.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
+import { type Receiver, startReceiver } from "../http/receiver.ts";
 import { has } from "../needs.ts";
 import { GitFixture } from "../projects/code/git_fixture.ts";
 import { denokv } from "../store/denokv.ts";
@@ -29,7 +30,7 @@ class Machines implements AsyncDisposable {
   }
 
   /** Writes the configuration. Each command runs until a file lets it end. */
-  async configure(): Promise<void> {
+  async configure({ port }: Receiver): Promise<void> {
     const folder = this.#folder;
     await Deno.mkdir(`${folder}/store`);
     const command = `name=$(cat $VH_INPUTS_DIR/body/*); echo >>'${folder}/began-'$name; echo begun
@@ -76,6 +77,11 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
           actions: [{ type: "run_execution", step: "show" }],
           response,
         }],
+        notifications: [{
+          name: "ops",
+          on: ["instance_gone"],
+          to: { type: "webhook", url: `http://127.0.0.1:${port}/told`, private_networks: true },
+        }],
       }),
     );
   }
@@ -96,7 +102,11 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
         "--storage",
         `${this.#folder}/store`,
       ],
-      env: { [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) },
+      env: {
+        [KV_TOKEN.name]: KV_TOKEN.value,
+        HOOKLAUNCH_SECRET_KEY: "00".repeat(32),
+        DENO_CRON_TEST_SCHEDULE_OFFSET: "1000",
+      },
     });
     this.#served.push(served);
     return served;
@@ -164,14 +174,26 @@ async function stop(served: Served, { id }: Execution): Promise<Execution> {
   return await answer.json();
 }
 
+/** Waits for the first message of a receiver. Returns its causes, each with its instance. */
+async function told({ arrived }: Receiver): Promise<string[]> {
+  const [first] = await arrived("/told", 1);
+  // The contract of the webhook.
+  // deno-lint-ignore no-explicit-any
+  const causes: any[] = JSON.parse(first?.body ?? "").data.causes;
+  return causes.map(({ code, state, subject: { kind, name } }) =>
+    [code, state, kind, name].join(" ")
+  );
+}
+
 Deno.test({
   name: "a silent machine's work shows so, and goes on there until it is stopped or given up",
   ignore: !has("denokv"),
   async fn() {
+    await using receiver = startReceiver();
     await using temporary = await temporaryFolder();
     await using server = await denokv(temporary.path);
     await using machines = new Machines(temporary.path, server.url);
-    await machines.configure();
+    await machines.configure(receiver);
     const first = await machines.start("first");
     const runs = Object.fromEntries(
       await Promise.all(NAMES.map(async (name) => [name, await launch(first, name)])),
@@ -215,7 +237,11 @@ Deno.test({
     assertEquals(given.status, "stopped");
     assertStringIncludes(given.reason ?? "", "ends when an instance starts on it");
 
+    assertEquals(await told(receiver), [`instance_gone began instance ${first.url}`]);
+    const gone = () => second.all("attention/?code=instance_gone");
+    assertStringIncludes((await gone())[0]?.text, "no sign of life for 15 s");
     await using again = await machines.start("first");
+    await eventually(async () => (await gone()).length === 0 || undefined, { what: "its return" });
     await machines.over("given-up");
     for (const name of ["goes-on", "stopped"] as const) {
       const isBack = ({ reachable }: Execution) => reachable === undefined;

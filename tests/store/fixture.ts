@@ -94,10 +94,10 @@ export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
 export async function sharedStore(
   kv: Deno.Kv,
   clock: TestClock,
-  { leads = true, machineId = crypto.randomUUID() } = {},
+  { leads = true, machineId = crypto.randomUUID(), look_ms = 250 } = {},
 ): Promise<Store> {
   const opened = new AsyncDisposableStack();
-  const shared = await Shared.join({ kv, clock, id: crypto.randomUUID(), machineId });
+  const shared = await Shared.join({ kv, clock, id: crypto.randomUUID(), machineId, look_ms });
   opened.defer(() => shared.leave());
   const parts = {
     clock,

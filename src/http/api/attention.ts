@@ -39,7 +39,9 @@ const cause = answer<Cause>()(
     ),
     subject: z.object({
       kind: z.enum(SUBJECT_KINDS),
-      name: text.describe("The name of the trigger or project, or the type of the engine"),
+      name: text.describe(
+        "The name of the trigger or project, the type of the engine, or the address of the instance",
+      ),
       id: text.exactOptional().describe("The id of a trigger"),
       project: text.exactOptional().describe("The project of a trigger"),
     }),
@@ -74,7 +76,7 @@ export const attentionOperations = [
     path: "/attention/",
     summary: "List what needs attention: what fails, and warnings of how triggers are set up",
     description:
-      "Failures of the service, its engines and its projects, and settings without which less works, come first, then each trigger's failures and warnings, " +
+      "Failures of the service, its instances, its engines and its projects, and settings without which less works, come first, then each trigger's failures and warnings, " +
       "oldest trigger first. A page looks at 200 triggers at most, and may hold fewer than `limit`: follow `next` to " +
       "the end. Warnings that were dismissed are left out; `dismissed` lists them instead.",
     query: attentionQuery,

@@ -17,6 +17,14 @@ import { ConflictError, messageOf, UnavailableError } from "../../platform/error
 import { pause, within } from "../../platform/waiting/timers.ts";
 import type { Write } from "./change.ts";
 import { FORMAT_VERSION, keys } from "../keys.ts";
+import { GoneInstances } from "./gone_instances.ts";
+import {
+  type InstanceRecord,
+  type Seen,
+  seenAgain,
+  type SeenInstance,
+  spanSince,
+} from "./instance_record.ts";
 import { AcceptedByOthers, laneWrites, removeInstanceWrites } from "./lane_records.ts";
 import { ObstacleLog } from "./obstacle_log.ts";
 import type { Owner } from "./ownership.ts";
@@ -46,49 +54,11 @@ const COPIED =
 
 const log = getLogger(["hooklaunch", "store"]);
 
-/** An instance, as it is stored. */
-interface InstanceRecord {
-  id: string;
-  /** The machine that it runs on, by its data folder. */
-  machine_id: string;
-  /** Set once it looks after what its machine runs. */
-  has_machine?: true;
-  /** The address at which the other instances reach it. */
-  url?: string;
-  /** RFC 3339, by its own clock. */
-  started_at: string;
-  /** Number of times that it has shown that it lives. */
-  beats: number;
-  /** Its steady clock at that moment, in milliseconds since the epoch. */
-  time_ms: number;
-  /** The lead of its clock over the leader's, in milliseconds; absent while that is not known. */
-  ahead_ms?: number;
-  /** Set while it has no room for more pending runs. */
-  is_full?: true;
-  /** The limit of launches of each other instance until the leader's next beat. There is none when absent. */
-  room?: number;
-}
-
 /** The leader's pending runs, as they limit the other instances. */
 export interface LeaderLoad {
   isFull: boolean;
   /** Number of runs that have ended since it was asked for before; absent while launches need not wait for them. */
   ended?: number | undefined;
-}
-
-interface Seen {
-  record: InstanceRecord;
-  versionstamp: string;
-  /** Number of looks since its record changed. */
-  looks: number;
-}
-
-/** An instance as the others see it. */
-interface SeenInstance extends InstanceRecord {
-  isLeader: boolean;
-  isSelf: boolean;
-  /** Milliseconds since it was seen to be alive. */
-  silent_ms: number;
 }
 
 /** The parts of {@linkcode Instances}. */
@@ -122,6 +92,8 @@ export class Instances {
   readonly #obstacles = new ObstacleLog();
   #working: Promise<unknown> = Promise.resolve();
   readonly acceptedByOthers: AcceptedByOthers;
+  /** The instances that were taken for gone, while this one leads. */
+  readonly gone = new GoneInstances();
   /** Set until the service has begun. The leader does not have its triggers before. */
   isStarting = false;
   /** Called on the leader with the number of launches that other instances have accepted since. */
@@ -154,9 +126,9 @@ export class Instances {
     return this.#record.url;
   }
 
-  /** Tells the others the address at which they reach this instance. */
-  announce(url: string): void {
-    this.#record = { ...this.#record, url };
+  /** Tells the others about this instance. */
+  announce(told: Pick<InstanceRecord, "url" | "version" | "settings">): void {
+    this.#record = { ...this.#record, ...told };
   }
 
   /**
@@ -262,11 +234,14 @@ export class Instances {
 
   /** All instances, those that are silent among them. */
   get all(): SeenInstance[] {
-    return [...this.#seen.values()].map(({ record, looks }) => ({
+    const now_ms = this.#parts.clock.steady();
+    return [...this.#seen.values()].map(({ record, looks, obstructed_ms, differing_ms }) => ({
       ...record,
       isLeader: record.id === this.#leaderId,
       isSelf: record.id === this.#parts.id,
       silent_ms: looks * this.#look_ms,
+      ...(obstructed_ms !== undefined && { obstructed: spanSince(obstructed_ms, now_ms) }),
+      ...(differing_ms !== undefined && { differing: spanSince(differing_ms, now_ms) }),
     }));
   }
 
@@ -315,12 +290,14 @@ export class Instances {
     const { kv, clock, id } = this.#parts;
     const ahead_ms = this.isLeader ? 0 : this.#ahead_ms;
     const { ahead_ms: _before, ...record } = this.#record;
+    const { obstacle } = this;
     const { isFull, ended } = this.load();
     const next: InstanceRecord = {
       ...record,
       beats: record.beats + 1,
       time_ms: clock.steady(),
       ...(ahead_ms === undefined ? {} : { ahead_ms }),
+      ...(obstacle === undefined ? {} : { obstacle }),
       ...(isFull ? { is_full: true as const } : {}),
       ...(ended === undefined ? {} : { room: Math.floor(ended / Math.max(1, this.#seen.size)) }),
     };
@@ -362,8 +339,8 @@ export class Instances {
       const before = this.#seen.get(record.id);
       const isChanged = before !== undefined && before.versionstamp !== versionstamp;
       if (isChanged && record.id === this.#leaderId) this.#measure(now_ms - record.time_ms);
-      const looks = before === undefined || isChanged ? 0 : before.looks + 1;
-      this.#seen.set(record.id, { record, versionstamp, looks });
+      const found = { record, versionstamp };
+      this.#seen.set(record.id, seenAgain(before, found, { own: this.#record, now_ms }));
     }
     for (const id of gone) this.#seen.delete(id);
     if (gone.size > 0) this.#changed_ms = now_ms;
@@ -386,13 +363,18 @@ export class Instances {
   async #lead(): Promise<void> {
     const accepted = await this.acceptedByOthers.sinceLast();
     if (accepted > 0) this.onAccepted(accepted);
+    const now_ms = this.#parts.clock.now();
+    const present = Array.from(this.#seen.values(), ({ record }) => record);
+    const back = this.gone.forget(present, now_ms);
+    if (back.length > 0) await this.remove?.(back);
     for (const { record, looks } of this.#seen.values()) {
       if (record.id === this.#parts.id || looks * this.#look_ms < this.#gone_ms) continue;
       log.warn("Instance {id} is silent for {seconds} s: it is taken for gone", {
         id: record.id,
         seconds: this.#gone_ms / 1_000,
       });
-      await this.remove?.(removeInstanceWrites(record.id));
+      const noted = this.gone.writesOf(record, present, now_ms);
+      await this.remove?.([...removeInstanceWrites(record.id), ...noted]);
     }
   }
 }

@@ -49,6 +49,7 @@ export function Failures({ view, title, causes }: FailuresProps): Html {
 function nameOf({ subject: { kind, name } }: Cause): string {
   if (kind === "service") return "Service";
   if (kind === "notifier") return `Notifier ${name}`;
+  if (kind === "instance") return `Instance ${name}`;
   return kind === "engine" ? `Engine ${name}` : name;
 }
 
@@ -59,6 +60,9 @@ const PAGES: Readonly<Record<CauseCode, (cause: Cause) => string>> = {
   artifact_store_failed: () => "docs/operating",
   backup_failed: () => "docs/operating#backups",
   certificate_failed: () => "docs/https",
+  instance_gone: () => "instances",
+  instance_not_serving: () => "instances",
+  instance_differs: () => "instances",
   engine_unreachable: () => "engines",
   project_fetch_failed: ofProject,
   project_file_invalid: ofProject,

@@ -8,7 +8,7 @@ import { durationText, ShortId, Time } from "../components/values.tsx";
 import { type Html, route, type View, type Visit } from "../route.ts";
 
 const REFRESH_S = 5;
-const COLUMNS = ["Instance", "State", "Address", "Started", "Last seen", "Clock"];
+const COLUMNS = ["Instance", "State", "Version", "Address", "Started", "Last seen", "Clock"];
 
 async function show({ view }: Visit): Promise<Html> {
   const { results } = await view.api.list<ShownInstance>("instances/");
@@ -46,7 +46,7 @@ function OneInstance(): Html {
 }
 
 function InstanceRow({ view, instance }: { view: View; instance: ShownInstance }): Html {
-  const { id, url, started_at, seconds_silent, clock_ahead_ms } = instance;
+  const { id, url, started_at, seconds_silent, clock_ahead_ms, version } = instance;
   const seen = new Date(view.now_ms - seconds_silent * 1_000).toISOString();
   return (
     <Row id={id}>
@@ -56,6 +56,7 @@ function InstanceRow({ view, instance }: { view: View; instance: ShownInstance }
       <td>
         <InstanceState instance={instance} />
       </td>
+      <td>{version ?? <span class="dim">not told</span>}</td>
       <td>{url === undefined ? <span class="dim">not told</span> : <code>{url}</code>}</td>
       <td>
         <Time at={started_at} now_ms={view.now_ms} />
@@ -70,8 +71,15 @@ function InstanceRow({ view, instance }: { view: View; instance: ShownInstance }
   );
 }
 
-function InstanceState({ instance: { leads, seconds_silent } }: { instance: ShownInstance }): Html {
+function InstanceState({ instance }: { instance: ShownInstance }): Html {
+  const { leads, seconds_silent, obstacle, differs } = instance;
   if (seconds_silent * 1_000 >= GONE_MS) return <Badge tone="bad" label="silent" />;
+  if (obstacle !== undefined) {
+    return <Badge tone="bad" label={`accepts no launches: ${obstacle}`} />;
+  }
+  if (differs !== undefined) {
+    return <Badge tone="bad" label={`differs from the leader: ${differs.join(", ")}`} />;
+  }
   return leads ? <Badge tone="ok" label="leads" /> : <Badge tone="quiet" label="follows" />;
 }
 
