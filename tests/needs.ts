@@ -12,7 +12,7 @@ export const OPTIONAL_COMMANDS = {
   "check-history":
     "what clients of instances recorded, read by porcupine (.ci/run builds it where go is)",
   "check-prometheus-rules":
-    "reading the alert rules as Prometheus does (.ci/run builds it where go is)",
+    "reading and evaluating the alert rules as Prometheus does (.ci/run builds it where go is)",
   chromium: "the console in a real browser (Debian's package chromium)",
   curl: "pasting the demo's curl line into a shell",
   "deno-2.5.0": "the hosted service on an older Deno (.ci/run brings it)",
