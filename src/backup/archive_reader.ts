@@ -15,7 +15,6 @@ import { KEY_FILE } from "../triggers/secret_key.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { BackupError, DamagedBackupError } from "./error.ts";
 import {
-  ARCHIVE_FORMAT,
   type BackupHeader,
   type Entry,
   type Flaw,
@@ -23,8 +22,13 @@ import {
   flawsSchema,
   HEADER_ENTRY,
   headerSchema,
+  isChunkPath,
   MANIFEST_ENTRY,
   manifestLine,
+  RECORDS_ENTRY,
+  RECORDS_FOLDER,
+  RECORDS_FORMAT,
+  recordsSchema,
 } from "./manifest.ts";
 import { isInDataFolder, isSnapshotLink } from "./paths.ts";
 
@@ -38,6 +42,8 @@ export interface ExtractedArchive {
   header: BackupHeader;
   flaws: Flaw[];
   files: number;
+  /** The number of records that are in chunks of their own; absent where there is a database file. */
+  records?: number;
 }
 
 interface ExtractOptions {
@@ -85,6 +91,7 @@ class ArchiveReader {
   #flaws: Flaw[] | undefined;
   #isComplete = false;
   #files = 0;
+  #records: number | undefined;
 
   constructor(options: ExtractOptions) {
     this.#options = options;
@@ -103,6 +110,9 @@ class ArchiveReader {
     else if (name === MANIFEST_ENTRY) await this.#check(entry);
     else if (this.#flaws !== undefined) throw damaged("an entry follows its list of flaws");
     else if (name === FLAWS_ENTRY) this.#flaws = await this.#text(entry, flawsSchema);
+    else if (name === RECORDS_ENTRY) {
+      this.#records = (await this.#text(entry, recordsSchema)).records;
+    } else if (isChunkPath(name)) await this.#chunk(entry);
     else if (name === DATABASE_FILE || name === KEY_FILE || isInDataFolder(name)) {
       await this.#file(entry);
     } else throw refused(name, "a backup has no such file");
@@ -124,7 +134,8 @@ class ArchiveReader {
       if (!isInDataFolder(path)) throw refused(path, "it is outside of the data folder");
       await Deno.remove(join(folder, path), { recursive: true }).catch(ignoreMissing);
     }
-    return { header: this.#header, flaws: this.#flaws, files: this.#files };
+    const found = { header: this.#header, flaws: this.#flaws, files: this.#files };
+    return { ...found, ...(this.#records !== undefined && { records: this.#records }) };
   }
 
   /** Refuses a link that leads out of the folder through another link, although its text stays inside. */
@@ -178,6 +189,14 @@ class ArchiveReader {
     onProgress(`${++this.#files} files`);
   }
 
+  async #chunk(entry: ParsedTarEntry): Promise<void> {
+    const folder = join(this.#options.folder, RECORDS_FOLDER);
+    await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+    await this.#file(entry);
+    // A chunk is no file of the data folder.
+    this.#files--;
+  }
+
   /** Reads a small entry that is not kept. */
   async #text<T>({ header, body }: ParsedTarEntry, schema: z.ZodType<T>): Promise<T> {
     const { name: path, size } = header;
@@ -206,16 +225,22 @@ class ArchiveReader {
   }
 }
 
-function readHeader(header: BackupHeader): BackupHeader {
+/**
+ * Returns the header of a backup.
+ *
+ * @throws {BackupError} when this version cannot read it
+ */
+export function readHeader(header: BackupHeader): BackupHeader {
   const { archive_format, version } = header;
-  if (archive_format <= ARCHIVE_FORMAT) return header;
+  if (archive_format <= RECORDS_FORMAT) return header;
   throw new BackupError(
     `Cannot restore this backup: it has the format ${archive_format} of Hooklaunch ${version}, ` +
-      `and this version reads format ${ARCHIVE_FORMAT}`,
+      `and this version reads format ${RECORDS_FORMAT}`,
   );
 }
 
-function parseJson(text: string): unknown {
+/** Reads JSON; undefined where it is none. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -234,7 +259,8 @@ function conflictOf(path: string): (error: unknown) => never {
   };
 }
 
-function damaged(detail: string): DamagedBackupError {
+/** Returns the error of an archive that is not what was written. */
+export function damaged(detail: string): DamagedBackupError {
   return new DamagedBackupError(`Cannot restore this backup, it is damaged: ${detail}`);
 }
 

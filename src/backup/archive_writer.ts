@@ -32,8 +32,8 @@ interface WrittenArchive {
 /** The output of an archive, and the file that holds its manifest until it is added. */
 interface ArchiveWriterOptions {
   output: WritableStream<Uint8Array>;
-  /** A path for a file of its own. */
-  spool: string;
+  /** A path for a file of its own; absent where there is no disk, and few entries. */
+  spool?: string;
   signal: AbortSignal;
 }
 
@@ -45,10 +45,15 @@ export class ArchiveWriter {
   bytes = 0;
   readonly #signal: AbortSignal;
   readonly #tar: TarPackController;
-  readonly #spool: Deno.FsFile;
+  readonly #spool: Deno.FsFile | undefined;
+  /** The manifest, where it has no file. */
+  #lines = "";
   readonly #written: Promise<WrittenArchive>;
 
-  private constructor({ output, signal }: ArchiveWriterOptions, spool: Deno.FsFile) {
+  private constructor(
+    { output, signal }: ArchiveWriterOptions,
+    spool: Deno.FsFile | undefined,
+  ) {
     const { readable, controller } = createTarPacker();
     this.#signal = signal;
     this.#tar = controller;
@@ -60,8 +65,12 @@ export class ArchiveWriter {
 
   /** Begins an archive. */
   static async begin(options: ArchiveWriterOptions): Promise<ArchiveWriter> {
+    const { spool } = options;
     const mode = { read: true, write: true, createNew: true, mode: FILE_MODE };
-    return new ArchiveWriter(options, await Deno.open(options.spool, mode));
+    return new ArchiveWriter(
+      options,
+      spool === undefined ? undefined : await Deno.open(spool, mode),
+    );
   }
 
   /** Adds a folder. It comes before its contents. */
@@ -78,13 +87,22 @@ export class ArchiveWriter {
 
   /** Adds a small file with this text. */
   async addText(path: string, text: string): Promise<void> {
-    const bytes = new TextEncoder().encode(text);
+    await this.addBytes(path, new TextEncoder().encode(text));
+  }
+
+  /** Adds a file with these bytes, which are few. */
+  async addBytes(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.#addBytes(path, bytes);
+    const sha256 = hash("sha256", bytes);
+    await this.#list({ type: "file", path, mode: FILE_MODE, size: bytes.length, sha256 });
+  }
+
+  async #addBytes(path: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.#signal.throwIfAborted();
     const header = { name: path, type: "file" as const, mode: FILE_MODE, size: bytes.length };
     const writer = this.#tar.add(header).getWriter();
     await writer.write(bytes);
     await endEntry(writer);
-    const sha256 = hash("sha256", bytes);
-    await this.#list({ type: "file", path, mode: FILE_MODE, size: bytes.length, sha256 });
   }
 
   /** Adds a file with its present size. Bytes that are appended meanwhile are left out. */
@@ -104,10 +122,14 @@ export class ArchiveWriter {
 
   /** Adds the manifest and ends the archive. */
   async finish(): Promise<WrittenArchive> {
-    await this.#spool.seek(0, Deno.SeekMode.Start);
-    const { size } = await this.#spool.stat();
-    const mode = FILE_MODE;
-    await this.#copy(this.#spool, { name: MANIFEST_ENTRY, type: "file" as const, size, mode });
+    if (this.#spool === undefined) {
+      await this.#addBytes(MANIFEST_ENTRY, new TextEncoder().encode(this.#lines));
+    } else {
+      await this.#spool.seek(0, Deno.SeekMode.Start);
+      const { size } = await this.#spool.stat();
+      const mode = FILE_MODE;
+      await this.#copy(this.#spool, { name: MANIFEST_ENTRY, type: "file" as const, size, mode });
+    }
     this.#tar.finalize();
     return await this.#written;
   }
@@ -116,7 +138,7 @@ export class ArchiveWriter {
   async close(): Promise<void> {
     this.#tar.error(new BackupError("The archive is closed"));
     await this.#written.catch(() => {});
-    this.#spool.close();
+    this.#spool?.close();
   }
 
   async #copy(
@@ -143,7 +165,9 @@ export class ArchiveWriter {
 
   async #list(entry: Entry): Promise<void> {
     this.#signal.throwIfAborted();
-    await writeAll(this.#spool, new TextEncoder().encode(manifestLine(entry)));
+    const line = manifestLine(entry);
+    if (this.#spool === undefined) this.#lines += line;
+    else await writeAll(this.#spool, new TextEncoder().encode(line));
   }
 }
 

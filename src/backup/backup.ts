@@ -20,6 +20,7 @@ import { exists, ignoreMissing } from "../platform/files/missing_file.ts";
 import { syncFolder } from "../platform/files/durable.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
+import { storedRecords } from "../store/read/lists.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
 import { writeAll } from "../platform/files/bytes.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
@@ -28,8 +29,8 @@ import { copyDatabase, countRecords, settleDatabase } from "./database.ts";
 import { BackupError } from "./error.ts";
 import { type KeyUse, tryKey } from "./key.ts";
 import {
-  ARCHIVE_FORMAT,
   type BackupHeader,
+  FILE_FORMAT,
   type Flaw,
   FLAWS_ENTRY,
   HEADER_ENTRY,
@@ -43,6 +44,8 @@ const PROGRESS_MS = 1_000;
 interface BackUpOptions {
   /** The data folder. */
   data: string;
+  /** The shared database, in place of the one in the data folder. */
+  kv?: Deno.Kv | undefined;
   /** The path of the file, or a stream. */
   target: string | WritableStream<Uint8Array>;
   /** The folder for temporary files of a backup to a stream; that of the system when absent. */
@@ -78,8 +81,8 @@ export interface BackupReport {
  * @throws {BackupError} when it cannot be made
  */
 export async function backUp(options: BackUpOptions): Promise<BackupReport> {
-  const { data, target, force } = options;
-  if (!await exists(join(data, DATABASE_FILE))) {
+  const { data, target, force, kv, signal } = options;
+  if (kv === undefined && !await exists(join(data, DATABASE_FILE))) {
     throw new BackupError(`Cannot back up ${data}: there is no ${DATABASE_FILE} in it`);
   }
   const path = typeof target === "string" ? resolve(target) : undefined;
@@ -87,20 +90,21 @@ export async function backUp(options: BackUpOptions): Promise<BackupReport> {
   const folder = await temporaryFolder(path, options.temporary);
   try {
     const archive = join(folder, "archive");
-    const output = typeof target === "string"
-      ? await create(archive)
-      : stoppable(target, options.signal);
-    const report = await write(output, folder, options);
+    const output = typeof target === "string" ? await create(archive) : stoppable(target, signal);
+    const report = kv === undefined
+      ? await write(output, folder, options)
+      : await writeShared(kv, output, folder, options);
     if (path === undefined) return report;
     await expectFree(path, force);
     await Deno.rename(archive, path);
     await syncFolder(dirname(path));
     return report;
   } catch (error) {
-    options.signal.throwIfAborted();
+    signal.throwIfAborted();
     if (error instanceof BackupError || !(error instanceof Error)) throw error;
     const where = path ?? `standard output, by way of ${folder}`;
-    const said = `Cannot back up ${data} to ${where}: ${messageOf(error)}`;
+    const what = kv === undefined ? data : "the shared database";
+    const said = `Cannot back up ${what} to ${where}: ${messageOf(error)}`;
     throw new BackupError(said, { cause: error });
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -128,7 +132,7 @@ async function write(
     const { version } = config;
     const records = countRecords(copy);
     const header: BackupHeader = {
-      archive_format: ARCHIVE_FORMAT,
+      archive_format: FILE_FORMAT,
       version,
       created_at,
       has_key,
@@ -144,7 +148,7 @@ async function write(
     const contents = { data, archive, onFlaw };
     {
       await using store = await openStore(folder, { keepFormat: true });
-      await addExecutions(store, contents);
+      await addExecutions(storedRecords(store, "execution"), contents);
     }
     await addProjects(contents);
     await archive.addText(FLAWS_ENTRY, `${JSON.stringify(flaws)}\n`);
@@ -154,6 +158,33 @@ async function write(
   } finally {
     clearInterval(timer);
     await archive.close();
+  }
+}
+
+async function writeShared(
+  kv: Deno.Kv,
+  output: WritableStream<Uint8Array>,
+  temporary: string,
+  { data, signal, onProgress }: BackUpOptions,
+): Promise<BackupReport> {
+  onProgress("reading the database");
+  const { writeSharedArchive } = await import("./shared/write.ts");
+  let timer: ReturnType<typeof setInterval> | undefined;
+  try {
+    return await writeSharedArchive({
+      kv,
+      output,
+      folders: { data, temporary },
+      signal,
+      onBegin(archive) {
+        timer = setInterval(
+          () => onProgress(`${archive.files} files with ${archive.bytes} bytes`),
+          PROGRESS_MS,
+        );
+      },
+    });
+  } finally {
+    clearInterval(timer);
   }
 }
 

@@ -27,8 +27,6 @@ import { ENGINE_TYPES, engineKind } from "../engines/kinds.ts";
 import { isId } from "../platform/ids.ts";
 import { openRegularFile } from "../platform/files/regular_file.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
-import { storedRecords } from "../store/read/lists.ts";
-import type { Store } from "../store/store.ts";
 import type { ArchiveWriter, WrittenFile } from "./archive_writer.ts";
 import type { Flaw } from "./manifest.ts";
 import { isInsideTree } from "./paths.ts";
@@ -45,6 +43,12 @@ const PROJECT_FILES = ["origin.json", "known_hosts"];
 /** Prefix of a snapshot's folder. Other trees are commits of a repository. */
 const SNAPSHOT = "~";
 
+/** The record of an execution, as it is stored. */
+interface ExecutionRecord {
+  id: string;
+  value: unknown;
+}
+
 /** The source and the target of the contents. */
 interface ContentsOptions {
   /** The data folder. */
@@ -54,8 +58,11 @@ interface ContentsOptions {
   onFlaw(flaw: Flaw): void;
 }
 
-/** Adds what is kept of the executions in a copy of the database. */
-export async function addExecutions(store: Store, options: ContentsOptions): Promise<void> {
+/** Adds what is kept of executions, by their records in a copy of the database. */
+export async function addExecutions(
+  records: Iterable<ExecutionRecord> | AsyncIterable<ExecutionRecord>,
+  options: ContentsOptions,
+): Promise<void> {
   const { data, archive, onFlaw } = options;
   const root = join(data, "executions");
   const hasArtifacts = await isFolder(join(data, "artifacts"));
@@ -64,7 +71,7 @@ export async function addExecutions(store: Store, options: ContentsOptions): Pro
     await archive.addFolder("artifacts", 0o700);
     await archive.addFolder("artifacts/executions", 0o700);
   }
-  for await (const { id, value } of storedRecords(store, "execution")) {
+  for await (const { id, value } of records) {
     const path = `executions/${id}`;
     if (typeof value !== "object" || value === null) {
       onFlaw({ path, detail: "Its record in the database is damaged" });

@@ -1,6 +1,7 @@
 /**
  * The format of a backup: a tar archive, compressed with gzip. It begins with `backup.json`, its header.
- * The contents follow. It ends with two lists: `flaws.json`, the files that records refer to and that were
+ * The contents follow: a database file, or the records of a
+ * shared database as chunks, and folders. It ends with two lists: `flaws.json`, the files that records refer to and that were
  * missing or incomplete, and `manifest.jsonl`, every entry with its checksum. An archive that was cut off
  * has no manifest.
  *
@@ -8,10 +9,16 @@
  */
 import { z } from "zod";
 
-/** The format of the archive. The database in it has a format of its own. */
-export const ARCHIVE_FORMAT = 1;
+/** The format of an archive with a database file. The database has a format of its own. */
+export const FILE_FORMAT = 1;
+/** The format of an archive with the records of a shared database. It is the newest. */
+export const RECORDS_FORMAT = 2;
 /** The first entry: a {@linkcode BackupHeader}. */
 export const HEADER_ENTRY = "backup.json";
+/** The folder of the records of a shared database, in files of a chunk each, in their order. */
+export const RECORDS_FOLDER = "records";
+/** Behind the records: their number. */
+export const RECORDS_ENTRY = "records.json";
 /** The last entry but one: the list of {@linkcode Flaw}s. */
 export const FLAWS_ENTRY = "flaws.json";
 /** The last entry: a line for each entry before it, in their order. */
@@ -38,6 +45,21 @@ export const headerSchema: z.ZodType<BackupHeader> = z.object({
   has_key: z.boolean(),
   records: z.int().min(0).optional(),
 });
+
+/** Checks the number of records. */
+export const recordsSchema: z.ZodType<{ records: number }> = z.object({
+  records: z.int().min(0),
+});
+
+/** Returns the path of a chunk of records. */
+export function chunkPath(index: number): string {
+  return `${RECORDS_FOLDER}/${String(index).padStart(8, "0")}`;
+}
+
+/** Accepts the path of a chunk of records. */
+export function isChunkPath(path: string): boolean {
+  return /^records\/\d{8}$/.test(path);
+}
 
 /** A file that is missing or incomplete in a backup. */
 export interface Flaw {

@@ -9,14 +9,17 @@
  */
 import { dirname, join, resolve } from "node:path";
 import { messageOf } from "../platform/errors.ts";
+import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { syncFolder, syncTree } from "../platform/files/durable.ts";
 import { getExecution, openExecutions, saveExecution } from "../store/records/executions.ts";
 import { getJob } from "../store/records/jobs.ts";
-import { DATABASE_FILE, UNFINISHED_RESTORE } from "../store/file/database_file.ts";
+import { DATABASE_FILE, databaseFiles, UNFINISHED_RESTORE } from "../store/file/database_file.ts";
 import { LOCK_FILE, lockDataFolder } from "../store/file/folder_lock.ts";
 import { openStore } from "../store/open_store.ts";
 import { extractArchive, type ExtractedArchive } from "./archive_reader.ts";
 import { countRecords, problemOf, settleDatabase } from "./database.ts";
+import { fillDatabase, finishFilling } from "./shared/fill.ts";
+import { makeDatabase } from "./shared/apply.ts";
 import { BackupError, DamagedBackupError } from "./error.ts";
 
 /** Names that an empty data folder may hold: the lock, and what a new file system has. */
@@ -26,6 +29,8 @@ const NOTHING = new Set([LOCK_FILE, "lost+found"]);
 export interface RestoreOptions {
   /** The data folder. */
   data: string;
+  /** The remote Deno KV for the database, in place of a file in the data folder. It has to be empty. */
+  remote?: { kv: Deno.Kv; url: string };
   source: ReadableStream<Uint8Array<ArrayBuffer>>;
   /** Moves existing data aside. */
   force: boolean;
@@ -73,12 +78,16 @@ export async function restore(options: RestoreOptions): Promise<RestoreReport> {
     const folder = await Deno.makeTempDir({ dir: data, prefix: UNFINISHED_RESTORE });
     try {
       const archive = await extractArchive(options.source, { ...options, folder });
-      const running = await prepare(folder, archive.header.records);
+      const { header, records } = archive;
+      if (records !== undefined) await makeDatabase(folder, records, signal);
+      const running = await prepare(folder, header.records);
       await syncTree(folder).catch((error) => {
         throw new BackupError(`Cannot restore to ${data}: ${messageOf(error)}`);
       });
       signal.throwIfAborted();
+      await moveDatabase(folder, options);
       const aside = await replace(data, folder);
+      if (options.remote) await finishFilling(options.remote.kv);
       if (isNew) await syncFolder(dirname(data));
       return { ...archive, ...running, aside };
     } finally {
@@ -138,6 +147,15 @@ async function prepare(
   await settleDatabase(path);
   await Deno.remove(join(folder, LOCK_FILE));
   return { interrupted, on_clusters };
+}
+
+/** Moves the database of a folder to a remote one. */
+async function moveDatabase(folder: string, { remote, signal, onProgress }: RestoreOptions) {
+  if (remote === undefined) return;
+  onProgress("storing the records");
+  const file = join(folder, DATABASE_FILE);
+  await fillDatabase(remote.kv, { file, where: remote.url, signal });
+  for (const each of databaseFiles(folder)) await Deno.remove(each).catch(ignoreMissing);
 }
 
 function expectRecords(path: string, expected: number): void {

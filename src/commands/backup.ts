@@ -7,6 +7,8 @@
 import { delay } from "@std/async/delay";
 import type { Command } from "commander";
 import { backUp, type BackupReport } from "../backup/backup.ts";
+import { checkRemoteUrl } from "../config/settings.ts";
+import { openRemote } from "../store/open_store.ts";
 import type { ListedBackup } from "../backup/scheduled/backups.ts";
 import type { BackupStatus } from "../http/api/backups.ts";
 import type { ServiceState } from "../http/api/service.ts";
@@ -21,6 +23,7 @@ import { Progress, untilStopped, warnOfFlaws } from "./console/backup.ts";
 
 interface BackupOptions {
   data: string;
+  kv?: string;
   withoutKey?: boolean;
   force?: boolean;
   json?: boolean;
@@ -55,6 +58,7 @@ export function defineBackup(command: Command): void {
   command
     .argument("<file>", "the file to write; - writes to standard output")
     .addOption(option("--data <folder>", "the data folder").default("./data"))
+    .addOption(option("--kv <url>", "the remote Deno KV of the database, if there is one"))
     .option("--without-key", "leave out the key that stored secrets are encrypted with")
     .option("--force", "replace an existing file")
     .option("--json", "print the summary as JSON")
@@ -82,9 +86,10 @@ async function now({ url, json = false }: ApiOptions): Promise<void> {
   }
   if (json) return printJson({ ...last, proven_at: proof.proven_at });
   const { name, size, files, records } = last;
+  const how = proof.read_back ? "read back" : "restored into a temporary folder";
   console.log(
     `Made ${name}: ${formatBytes(size)}, ${files} files, ${records} records. ` +
-      "It was restored into a temporary folder and checked",
+      `It was ${how} and checked`,
   );
 }
 
@@ -115,12 +120,18 @@ async function whenDone(client: ApiClient): Promise<BackupStatus> {
   }
 }
 
-async function run(file: string, { data, withoutKey, force, json }: BackupOptions): Promise<void> {
+async function run(
+  file: string,
+  { data, kv: url, withoutKey, force, json }: BackupOptions,
+): Promise<void> {
+  if (url !== undefined) checkRemoteUrl(url);
+  using kv = url === undefined ? undefined : await openRemote(url);
   const isStream = file === "-";
   using progress = new Progress();
   const report = await untilStopped((signal) =>
     backUp({
       data,
+      kv,
       target: isStream ? Deno.stdout.writable : file,
       withoutKey: withoutKey ?? false,
       force: force ?? false,

@@ -8,6 +8,8 @@ import type { Command } from "commander";
 import { restore, type RestoreReport } from "../backup/restore.ts";
 import { DamagedBackupError } from "../backup/error.ts";
 import { type ChosenFrom, findBackup } from "../backup/find.ts";
+import { checkRemote } from "../config/settings.ts";
+import { openRemote } from "../store/open_store.ts";
 import { environment } from "./input/environment.ts";
 import { isStandardInput, option } from "./input/options.ts";
 import { printJson } from "./console/table.ts";
@@ -22,6 +24,7 @@ export function defineRestore(command: Command): void {
         "standard input",
     )
     .addOption(option("--data <folder>", "the data folder to restore to").default("./data"))
+    .addOption(option("--kv <url>", "an empty remote Deno KV for the database, in place of a file"))
     .option("--force", "move the present content of the folder aside")
     .option("--json", "print the summary as JSON")
     .action(run);
@@ -29,20 +32,24 @@ export function defineRestore(command: Command): void {
 
 interface RestoreOptions {
   data: string;
+  kv?: string;
   force?: boolean;
   json?: boolean;
 }
 
-async function run(file: string, { data, force, json }: RestoreOptions): Promise<void> {
+async function run(file: string, { data, kv, force, json }: RestoreOptions): Promise<void> {
+  if (kv !== undefined) checkRemote(kv, environment("HOOKLAUNCH_SECRET_KEY"));
+  using database = kv === undefined ? undefined : await openRemote(kv);
   using progress = new Progress();
   const { name, source, place } = isStandardInput(file)
     ? { name: file, source: Deno.stdin.readable }
     : await findBackup(file, environment);
-  if (place !== undefined) console.error(planOf(name, place, data));
+  if (place !== undefined) console.error(planOf(name, place, kv ?? data));
   const report = await untilStopped((signal) =>
     restore({
       data,
       source,
+      ...(kv !== undefined && database && { remote: { kv: database, url: kv } }),
       force: force ?? false,
       signal,
       onProgress: (text) => progress.show(`Restoring: ${text}`),
@@ -52,18 +59,18 @@ async function run(file: string, { data, force, json }: RestoreOptions): Promise
   );
   progress.end();
   warnOfFlaws(report.flaws);
-  if (!report.header.has_key) {
+  if (!report.header.has_key && kv === undefined) {
     console.error(
       "This backup does not hold the key of stored secrets. Before the service starts, put secret.key " +
         `into ${data}, or set HOOKLAUNCH_SECRET_KEY`,
     );
   }
   if (json) printJson({ data, ...report });
-  else for (const line of summary(data, report)) console.log(line);
+  else for (const line of summary({ data, kv }, report)) console.log(line);
 }
 
 function* summary(
-  data: string,
+  { data, kv }: { data: string; kv: string | undefined },
   { header, files, interrupted, on_clusters, aside }: RestoreReport,
 ): Generator<string> {
   if (aside !== undefined) yield `Moved the content of ${data} to ${aside}`;
@@ -73,6 +80,7 @@ function* summary(
   if (on_clusters.length > 0) {
     yield `Executions that were running on clusters: ${on_clusters.length}. They go on where their jobs still run`;
   }
+  if (kv !== undefined) yield `Stored the database in ${kv}`;
   yield `Restored ${files} files to ${data}, as they were at ${header.created_at}`;
 }
 

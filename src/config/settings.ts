@@ -134,12 +134,6 @@ export function checkSettings(settings: ServiceSettings): void {
   }
   if (agent !== undefined) checkAgentAddress(agent, { isElsewhere: false });
   if (kv !== undefined) checkRemote(kv, secretKey);
-  if (kv !== undefined && settings.backup !== undefined) {
-    throw new InvalidInputError(
-      "the setting backup",
-      "Expected it without --kv: back a remote database up where it is",
-    );
-  }
   const { instanceUrl } = settings;
   if (instanceUrl !== undefined && !isBaseUrl(instanceUrl)) {
     throw new InvalidInputError(
@@ -156,14 +150,7 @@ export function checkSettings(settings: ServiceSettings): void {
  * @throws {InvalidInputError} when its URL is not one, or the key that its machines share is missing
  */
 export function checkRemote(kv: string, secretKey: string | undefined): void {
-  // Deno takes any other text as the name of a file.
-  if (!isBaseUrl(kv)) {
-    throw new InvalidInputError(
-      "--kv",
-      "Expected the URL of a Deno KV such as https://kv.example.com, without a query, a fragment or a " +
-        "password (its token is in DENO_KV_ACCESS_TOKEN), found something else",
-    );
-  }
+  checkRemoteUrl(kv);
   if (secretKey === undefined) {
     throw new InvalidInputError(
       "HOOKLAUNCH_SECRET_KEY",
@@ -171,4 +158,19 @@ export function checkRemote(kv: string, secretKey: string | undefined): void {
         "Create one with: openssl rand -base64 32",
     );
   }
+}
+
+/**
+ * Checks the URL of a remote Deno KV.
+ *
+ * @throws {InvalidInputError} when it is not one
+ */
+export function checkRemoteUrl(kv: string): void {
+  // Deno takes any other text as the name of a file.
+  if (isBaseUrl(kv)) return;
+  throw new InvalidInputError(
+    "--kv",
+    "Expected the URL of a Deno KV such as https://kv.example.com, without a query, a fragment or a " +
+      "password (its token is in DENO_KV_ACCESS_TOKEN), found something else",
+  );
 }

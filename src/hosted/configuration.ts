@@ -5,6 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { createHash } from "node:crypto";
+import type { BackupSettings } from "../backup/scheduled/settings.ts";
 import { applyFile } from "../commands/process/apply_file.ts";
 import { InvalidInputError, messageOf } from "../platform/errors.ts";
 import type { Parts } from "../service/service.ts";
@@ -26,8 +27,8 @@ export interface Configuration {
   text: string;
   /** The artifact store that it names; empty when it names none. */
   storage: string;
-  /** True when it has scheduled backups. */
-  hasBackup?: boolean;
+  /** The scheduled backups that it has. */
+  backup?: BackupSettings;
   /** The reason why it cannot be read, as a sentence without a full stop. */
   mistake?: string;
 }
@@ -58,7 +59,7 @@ async function configurationOf(path: string, text: string): Promise<Configuratio
   const { parseConfig } = await import("../config/document.ts");
   try {
     const { storage = "", backup } = parseConfig(text, path);
-    return { path, text, storage, hasBackup: backup !== undefined };
+    return { path, text, storage, ...(backup !== undefined && { backup }) };
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
     return { path, text, storage: "", mistake: error.message };

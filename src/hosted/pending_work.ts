@@ -3,6 +3,9 @@
  *
  * @module
  */
+import { isMakeDue, isProofDue } from "../backup/scheduled/due.ts";
+import type { BackupSettings } from "../backup/scheduled/settings.ts";
+import { getBackupState } from "../store/records/backups.ts";
 import { occurrencesOf, storedSchedules } from "../store/records/schedules.ts";
 
 /** The prefixes of what has not ended. Each of them is empty where nothing waits. */
@@ -15,6 +18,16 @@ export async function isWorkPending(kv: Deno.Kv, now_ms: number): Promise<boolea
     return false;
   });
   return (await Promise.all([isRunPending(kv, now_ms), ...looks])).includes(true);
+}
+
+/** Returns true when a scheduled backup is to be made or proven. */
+export async function isBackupDue(
+  kv: Deno.Kv,
+  { to, every_ms }: BackupSettings,
+  now_ms: number,
+): Promise<boolean> {
+  const state = await getBackupState({ kv }, to, now_ms);
+  return isMakeDue(state, every_ms, now_ms) || isProofDue(state, now_ms);
 }
 
 /** Looks for a pending run, or an occurrence that is to make one: without either, by one read. */

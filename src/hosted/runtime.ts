@@ -66,8 +66,7 @@ export function hostedRuntime({ onHandler, peerOf, begin }: HostedProcess): Runt
     openSecrets: ({ secretKey = "" }) => Promise.resolve(boxOf(secretKey)),
     newSpace: () => SPACE,
     newProjects: (options) => new HostedProjects(options),
-    // The settings name no backups.
-    backupJobs: () => Promise.reject(new TypeError("Cannot make backups: no files are kept here")),
+    backupJobs: async () => (await import("./backup_jobs.ts")).runHostedBackupJob,
     newHeavyWork: () => newHeavyWork({ worksHere: true }),
     databaseBytes: () => Promise.resolve(0),
     userId: () => Promise.resolve(undefined),

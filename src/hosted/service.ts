@@ -11,6 +11,7 @@ import { setUpLogging } from "../commands/console/logging.ts";
 import { systemClock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { AddressRanges } from "../platform/network/ip_ranges.ts";
+import { every } from "../platform/waiting/timers.ts";
 import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import { unavailable } from "../http/problem.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
@@ -18,7 +19,7 @@ import { type Configuration, readHostedConfiguration } from "./configuration.ts"
 import type { CronName } from "./crons.ts";
 import { missingAnswer } from "./missing.ts";
 import { openHosted, type OpenService } from "./open.ts";
-import { isWorkPending } from "./pending_work.ts";
+import { isBackupDue, isWorkPending } from "./pending_work.ts";
 import { hostedPeerOf } from "./peer.ts";
 import { type HostedSettings, hostedSettings } from "./settings.ts";
 
@@ -28,6 +29,7 @@ const RETRY_AFTER_S = 2;
 /** The time in which a cron's work goes on before the next minute's cron does. */
 const CRON_MS_MAX = 50_000;
 const LOOK_MS = 250;
+const MINUTE_MS = 60_000;
 /** The tries of a request that only reads, while nobody leads. */
 const READ_TRIES_MAX = 5;
 const READ_PAUSE_MS = 1_000;
@@ -68,6 +70,8 @@ export class HostedService {
   #busy = 0;
   #idleTimer: ReturnType<typeof setTimeout> | undefined;
   #isStopping = false;
+  /** Ends the looks for backups that are due. */
+  #endLooks = () => {};
 
   constructor(settings: HostedSettings, configuration: Configuration | undefined) {
     this.#settings = settings;
@@ -135,7 +139,10 @@ export class HostedService {
 
   async #isWorkPending(): Promise<boolean> {
     using kv = await Deno.openKv();
-    return await isWorkPending(kv, systemClock.now());
+    const now_ms = systemClock.now();
+    const { service: { backup } } = this.#settings;
+    return await isWorkPending(kv, now_ms) ||
+      backup !== undefined && await isBackupDue(kv, backup, now_ms);
   }
 
   /** Counts something as under way until the result is disposed of. */
@@ -179,7 +186,12 @@ export class HostedService {
       begin: () => this.#begin(),
     });
     this.#open = opening;
-    opening.then(({ service: { parts: { store } } }) => {
+    opening.then(({ service }) => {
+      const { parts: { store } } = service;
+      // The crons may reach other instances, while this one leads.
+      if (service.parts.backups) {
+        this.#endLooks = every(systemClock, MINUTE_MS, () => service.sweep());
+      }
       // Another instance has taken this one for gone: the next request opens it anew.
       store.lost.addEventListener("abort", () => void this.#close());
     }, () => {
@@ -191,6 +203,7 @@ export class HostedService {
   #close(): Promise<void> {
     const open = this.#open;
     this.#open = undefined;
+    this.#endLooks();
     if (open === undefined) return this.#closing ?? Promise.resolve();
     return this.#closing = open.then(({ service }) => service.close(), () => {}).finally(() => {
       this.#closing = undefined;

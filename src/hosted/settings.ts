@@ -4,6 +4,7 @@
  * @module
  */
 import { parseS3Location, s3Credentials } from "../artifacts/s3/location.ts";
+import type { BackupSettings } from "../backup/scheduled/settings.ts";
 import { HooklaunchError, InvalidInputError, messageOf } from "../platform/errors.ts";
 import { isBaseUrl } from "../platform/network/urls.ts";
 import { parseByteSize } from "../platform/text/byte_size.ts";
@@ -36,12 +37,11 @@ export interface HostedSettings {
 /**
  * Reads the settings from variables.
  *
- * @param configuration the artifact store that it names, and whether it has backups
+ * @param configuration the artifact store and the scheduled backups that it names
  */
 export function hostedSettings(
   env: Env,
-  { storage: storageInFile = "", hasBackup = false }: { storage?: string; hasBackup?: boolean } =
-    {},
+  { storage: storageInFile = "", backup }: { storage?: string; backup?: BackupSettings } = {},
 ): HostedSettings {
   const missing: string[] = [];
   const notes: string[] = [];
@@ -77,11 +77,8 @@ export function hostedSettings(
       "The variable HOOKLAUNCH_ADMIN_TOKEN is not set: the operators' token, at least 16 characters",
     );
   }
-  if (hasBackup) {
-    notes.push(
-      "The setting backup is not used here, where no files are kept: back the platform's database up where it is",
-    );
-  }
+  const noBackups = backup && backupObstacle(backup, env);
+  if (noBackups !== undefined) notes.push(`No backups are made: ${noBackups}`);
   if (!named("HOOKLAUNCH_STORAGE")) {
     notes.push(
       "The variable HOOKLAUNCH_STORAGE is not set: without an S3 bucket, steps cannot run on Slurm or Kubernetes",
@@ -113,6 +110,7 @@ export function hostedSettings(
     ...(secretKey === undefined ? {} : { secretKey }),
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(storage === undefined ? {} : { storage }),
+    ...(backup === undefined || noBackups !== undefined ? {} : { backup }),
     ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(agentUrl === undefined ? {} : {
       agent: { url: agentUrl, ...(agentCa === undefined ? {} : { ca: agentCa }) },
@@ -127,6 +125,21 @@ export function hostedSettings(
   const since_ms = Date.now();
   const told = { ...service, notes: notes.map((text) => ({ text, since_ms })) };
   return { service: told, idle_ms: idle_s * 1_000, missing, notes };
+}
+
+/** Returns why backups cannot be made here; undefined when they can. */
+function backupObstacle({ to }: BackupSettings, env: Env): string | undefined {
+  if (!to.startsWith("s3:")) {
+    return `backup.to is ${to}, expected a bucket such as s3://bucket/prefix, as files are not kept here`;
+  }
+  try {
+    parseS3Location(to, env);
+    s3Credentials(env);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HooklaunchError)) throw error;
+    return error.message;
+  }
 }
 
 function storageOf(env: Env): (text: string) => string {

@@ -201,7 +201,8 @@ export class Service {
 
   async #cleanUp(): Promise<CleanupReport> {
     const { settings: { retention_days }, closing: { signal }, worker } = this.#parts;
-    const report = await cleanUp({ ...this.#parts, retention_days, signal });
+    const remove = () => cleanUp({ ...this.#parts, retention_days, signal });
+    const report = await (this.#parts.backups?.whileNotRead(remove) ?? remove());
     const { noteShapeChanges } = await import("../triggers/shape_changes.ts");
     await noteShapeChanges({
       ...this.#parts,
@@ -278,6 +279,7 @@ async function openBackups(parts: Parts, runtime: Runtime): Promise<Parts["backu
     clock,
     env,
     data: settings.data,
+    kv: settings.kv,
     runJob: await runtime.backupJobs(),
     onEnd: (job, isGood) => metrics.backups.jobEnded(job, isGood),
   });

@@ -82,6 +82,8 @@ export const keys = {
   backupState: (): Deno.KvKey => ["meta", "backup_state"],
   /** The name of the scheduled backup before which it was written: one that holds it is of a later moment. */
   backupSentinel: (): Deno.KvKey => ["meta", "backup_sentinel"],
+  /** Written before a shared database is read: what has a later versionstamp was changed since. */
+  backupMark: (): Deno.KvKey => ["meta", "backup_mark"],
   /** `AuditEntry`. */
   audit: (id: string): Deno.KvKey => ["audit", id],
   /** `Project`. */

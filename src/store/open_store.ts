@@ -125,7 +125,12 @@ async function expectRoom(folder: string): Promise<void> {
   );
 }
 
-async function openRemote(url: string): Promise<Deno.Kv> {
+/**
+ * Opens a remote Deno KV.
+ *
+ * @throws {InvalidInputError} when its access token is missing, or it does not answer
+ */
+export async function openRemote(url: string): Promise<Deno.Kv> {
   if (!Deno.env.get(TOKEN_VARIABLE)) {
     const detail = "Expected the access token of the Deno KV that --kv names, found none";
     throw new InvalidInputError(TOKEN_VARIABLE, detail);

@@ -303,7 +303,7 @@ Deno.test("an archive that was changed is refused", async (t) => {
     ],
     ["no header", entries.slice(1), /no backup of Hooklaunch/],
     ["a header of something else", headed({ version: 7 }), /backup.json/],
-    ["a newer format", headed({ archive_format: 2, version: "9.9.9" }), /format 2 of Hooklaunch 9/],
+    ["a newer format", headed({ archive_format: 3, version: "9.9.9" }), /format 3 of Hooklaunch 9/],
     ["no list of flaws", entries.slice(0, -1), /end is missing/],
     [
       "a flaw outside",

@@ -6,6 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { type Cause, newCause } from "../../attention/cause.ts";
+import { isMakeDue, isOver, isProofDue, PROOF_EVERY_MS } from "./due.ts";
 import type { BackupJob, JobResult } from "./job.ts";
 import { backupName, timeOfName } from "./names.ts";
 import { openPlace, type PlaceSettings, placeSettings } from "./place.ts";
@@ -13,6 +14,7 @@ import { keptNames } from "./retention.ts";
 import type { BackupSettings } from "./settings.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
+import { InTurn } from "../../platform/waiting/in_turn.ts";
 import { within } from "../../platform/waiting/timers.ts";
 import {
   type BackupFailure,
@@ -23,9 +25,6 @@ import {
 } from "../../store/records/backups.ts";
 import type { Store } from "../../store/store.ts";
 
-/** A look each minute makes the backup of a time that is nearer than the next look. */
-const LOOK_MS = 30_000;
-const PROOF_EVERY_MS = 24 * 3_600_000;
 /** The wait after the first failure; each further one doubles it. */
 const RETRY_MS = 60_000;
 const RETRY_MS_MAX = 3_600_000;
@@ -49,6 +48,8 @@ interface BackupParts {
   env(name: string): string | undefined;
   /** The data folder. */
   data: string;
+  /** The URL of the shared database, where there is one. */
+  kv?: string | undefined;
   runJob: RunBackupJob;
   onEnd(job: BackupJob["kind"], isGood: boolean): void;
 }
@@ -66,6 +67,7 @@ export class Backups {
   readonly settings: BackupSettings;
   readonly #parts: BackupParts;
   readonly #closing = new AbortController();
+  readonly #reading = new InTurn();
   #underWay: Promise<void> | undefined;
 
   constructor(settings: BackupSettings, parts: BackupParts) {
@@ -76,6 +78,11 @@ export class Backups {
   /** True while a backup is made or proven. */
   get isWorking(): boolean {
     return this.#underWay !== undefined;
+  }
+
+  /** Does something that must not happen while a shared database is read, such as removing records. */
+  whileNotRead<T>(act: () => Promise<T>): Promise<T> {
+    return this.#parts.store.shared === undefined ? act() : this.#reading.run("database", act);
   }
 
   /** Reads how far backups are. */
@@ -185,21 +192,16 @@ export class Backups {
     }
   }
 
-  #isDue({ last, failure }: BackupState): boolean {
-    if (this.#closing.signal.aborted) return false;
-    const now_ms = this.#parts.clock.now() + LOOK_MS;
-    if (failure !== undefined) return now_ms >= Date.parse(failure.next_at);
-    if (last === undefined) return true;
-    const made_ms = Date.parse(last.made_at);
-    // A clock that has jumped back does not keep backups from being made.
-    return Math.abs(now_ms - made_ms) >= this.settings.every_ms;
+  #isDue(state: BackupState): boolean {
+    return !this.#closing.signal.aborted &&
+      isMakeDue(state, this.settings.every_ms, this.#parts.clock.now());
   }
 
   async #make(): Promise<void> {
     const { store, clock } = this.#parts;
     const name = newName((await this.state()).last?.name, clock.now());
     await putBackupSentinel(store, name);
-    const result = await this.#run({ kind: "make", name });
+    const result = await this.whileNotRead(() => this.#run({ kind: "make", name }));
     if (result === undefined) return;
     const state = await this.state();
     if (!("made" in result)) {
@@ -252,13 +254,8 @@ export class Backups {
     if (this.#closing.signal.aborted) return;
     const { store, clock } = this.#parts;
     const state = await this.state();
-    const { last, proof, proof_failure } = state;
-    if (last === undefined || state.damaged.includes(last.name)) return;
-    const isNew = proof?.name !== last.name;
-    const isOld = proof !== undefined && isOver(proof.proven_at, PROOF_EVERY_MS, clock.now());
-    const isTooEarly = proof_failure?.name === last.name &&
-      clock.now() < Date.parse(proof_failure.next_at);
-    if (!(isNew || isOld) || isTooEarly) return;
+    const { last } = state;
+    if (last === undefined || !isProofDue(state, clock.now())) return;
     const { name, sha256, bytes } = last;
     const result = await this.#run({ kind: "prove", name, expected: { sha256, bytes } });
     if (result !== undefined) await this.#noteProof(name, result, store);
@@ -267,8 +264,10 @@ export class Backups {
   async #noteProof(name: string, result: JobResult, store: Store): Promise<void> {
     const state = await this.state();
     const now = timeText(this.#parts.clock.now());
-    if ("failure" in result) {
-      const { failure: detail, isDamaged } = result;
+    if (!("proven" in result)) {
+      const { failure: detail, isDamaged } = "failure" in result
+        ? result
+        : { failure: "it was not checked", isDamaged: false };
       state.proof_failure = { ...this.#failed(state.proof_failure, detail), name };
       if (isDamaged) {
         state.damaged = [...state.damaged, name].slice(-NAMES_MAX);
@@ -278,21 +277,29 @@ export class Backups {
       }
       log.error("The backup {name} was not restored: {error}", { name, error: detail });
     } else {
-      state.proof = { name, proven_at: now };
+      state.proof = {
+        name,
+        proven_at: now,
+        ...(result.proven.isReadBack && { read_back: true as const }),
+      };
       state.proven = [...state.proven.filter((each) => each !== name), name].slice(-NAMES_MAX);
       delete state.proof_failure;
-      log.info("Restored the backup {name} into a temporary folder, and checked it", { name });
+      if (result.proven.isReadBack) {
+        log.info("Read the backup {name} back, and checked it", { name });
+      } else {log.info("Restored the backup {name} into a temporary folder, and checked it", {
+          name,
+        });}
     }
     await putBackupState(store, state);
   }
 
   /** Runs a job; undefined when the service stops before its end. */
-  async #run(job: Omit<BackupJob, "data" | "place">): Promise<JobResult | undefined> {
+  async #run(job: Omit<BackupJob, "data" | "kv" | "place">): Promise<JobResult | undefined> {
     const { signal } = this.#closing;
-    const { data, runJob, onEnd } = this.#parts;
+    const { data, kv, runJob, onEnd } = this.#parts;
     let result: JobResult;
     try {
-      result = await runJob({ ...job, data, place: this.#place() }, signal);
+      result = await runJob({ ...job, data, kv, place: this.#place() }, signal);
     } catch (error) {
       result = { failure: messageOf(error), isDamaged: false };
     }
@@ -307,10 +314,6 @@ export class Backups {
     const pause_ms = Math.min(RETRY_MS * 2 ** count, RETRY_MS_MAX, this.settings.every_ms);
     return { since, count: count + 1, detail, next_at: timeText(now_ms + pause_ms) };
   }
-}
-
-function isOver(time: string, span_ms: number, now_ms: number): boolean {
-  return now_ms - Date.parse(time) > span_ms;
 }
 
 /** Names a backup. A second one of the same second is of the next. */

@@ -4,19 +4,20 @@
  *
  * @module
  */
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { messageOf } from "../../platform/errors.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { formatBytes } from "../../platform/text/display.ts";
 import { databaseBytes } from "../../store/file/database_file.ts";
 import { roomOf } from "../../store/file/space.ts";
-import { openStore } from "../../store/open_store.ts";
+import { openRemote, openStore } from "../../store/open_store.ts";
 import { keys } from "../../store/keys.ts";
 import { readValue } from "../../store/read/scan.ts";
 import { backUp, type BackupReport } from "../backup.ts";
 import { BackupError, DamagedBackupError } from "../error.ts";
 import { restore } from "../restore.ts";
+import { expectSentinelOf } from "./sentinel.ts";
+import { Digest, storeBackup } from "./place_streams.ts";
 import { openPlace, type PlaceSettings } from "./place.ts";
 
 /** The room that a job leaves on the disk: launches are turned away with less. */
@@ -29,6 +30,8 @@ export interface BackupJob {
   kind: "make" | "prove";
   /** The data folder. */
   data: string;
+  /** The URL of the shared database, in place of the one in the data folder. */
+  kv?: string | undefined;
   place: PlaceSettings;
   /** The name of the backup. */
   name: string;
@@ -39,7 +42,8 @@ export interface BackupJob {
 /** The result of a job. */
 export type JobResult =
   | { made: BackupReport }
-  | { proven: { files: number } }
+  /** `isReadBack` stands for one that was read and checked, and not restored. */
+  | { proven: { files: number; isReadBack?: true } }
   /** `isDamaged` stands for a backup that is not what was backed up. */
   | { failure: string; isDamaged: boolean };
 
@@ -55,39 +59,21 @@ export async function doBackupJob(job: BackupJob, signal: AbortSignal): Promise<
 }
 
 async function make(
-  { data, place: settings, name }: BackupJob,
+  { data, kv: url, place: settings, name }: BackupJob,
   signal: AbortSignal,
 ): Promise<BackupReport> {
   using place = openPlace(settings);
-  // A folder that is not there is not made.
-  await place.list();
-  return await inWorkFolder(data, 2 * await databaseBytes(data), async (temporary) => {
-    const { readable, writable } = new TransformStream<
-      Uint8Array<ArrayBuffer>,
-      Uint8Array<ArrayBuffer>
-    >();
-    const storing = place.store.add(name, readable, { signal });
-    let failure: unknown;
-    storing.catch((error) => failure ??= error);
-    const writer = writable.getWriter();
-    const target = new WritableStream<Uint8Array>({
-      write: (chunk) => writer.write(new Uint8Array(chunk)),
-      close: () => writer.close(),
-    });
-    const options = { withoutKey: false, force: false, signal, onProgress() {} };
-    try {
-      const report = await backUp({ data, target, temporary, ...options });
-      await storing;
-      return report;
-    } catch (error) {
-      // When storing has failed, writing has failed because of it.
-      const cause = failure ?? error;
-      // What has come of it does not get its name.
-      await writer.abort(cause).catch(() => {});
-      await storing.catch(() => {});
-      throw cause;
-    }
-  });
+  using kv = url === undefined ? undefined : await openRemote(url);
+  const needed = kv === undefined ? 2 * await databaseBytes(data) : 0;
+  return await inWorkFolder(
+    data,
+    needed,
+    (temporary) =>
+      storeBackup(place, name, signal, (target) => {
+        const options = { withoutKey: false, force: false, signal, onProgress() {} };
+        return backUp({ data, kv, target, temporary, ...options });
+      }),
+  );
 }
 
 async function prove(
@@ -113,39 +99,10 @@ async function prove(
   });
 }
 
-/** Hashes a stream while it is read. */
-class Digest {
-  readonly #hash = createHash("sha256");
-  readonly stream: ReadableStream<Uint8Array<ArrayBuffer>>;
-
-  constructor(source: ReadableStream<Uint8Array<ArrayBuffer>>) {
-    const hash = this.#hash;
-    this.stream = source.pipeThrough(
-      new TransformStream({
-        transform(chunk, controller) {
-          hash.update(chunk);
-          controller.enqueue(chunk);
-        },
-      }),
-    );
-  }
-
-  /** The digest of what was read, in hex. */
-  get sha256(): string {
-    return this.#hash.copy().digest("hex");
-  }
-}
-
 /** Checks that a restored database has what was written just before its backup. */
 async function expectSentinel(folder: string, name: string): Promise<void> {
   await using store = await openStore(folder, { keepFormat: true });
-  const found = await readValue(store.kv, keys.backupSentinel());
-  if (found === name) return;
-  throw new DamagedBackupError(
-    `The backup ${name} is of another moment: it holds what was written before ${
-      typeof found === "string" ? found : "none"
-    }`,
-  );
+  expectSentinelOf(name, await readValue(store.kv, keys.backupSentinel()));
 }
 
 /** Does work in a new folder in the data folder, and removes it. */

@@ -20,7 +20,7 @@ export interface BackupStatus {
   /** True while a backup is made, or restored and checked. */
   working: boolean;
   last?: { name: string; made_at: string; size: number; files: number; records: number };
-  proof?: { name: string; proven_at: string };
+  proof?: { name: string; proven_at: string; read_back?: true };
   /** The reasons why backups cannot be made, or restored. */
   failures: string[];
 }
@@ -34,7 +34,12 @@ export const backupStatus = answer<BackupStatus>()(
     working: z.boolean().describe("True while a backup is made, or restored and checked"),
     last: z.object({ name: text, made_at: time, size: count, files: count, records: count })
       .exactOptional().describe("The last one that was made"),
-    proof: z.object({ name: text, proven_at: time }).exactOptional()
+    proof: z.object({
+      name: text,
+      proven_at: time,
+      read_back: z.literal(true).exactOptional()
+        .describe("Set where no files are kept: it was read back and checked, and not restored"),
+    }).exactOptional()
       .describe("The last one that was restored into a temporary folder and checked"),
     failures: z.array(text).describe("Why backups cannot be made, or restored"),
   }),

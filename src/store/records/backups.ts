@@ -28,8 +28,8 @@ export interface BackupState {
   since: string;
   /** The latest backup that was made. */
   last?: MadeBackup;
-  /** The latest backup that was restored and checked. */
-  proof?: { name: string; proven_at: string };
+  /** The latest backup that was restored and checked, or, where no files are kept, read back and checked. */
+  proof?: { name: string; proven_at: string; read_back?: true };
   /** Backups fail. */
   failure?: BackupFailure;
   /** Proofs fail. */
@@ -56,7 +56,7 @@ interface MadeBackup {
 
 /** Reads the state of backups to a place; that of none when there is no other. */
 export async function getBackupState(
-  store: Store,
+  store: Pick<Store, "kv">,
   place: string,
   now_ms: number,
 ): Promise<BackupState> {

@@ -98,7 +98,7 @@ async function live(
     assertEquals(await it.listed(), ["14T11:30 proven", "14T10:30 proven"]);
     const { last, proof } = await backups.state();
     assertEquals(last?.made_at, "2026-01-14T11:30:00.000Z");
-    assertEquals(proof, { name: last?.name, proven_at: "2026-01-14T11:30:00.000Z" });
+    assertEquals<unknown>(proof, { name: last?.name, proven_at: "2026-01-14T11:30:00.000Z" });
     assertEquals(await it.causes(), []);
   });
 
