@@ -26,7 +26,7 @@ import { CHUNK_BYTES_MAX, recordsIn } from "./record_chunks.ts";
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The findings about an archive. */
-export interface CheckedArchive {
+interface CheckedArchive {
   records: number;
   /** The value that was written just before the backup. */
   sentinel: unknown;

@@ -23,7 +23,7 @@ import { ChunkBuilder } from "./record_chunks.ts";
 const FILE_SHARE = 3;
 
 /** The source and the target of an archive. */
-export interface SharedArchiveOptions {
+interface SharedArchiveOptions {
   kv: Deno.Kv;
   output: WritableStream<Uint8Array>;
   /** The data folder of this machine, and one for temporary files; absent where no files are kept. */
