@@ -17,6 +17,7 @@ import {
   type Secrets,
   type SecretSetting,
 } from "../conditions/secret.ts";
+import { basicOf } from "../conditions/static_token.ts";
 import { type Quota, smallestByPeriod } from "../runs/rate_window.ts";
 import { sizeOf } from "./max_payload.ts";
 import { handshakeOrder, launchOrder, type Order, type OrderParts, runInfoOrder } from "./order.ts";
@@ -30,6 +31,8 @@ export interface PreparedTrigger {
   trigger: Trigger;
   /** Its conditions, without secrets that have expired. */
   conditions: readonly Condition[];
+  /** The challenge of an answer 401, which must have one (RFC 9110 section 15.5.2). */
+  challenge: string;
   /** The fields in which a request carries credentials: no log shows them. */
   credentials: readonly CredentialField[];
   /** Tells whether a text is one of its secrets. */
@@ -92,6 +95,7 @@ export async function prepareTrigger(
   return {
     trigger,
     conditions: live,
+    challenge: challengeOf(live),
     credentials: conditions.credentials,
     isSecret: secretLookup(live, handshakes, environment),
     redacted: maskedFieldsOf(conditions.redacted),
@@ -134,6 +138,12 @@ function secretLookup(
     ], (name) => environment.env(name));
     return isSecret(new TextEncoder().encode(text), secrets);
   };
+}
+
+/** Some senders give their password only after a challenge of HTTP Basic. Others have no scheme. */
+function challengeOf(conditions: readonly Condition[]): string {
+  const isBasic = conditions.some((each) => each.type === "static_token" && basicOf(each));
+  return isBasic ? 'Basic realm="hooklaunch"' : "Webhook";
 }
 
 function lockOf(pointers: readonly string[]): OrderParts["locked"] {

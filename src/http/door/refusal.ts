@@ -41,8 +41,6 @@ export const TOO_MANY_PARTS: Refused = {
   expected: `chunks of ${PART_BYTES_MIN} bytes or more`,
 };
 
-const CHALLENGE = { "www-authenticate": "Webhook" };
-
 /** Stands for a check that is no condition, such as a handshake. */
 const UNKNOWN_CHECK: CheckName = { condition: "overload", index: NO_CONDITION };
 
@@ -101,7 +99,7 @@ export function refuse(
 
 /** Makes the answer to a refusal. */
 function answerOf(
-  { trigger }: PreparedTrigger,
+  { trigger, challenge }: PreparedTrigger,
   { condition, status: own, cause }: Refused,
 ): Response {
   if (condition === "body_size") {
@@ -109,9 +107,8 @@ function answerOf(
   }
   if (own !== undefined) return problem(own);
   const status = refusalStatus(trigger, cause);
-  // RFC 9110 section 15.5.2 asks for a challenge, of which no provider has a scheme.
-  const headers = status === STATUS_CODE.Unauthorized ? CHALLENGE : {};
-  return rejected(status, headers);
+  const isChallenge = status === STATUS_CODE.Unauthorized;
+  return rejected(status, isChallenge ? { "www-authenticate": challenge } : {});
 }
 
 /** Writes a refusal into the trigger log. */

@@ -14,6 +14,12 @@ const filter = (expression: string) => ({ conditions: [{ type: "payload_filter",
 /** A condition of GitHub. */
 export const github = { type: "hmac", preset: "github", secrets: [SECRET] };
 const gitlab = { type: "static_token", preset: "gitlab", secrets: [SECRET] };
+const cloudMonitoring = {
+  type: "static_token",
+  preset: "google_cloud_monitoring",
+  secrets: [SECRET],
+};
+const INCIDENT = '{"incident":{"incident_id":"0.abc","state":"open"},"version":"1.2"}';
 const slack = { type: "hmac", preset: "slack", secrets: [SECRET] };
 const byToken = { type: "static_token", in: "header", name: "X-Token", secrets: [SECRET] };
 const echo = (parameters: Record<string, unknown>) => ({
@@ -157,6 +163,24 @@ export const reports: Report[] = [
     sent: [],
     runs: 0,
     warned: /Xero needs refused: \{ authentication: 401 \}/,
+  },
+  {
+    name: "Google Cloud Monitoring gives its password when it is asked for it",
+    settings: { conditions: [cloudMonitoring], refused: { authentication: 401 } },
+    sent: [
+      [posted(INCIDENT), 401, /rejected/, { "www-authenticate": /^Basic realm="hooklaunch"$/ }],
+      [posted(INCIDENT, { authorization: `Basic ${btoa(`someone:${SECRET}`)}` }), 200],
+      [posted(INCIDENT, { authorization: `Basic ${btoa("someone:else")}` }), 401],
+    ],
+    runs: 1,
+    log: /wrong token/,
+  },
+  {
+    name: "Google Cloud Monitoring's need of a challenge is told when it is saved",
+    settings: { conditions: [cloudMonitoring] },
+    sent: [],
+    runs: 0,
+    warned: /Google Cloud Monitoring, alerts needs refused: \{ authentication: 401 \}/,
   },
   {
     name: "Discord's check of the URL gets 401 for a wrong signature",

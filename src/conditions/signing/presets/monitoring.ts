@@ -75,10 +75,10 @@ export const monitoring = {
   },
   static_token: {
     opsgenie: {
-      title: "Opsgenie",
+      title: "Opsgenie, Jira Service Management alerts",
       source: "https://support.atlassian.com/opsgenie/docs/integrate-opsgenie-with-webhook/",
       setup:
-        "Open Settings > Integrations > Add integration > Webhook. Add the custom header Authorization with the value `Bearer SECRET`.",
+        "Open Settings > Integrations > Add integration > Webhook; in Jira Service Management, Operations > Integrations. Add the custom header Authorization with the value `Bearer SECRET`.",
       note: OWN_HEADER,
       event: { in: "body", name: "action" },
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
@@ -142,6 +142,9 @@ export const monitoring = {
       source: "https://cloud.google.com/monitoring/support/notification-options",
       setup:
         "Open Alerting > Edit notification channels > Webhooks > Add new. Choose basic authentication, and enter the secret as the password.",
+      needs: { refused: { authentication: 401 } },
+      note:
+        "Sends each notification without the password first: the trigger log has a refusal of it, too",
       event: { in: "body", name: "/incident/state" },
       token: { in: "header", name: "Authorization", basic: {} },
     },
