@@ -42,7 +42,7 @@ export class Retries {
 
   constructor(parts: RetriesParts) {
     this.#parts = parts;
-    this.#alarms = new Alarms(parts.clock);
+    this.#alarms = new Alarms(parts.clock, (attemptId) => this.#due(attemptId));
   }
 
   /** Goes on with the attempts that an earlier process has left. */
@@ -102,15 +102,16 @@ export class Retries {
   }
 
   #wait(attemptId: string, at_ms: number): void {
-    if (this.#isClosed) return;
-    this.#alarms.set(attemptId, at_ms, () => {
-      this.#turns.take(attemptId, () => this.#begin(attemptId)).catch((error) => {
-        log.error("Cannot begin attempt {attempt_id}, trying again: {error}", {
-          attempt_id: attemptId,
-          error: messageOf(error),
-        });
-        this.#wait(attemptId, this.#parts.clock.now() + TROUBLE_MS);
+    if (!this.#isClosed) this.#alarms.set(attemptId, at_ms);
+  }
+
+  #due(attemptId: string): void {
+    this.#turns.take(attemptId, () => this.#begin(attemptId)).catch((error) => {
+      log.error("Cannot begin attempt {attempt_id}, trying again: {error}", {
+        attempt_id: attemptId,
+        error: messageOf(error),
       });
+      this.#wait(attemptId, this.#parts.clock.now() + TROUBLE_MS);
     });
   }
 

@@ -24,6 +24,9 @@ const DELIVERIES = 200;
 const INSTANCES = 3;
 /** A frozen instance is taken for gone after 15 s, and later where those that look at it are slow. */
 const GONE_WITHIN_MS = 120_000;
+/** An instance serves again after so long at most, once what happened is over. */
+const READY_WITHIN_MS = 60_000;
+const READY_ANSWER_MS = 5_000;
 /** The time for which the database is frozen. */
 const DATABASE_FROZEN_MS = 3_000;
 /** Of many runs that wait for each other, one ends after so long at most. */
@@ -155,6 +158,10 @@ export async function instances(
         sayLogs();
         throw error;
       });
+    await Promise.all(serving.map(untilReady)).catch((error) => {
+      sayLogs();
+      throw error;
+    });
     await pause(settle_ms);
     findings.say(`${fault} ${index}: at most ${Math.round(told.gap_ms)} ms without a launch`);
     const isOfInstance = !fault.startsWith("database");
@@ -234,6 +241,17 @@ async function untilGone({ url: gone }: Served, serving: readonly Served[]): Pro
       all.length > 0 && all.every(({ url }) => url !== gone);
     return lists.some(isGone) || undefined;
   }, { what: "a frozen instance being taken for gone", within_ms: GONE_WITHIN_MS });
+}
+
+/** Waits until an instance serves again: one that goes on without the database hangs. */
+async function untilReady(served: Served): Promise<void> {
+  const signal = () => AbortSignal.timeout(READY_ANSWER_MS);
+  await eventually(async () => {
+    if (served.hasEnded) return true;
+    const answer = await fetch(`${served.url}/readyz`, { signal: signal() }).catch(() => undefined);
+    await answer?.body?.cancel();
+    return answer?.ok;
+  }, { what: `that the instance at ${served.url} serves`, within_ms: READY_WITHIN_MS });
 }
 
 /** Returns the instances that one knows. */

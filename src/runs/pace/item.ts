@@ -1,47 +1,47 @@
 /**
- * A run that waits for its turn, in memory.
+ * A run that waits for its turn, in memory. A hundred thousand may wait, so it is small.
  *
  * @module
  */
-import type { Pace } from "../../store/records/pace.ts";
 import type { PendingRun } from "../../store/records/runs.ts";
+import type { KnownPace } from "./known_paces.ts";
 
 /** A run that waits for its turn. */
-export interface Item {
+export class Item {
   readonly id: string;
-  readonly triggerId: string;
   /** Its place in the order of acceptance. */
   readonly order: number;
-  readonly pace: Pace;
   readonly created_ms: number;
+  /** The time before which it is not performed; 0 where that is any time. */
+  readonly due_ms: number;
   /** Bytes of its payload. */
   readonly size: number;
+  readonly known: KnownPace;
   /** The record that it was admitted with, until it is stored as one that waits. */
-  record?: PendingRun | undefined;
+  record: PendingRun | undefined;
   /** True once it is to be stored as one that waits. */
-  isHeld: boolean;
+  isHeld = false;
   /** True once its fate is decided. It waits only until that is stored. */
-  isDecided: boolean;
-}
+  isDecided = false;
 
-/**
- * Makes an item of a pending run.
- *
- * @param order its place in the order of acceptance
- */
-export function itemOf(record: PendingRun, order: number): Item {
-  const { run: { id, trigger_id, created_at, payload }, pace = {} } = record;
-  return {
-    id,
-    triggerId: trigger_id,
-    order,
-    pace,
-    created_ms: Date.parse(created_at),
-    size: payload.size,
-    record,
-    isHeld: false,
-    isDecided: false,
-  };
+  constructor(record: PendingRun, order: number, known: KnownPace) {
+    const { run: { id, created_at, payload }, pace } = record;
+    this.id = id;
+    this.order = order;
+    this.created_ms = Date.parse(created_at);
+    this.due_ms = pace?.due_ms ?? 0;
+    this.size = payload.size;
+    this.known = known;
+    this.record = record;
+  }
+
+  get triggerId(): string {
+    return this.known.triggerId;
+  }
+
+  get pace(): KnownPace["pace"] {
+    return this.known.pace;
+  }
 }
 
 /** Returns the name of a key of a trigger. */

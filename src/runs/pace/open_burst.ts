@@ -15,7 +15,7 @@ export class OpenBurst implements Burst {
   run_id: string;
   due_ms: number;
   /** In the order of acceptance. */
-  readonly #items = new Set<Item>();
+  readonly #items: Item[] = [];
   #bytes = 0;
 
   constructor({ trigger_id, key, run_id, first_ms, due_ms }: Burst) {
@@ -32,26 +32,26 @@ export class OpenBurst implements Burst {
   }
 
   get isEmpty(): boolean {
-    return this.#items.size === 0;
+    return this.#items.length === 0;
   }
 
   has(item: Item): boolean {
-    return this.#items.has(item);
+    return this.#items.includes(item);
   }
 
   /** Tells whether the payload of one more run has room beside the others, where all become one. */
   hasRoomFor({ size }: Item): boolean {
-    return mayBeJoined(this.#items.size + 1, this.#bytes + size);
+    return mayBeJoined(this.#items.length + 1, this.#bytes + size);
   }
 
   add(item: Item): void {
-    this.#items.add(item);
+    this.#items.push(item);
     this.#bytes += item.size;
   }
 
   /** Takes a run off, which is among them. */
   remove(item: Item): void {
-    this.#items.delete(item);
+    this.#items.splice(this.#items.indexOf(item), 1);
     this.#bytes -= item.size;
   }
 }

@@ -14,7 +14,6 @@ import {
   burstWrite,
   closeBurstWrite,
   endTurnWrite,
-  type Held,
   heldRuns,
   type Turn,
   turns,
@@ -27,7 +26,7 @@ import type { Store } from "../../store/store.ts";
 import { RunWork } from "../work_state.ts";
 import { Alarms } from "../../platform/waiting/alarms.ts";
 import { Decisions } from "./decisions.ts";
-import { type Item, itemOf, nameOf } from "./item.ts";
+import { type Item, nameOf } from "./item.ts";
 import { KeyMap } from "./key_map.ts";
 import { Lane } from "./lane.ts";
 import { OpenBurst } from "./open_burst.ts";
@@ -59,7 +58,10 @@ export class Pacer {
   readonly #parts: PacerParts;
   readonly #abort = new AbortController();
   readonly #decisions: Decisions;
-  readonly #alarms: Alarms;
+  /** The times at which bursts close, by their names. */
+  readonly #closings: Alarms;
+  /** The times until which runs wait, by their ids. */
+  readonly #delays: Alarms;
   readonly #work: RunWork;
   readonly #items = new WaitingRuns();
   readonly #bursts = new KeyMap<OpenBurst>();
@@ -89,7 +91,14 @@ export class Pacer {
       bursts: this.#bursts,
       lanes: this.#lanes,
     });
-    this.#alarms = new Alarms(clock);
+    this.#closings = new Alarms(clock, (name) => {
+      const burst = this.#bursts.get(name);
+      if (burst) this.#close(name, burst);
+    });
+    this.#delays = new Alarms(clock, (runId) => {
+      const item = this.#items.get(runId);
+      if (item) this.#queue(item, false);
+    });
     this.#work = new RunWork({ store, clock });
   }
 
@@ -135,15 +144,16 @@ export class Pacer {
       this.#bursts.set(nameOf(burst.trigger_id, burst.key), new OpenBurst(burst));
     }
     for await (const turn of turns(store)) this.#enter(turn);
-    const held: [Item, Held][] = [];
-    for await (const { held: place, ...record } of heldRuns(store)) {
-      const { record: _record, ...item } = itemOf(record, place.order);
-      held.push([{ ...item, isHeld: true }, place]);
+    const held: [Item, joins: string | undefined][] = [];
+    for await (const { held: { order, joins }, ...record } of heldRuns(store)) {
+      const item = this.#items.add(record, order);
+      item.record = undefined;
+      item.isHeld = true;
+      held.push([item, joins]);
     }
     held.sort(([one], [other]) => one.order - other.order);
     this.#order = (held.at(-1)?.[0].order ?? -1) + 1;
-    for (const [item] of held) this.#items.add(item);
-    for (const [item, { joins }] of held) this.#resume(item, joins);
+    for (const [item, joins] of held) this.#resume(item, joins);
     this.#endSweeps = sweepEach(clock, store.shared ? SHARED_SWEEP_MS : SWEEP_MS, {
       ids: () => this.#turns.keys(),
       look: (runId) => this.#free(runId),
@@ -163,8 +173,7 @@ export class Pacer {
     if (this.#items.has(id)) return;
     // Its turn had come before the last stop.
     if (this.#turns.has(id)) return this.#parts.perform(record, true);
-    const item = itemOf(record, this.#order++);
-    this.#items.add(item);
+    const item = this.#items.add(record, this.#order++);
     if (item.pace.coalesce) this.#join(item, item.pace.coalesce);
     else this.#delay(item, repeated);
   }
@@ -203,7 +212,7 @@ export class Pacer {
     if (item === undefined) return false;
     const [name, burst] = this.#burstOf(item) ?? [];
     if (name !== undefined && burst) this.#close(name, burst);
-    else if (this.#alarms.cancel(runId)) this.#queue(item, false);
+    else if (this.#delays.cancel(runId)) this.#queue(item, false);
     else return false;
     return true;
   }
@@ -230,7 +239,8 @@ export class Pacer {
   async close(): Promise<void> {
     this.#abort.abort();
     this.#endSweeps();
-    this.#alarms.close();
+    this.#closings.close();
+    this.#delays.close();
     await this.#decisions.settled();
   }
 
@@ -280,14 +290,13 @@ export class Pacer {
   }
 
   #arm(name: string, burst: OpenBurst): void {
-    if (!this.#areArmed) return;
-    this.#alarms.set(name, burst.due_ms, () => this.#close(name, burst));
+    if (this.#areArmed) this.#closings.set(name, burst.due_ms);
   }
 
   /** Closes a burst: what it becomes goes on. */
   #close(name: string, burst: OpenBurst): void {
     this.#bursts.delete(name);
-    this.#alarms.cancel(name);
+    this.#closings.cancel(name);
     const [item] = burst.items;
     if (item?.pace.coalesce?.keep !== "all") {
       this.#decisions.write(burst.trigger_id, [closeBurstWrite(burst)]);
@@ -302,10 +311,9 @@ export class Pacer {
 
   /** Lets a run wait until its time. */
   #delay(item: Item, repeated: boolean): void {
-    const { due_ms = 0 } = item.pace;
-    if (due_ms <= this.#parts.clock.now()) return this.#queue(item, repeated);
+    if (item.due_ms <= this.#parts.clock.now()) return this.#queue(item, repeated);
     this.#decisions.hold(item);
-    this.#alarms.set(item.id, due_ms, () => this.#queue(item, false));
+    this.#delays.set(item.id, item.due_ms);
   }
 
   /** Lets a run wait for a place of its key. */
@@ -372,7 +380,7 @@ export class Pacer {
       burst.remove(item);
       if (burst.isEmpty) this.#close(name, burst);
     }
-    this.#alarms.cancel(item.id);
+    this.#delays.cancel(item.id);
     const { concurrency } = item.pace;
     const lane = concurrency && nameOf(item.triggerId, concurrency.key);
     if (lane === undefined) return;

@@ -27,7 +27,8 @@ export function waitingOf(
   lane: Lane<Item> | undefined,
 ): Waiting {
   if (burst) return { for: "burst", key: burst.key, until: timeOf(burst.due_ms) };
-  const { concurrency, due_ms = item.created_ms } = item.pace;
+  const { concurrency } = item.pace;
+  const due_ms = item.due_ms || item.created_ms;
   const place = lane?.placeOf(item) ?? 0;
   if (concurrency === undefined || lane === undefined || place === 0) {
     return { for: "delay", until: timeOf(due_ms) };

@@ -3,13 +3,16 @@
  *
  * @module
  */
-import type { Item } from "./item.ts";
+import type { PendingRun } from "../../store/records/runs.ts";
+import { Item } from "./item.ts";
+import { KnownPaces } from "./known_paces.ts";
 
 /** The runs that wait. */
 export class WaitingRuns {
   readonly #items = new Map<string, Item>();
-  /** Their ids, by their triggers. */
-  readonly #ofTrigger = new Map<string, Set<string>>();
+  readonly #paces = new KnownPaces();
+  /** Numbers of runs, by the ids of their triggers. */
+  readonly #counts = new Map<string, number>();
 
   get size(): number {
     return this.#items.size;
@@ -17,7 +20,7 @@ export class WaitingRuns {
 
   /** Number of a trigger's runs. */
   countOf(triggerId: string): number {
-    return this.#ofTrigger.get(triggerId)?.size ?? 0;
+    return this.#counts.get(triggerId) ?? 0;
   }
 
   has(id: string): boolean {
@@ -28,23 +31,33 @@ export class WaitingRuns {
     return this.#items.get(id);
   }
 
-  /** Adds a run, which is not among them. */
-  add(item: Item): void {
+  /**
+   * Adds a run, which is not among them.
+   *
+   * @param order its place in the order of acceptance
+   */
+  add(record: PendingRun, order: number): Item {
+    const { run: { trigger_id }, pace = {} } = record;
+    const item = new Item(record, order, this.#paces.take(trigger_id, pace));
     this.#items.set(item.id, item);
-    const ofTrigger = this.#ofTrigger.get(item.triggerId) ?? new Set();
-    this.#ofTrigger.set(item.triggerId, ofTrigger.add(item.id));
+    this.#counts.set(item.triggerId, this.countOf(item.triggerId) + 1);
+    return item;
   }
 
   /** Takes a run off, if it is among them. */
-  delete({ id, triggerId }: Item): void {
-    this.#items.delete(id);
-    const ofTrigger = this.#ofTrigger.get(triggerId);
-    ofTrigger?.delete(id);
-    if (ofTrigger?.size === 0) this.#ofTrigger.delete(triggerId);
+  delete(item: Item): void {
+    if (!this.#items.delete(item.id)) return;
+    this.#paces.leave(item.known);
+    const count = this.countOf(item.triggerId) - 1;
+    if (count === 0) this.#counts.delete(item.triggerId);
+    else this.#counts.set(item.triggerId, count);
   }
 
   /** The ids of a trigger's runs. */
   idsOf(triggerId: string): string[] {
-    return [...this.#ofTrigger.get(triggerId) ?? []];
+    if (!this.#counts.has(triggerId)) return [];
+    const ids: string[] = [];
+    for (const item of this.#items.values()) if (item.triggerId === triggerId) ids.push(item.id);
+    return ids;
   }
 }
