@@ -8,7 +8,7 @@ import type { ArtifactStore } from "../artifacts/store.ts";
 import type { BackupSettings } from "../backup/scheduled/settings.ts";
 import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts";
 import type { Network } from "../platform/network/connection.ts";
-import type { PaceLimit } from "../store/records/held_runs.ts";
+import type { PaceLimit } from "../store/records/pace.ts";
 import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
 import { hidePassword, isBaseUrl } from "../platform/network/urls.ts";
 import type { Clock } from "../platform/clock.ts";

@@ -131,8 +131,26 @@ export class Acceptor {
    */
   accept(launch: Launch): Promise<Acceptance> {
     const { triggerId, pace } = launch;
-    const obstacle = this.fullness ?? (pace && this.#worker.pacer.obstacle(triggerId, pace));
+    const obstacle = this.fullness ?? (pace && this.#worker.pacer.room.obstacle(triggerId, pace));
     if (obstacle) return Promise.reject(obstacle);
+    return pace ? this.#acceptPaced(launch) : this.#acceptWithRoom(launch);
+  }
+
+  /** Accepts a launch with a pace. It counts from now on: others that come meanwhile find less room. */
+  async #acceptPaced(launch: Launch): Promise<Acceptance> {
+    const { untaken } = this.#worker.pacer.room;
+    untaken.expect(launch.triggerId);
+    let isStored = false;
+    try {
+      const acceptance = await this.#acceptWithRoom(launch);
+      isStored = "run" in acceptance;
+      return acceptance;
+    } finally {
+      if (!isStored) untaken.withdraw(launch.triggerId);
+    }
+  }
+
+  #acceptWithRoom(launch: Launch): Promise<Acceptance> {
     return this.#space?.isShortForFiles ? this.#acceptWithoutFiles(launch) : this.#accept(launch);
   }
 
@@ -221,7 +239,7 @@ export class Acceptor {
   }
 
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
-    const { actions, body, pace } = launch;
+    const { triggerId, actions, body, pace } = launch;
     const worker = this.#worker.id;
     const parts = { run, actions, worker, ...(pace && { pace }), ...activeTrace() };
     const pending = newPending(parts, body);
@@ -238,6 +256,7 @@ export class Acceptor {
       this.#worker.withdraw(run.id);
       return change.refusal;
     }
+    if (pace) this.#worker.pacer.room.untaken.stored(triggerId, shared && change.versionstamp);
     this.#worker.take(pending);
     return { run };
   }

@@ -71,7 +71,6 @@ export class AcceptanceChange implements Change {
   readonly #claim: Claim | undefined;
   readonly #shared: Store["shared"];
   #admission: Admission | undefined;
-  /** Of the commit that has stored it. */
   #versionstamp = "";
 
   constructor(
@@ -98,6 +97,11 @@ export class AcceptanceChange implements Change {
     const { triggerId, quotas } = this.#launch;
     if (this.#quotas.isLoaded(triggerId, quotas)) return this.#claim?.refresh();
     return this.#quotas.load(triggerId, quotas).then(() => this.#claim?.refresh());
+  }
+
+  /** Of the commit that has stored it. */
+  get versionstamp(): string {
+    return this.#versionstamp;
   }
 
   stored(versionstamp: string): void {

@@ -13,14 +13,14 @@ import { getLogger } from "@logtape/logtape";
 import { newId } from "../platform/ids.ts";
 import { NextCall, within } from "../platform/waiting/timers.ts";
 import { getPending, pendingEntries, type PendingRun, type Run } from "../store/records/runs.ts";
-import type { LeaderLoad } from "../store/commit/instances.ts";
+import type { LeaderLoad } from "../store/commit/instance_record.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import type { WaitingRun } from "./outcome.ts";
 import { claimMarks } from "../store/commit/claims.ts";
 import { Allowance } from "./allowance.ts";
 import { Claims, Unclaimed } from "./claims.ts";
-import { Pacer } from "./pace/pacer.ts";
 import { PacedEntries } from "./pace/paced_entries.ts";
+import { Pacer } from "./pace/pacer.ts";
 import { performUntilFinal } from "./perform.ts";
 import { RunEnds } from "./run_ends.ts";
 import { pollUntil, RunWaiters } from "./run_waiters.ts";
@@ -110,7 +110,7 @@ export class Worker {
 
   /** True when the limit of pending runs is reached. */
   get isFull(): boolean {
-    return this.backlog >= this.#backlogMax || (this.#isPaced && this.pacer.isFull);
+    return this.backlog >= this.#backlogMax || (this.#isPaced && this.pacer.room.isFull);
   }
 
   /** True while runs have fallen so far behind that launches should wait for some to end. */
@@ -121,7 +121,8 @@ export class Worker {
 
   /** Returns what the other instances are told of the runs here, each time anew. */
   load(): LeaderLoad {
-    return { isFull: this.isFull, ended: this.#share.takeEnded(this.backlog) };
+    const ended = this.#share.takeEnded(this.backlog);
+    return { isFull: this.isFull, ended, pace: this.pacer.room.told };
   }
 
   /** Looks for runs that other instances have accepted. Returns at once. */
@@ -317,7 +318,7 @@ export class Worker {
     const marks = store.shared && await claimMarks(store.kv);
     const claimed = marks && new Claims(marks, store.intake);
     const isPaced = this.#isPaced || store.shared === undefined;
-    const paced = isPaced ? await PacedEntries.begin(store) : undefined;
+    const paced = isPaced ? await PacedEntries.begin(store, this.pacer.room) : undefined;
     let [isMissed, isUndecided, isComplete] = [false, false, true];
     for await (const entry of pendingEntries(store)) {
       const room = this.#heldMax - Math.max(this.#waiting.length, claimed?.size ?? 0);
@@ -352,8 +353,7 @@ export class Worker {
     const isOurs = (pending: PendingRun) =>
       ours.has(pending) || (pending.worker === this.id && !this.#held.has(pending.run.id));
     // A listing that was broken off may lack earlier ones.
-    const admit = (pending: PendingRun) => this.#admit(pending, true);
-    isMissed ||= isComplete && paced?.admit(admit, isOurs) === false;
+    isMissed ||= isComplete && paced?.admit((each) => this.#admit(each, true), isOurs) === false;
     if (isComplete && !claimed?.isIncomplete && (paced || !isMissed)) this.pacer.armBursts();
     this.#isPaced ||= isMissed;
     if (isUndecided) this.#nextClaim.after(CLAIM_RETRY_MS, () => this.claim());

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
-import type { PaceLimit } from "../store/records/held_runs.ts";
+import type { PaceLimit } from "../store/records/pace.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { Perform } from "./outcome.ts";

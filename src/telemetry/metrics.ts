@@ -11,7 +11,7 @@ import { type LabelsOf, TriggerCounts } from "./trigger_counts.ts";
 import { TriggerTimes } from "./trigger_times.ts";
 import { DELIVERY_OUTCOMES, type DeliveryOutcome } from "../store/records/deliveries.ts";
 import { type Execution, EXECUTION_STATUSES, hasEnded } from "../store/records/executions.ts";
-import { PACE_LIMITS, type PaceLimit } from "../store/records/held_runs.ts";
+import { PACE_LIMITS, type PaceLimit } from "../store/records/pace.ts";
 import {
   hasHttpRequestEnded,
   HTTP_REQUEST_STATUSES,

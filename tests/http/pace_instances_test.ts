@@ -1,12 +1,25 @@
 /** The pace of triggers where two instances share a database, whichever of them is asked, and over a change of the leader. */
 import { assert, assertEquals } from "@std/assert";
-import { type ApiAnswer, endOfRun, eventually, startService, type TestService } from "../data.ts";
+import {
+  ADMIN_TOKEN,
+  type ApiAnswer,
+  endOfExecution,
+  endOfRun,
+  eventually,
+  startService,
+  type TestService,
+} from "../data.ts";
 import { has } from "../needs.ts";
 import { denokv } from "../store/denokv.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { AheadClock, temporaryFolder } from "../surroundings.ts";
 
 const LAUNCHES = 6;
+/** Those of a key are more than are launched of one key elsewhere; those of a trigger, than the others together. */
+const LIMITS = { runs_of_trigger: 24, runs_of_key: 8, keys_of_trigger: 5, runs_of_instance: 4 };
+const INSTANCES = 2;
+/** Launches that are sent to an instance at once. */
+const CROWD = 8;
 
 const PROJECT = `
 - step:
@@ -15,6 +28,7 @@ const PROJECT = `
     command: echo "begins {parameter-value:n}" >> "$NOTES"; echo "ends {parameter-value:n}" >> "$NOTES"
     parameters: [{ name: n, type: string, default: "" }]
     environment-variables: [{ name: NOTES }]
+- step: { name: slow, image: debian, command: sleep 600 }
 `;
 
 Deno.test("the pace of triggers over two instances", async (t) => {
@@ -26,7 +40,8 @@ Deno.test("the pace of triggers over two instances", async (t) => {
   Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
   stack.defer(() => Deno.env.delete(KV_TOKEN.name));
   const clock = new AheadClock();
-  const start = () => startService({ clock, settings: { kv, secretKey: "00".repeat(32) } });
+  const settings = { kv, secretKey: "00".repeat(32), paceLimits: LIMITS };
+  const start = () => startService({ clock, settings });
   const leader = await start();
   const follower = stack.use(await start());
   let isLeading = true;
@@ -100,6 +115,89 @@ Deno.test("the pace of triggers over two instances", async (t) => {
       await ended(run);
     }
   });
+
+  const refusals = async ({ url }: TestService, limit: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const text = await (await fetch(`${url}/metrics`, { headers })).text();
+    const name = `hooklaunch_waiting_refusals_total{limit="${limit}"}`;
+    return Number(text.split("\n").find((line) => line.startsWith(name))?.split(" ")[1]);
+  };
+  /** Launches at all instances until each has turned one away by a limit; returns the runs that were accepted. */
+  const untilFull = async (
+    limit: string,
+    id: string,
+    body: (index: number) => unknown,
+  ): Promise<string[]> => {
+    const services = [leader, follower];
+    const before = await Promise.all(services.map((service) => refusals(service, limit)));
+    const accepted: string[] = [];
+    let sent = 0;
+    const one = async ({ url }: TestService) => {
+      const answer = await fetch(`${url}/api/v0/launch/${id}/`, {
+        method: "POST",
+        body: JSON.stringify(body(sent++)),
+      });
+      const text = await answer.text();
+      if (answer.status === 200) accepted.push(text);
+      else assertEquals(answer.status, 503, text);
+    };
+    await eventually(async () => {
+      const crowd = Array.from({ length: CROWD }, () => services.map(one)).flat();
+      await Promise.all(crowd);
+      const now = await Promise.all(services.map((service) => refusals(service, limit)));
+      return now.every((count, index) => count > (before[index] ?? 0));
+    }, { what: `a refusal by ${limit} at each instance` });
+    return accepted;
+  };
+  const stop = async (runs: readonly string[]): Promise<void> => {
+    const open = new Set(runs);
+    await eventually(async () => {
+      for (const run of open) {
+        const { body } = await follower.api("GET", `runs/${run}/`);
+        if (body.status === "pending") await follower.api("POST", `runs/${run}/stop/`);
+        else open.delete(run);
+      }
+      return open.size === 0;
+    }, { what: "the end of all runs" });
+    for (const run of runs) {
+      const { body } = await follower.api("GET", `runs/${run}/`);
+      for (const { created } of body.actions) {
+        if (created?.execution_id === undefined) continue;
+        await follower.api("POST", `executions/${created.execution_id}/stop/`);
+        await endOfExecution(follower, created.execution_id);
+      }
+    }
+  };
+  const key = "{body.key}";
+  const slow = {
+    concurrency: { key, limit: 1 },
+    actions: [{ type: "run_execution", step: "slow" }],
+  };
+  const window = 3_600;
+  for (
+    const [limit, settings, body, most] of [
+      ["runs_of_trigger", { delay: window }, () => ({}), LIMITS.runs_of_trigger],
+      // One more is at work.
+      ["runs_of_key", slow, () => ({ key: "k" }), LIMITS.runs_of_key + 1],
+      [
+        "keys_of_trigger",
+        { coalesce: { key, window } },
+        (n: number) => ({ key: `${n}` }),
+        LIMITS.keys_of_trigger,
+      ],
+    ] as const
+  ) {
+    await t.step(`limits hold at each instance, but for a few launches: ${limit}`, async () => {
+      const { id } = await make(settings);
+      const accepted = await untilFull(limit, id, body);
+      const { length } = accepted;
+      assert(length >= most, `${length}`);
+      assert(length <= most + INSTANCES * LIMITS.runs_of_instance, `${length}`);
+      if (limit === "runs_of_key") accepted.push(await launch(follower, id, { key: "another" }));
+      await stop(accepted);
+      await stop([await launch(follower, id, body(0))]);
+    });
+  }
 
   await t.step(
     "each occurrence makes one run, also where another instance leads then",

@@ -14,6 +14,11 @@ export class KeyMap<Value> extends Map<string, Value> {
     return this.#counts.get(triggerId) ?? 0;
   }
 
+  /** The ids of the triggers with so many keys. */
+  fullAt(limit: number): string[] {
+    return idsFrom(this.#counts, limit);
+  }
+
   override set(name: string, value: Value): this {
     if (!this.has(name)) this.#change(name, 1);
     return super.set(name, value);
@@ -31,4 +36,9 @@ export class KeyMap<Value> extends Map<string, Value> {
     if (count === 0) this.#counts.delete(triggerId);
     else this.#counts.set(triggerId, count);
   }
+}
+
+/** Returns the ids of triggers with at least so much. */
+export function idsFrom(counts: ReadonlyMap<string, number>, least: number): string[] {
+  return [...counts].flatMap(([id, count]) => count >= least ? [id] : []);
 }

@@ -7,28 +7,38 @@ import { keys } from "../../store/keys.ts";
 import type { PendingRun } from "../../store/records/runs.ts";
 import type { Store } from "../../store/store.ts";
 
+/** Counts the runs that are admitted. */
+interface Counts {
+  /** Notes that all runs which were accepted before a commit are admitted. */
+  countedUpTo(versionstamp: string): void;
+}
+
 /** Some runs of one listing. */
 export class PacedEntries {
   /** A commit before the listing, which shows all earlier ones; undefined where nobody else commits. */
   readonly #before: string | undefined;
+  readonly #counts: Counts | undefined;
   readonly #found: { pending: PendingRun; versionstamp: string }[] = [];
 
-  private constructor(before: string | undefined) {
+  private constructor(before: string | undefined, counts: Counts | undefined) {
     this.#before = before;
+    this.#counts = counts;
   }
 
   /**
    * Begins before the listing. Where instances share the database, a listing is read in parts, so that it may show a
    * later commit and not an earlier one: what was committed after a mark waits for the next listing.
+   *
+   * @param counts is told up to which commit all that was accepted is admitted
    */
-  static async begin({ shared, intake }: Store): Promise<PacedEntries> {
-    if (shared === undefined) return new PacedEntries(undefined);
+  static async begin({ shared, intake }: Store, counts?: Counts): Promise<PacedEntries> {
+    if (shared === undefined) return new PacedEntries(undefined, counts);
     let before = "";
     await intake.commit({
       writes: () => [{ key: keys.paceMark(shared.id), value: true }],
       stored: (versionstamp) => before = versionstamp,
     });
-    return new PacedEntries(before);
+    return new PacedEntries(before, counts);
   }
 
   /** Adds a run that has a pace. */
@@ -37,7 +47,7 @@ export class PacedEntries {
   }
 
   /**
-   * Admits the runs.
+   * Admits the runs. The listing must be complete.
    *
    * @param admit called for each, in their order
    * @param isOurs returns false for one that another instance may withdraw
@@ -56,6 +66,9 @@ export class PacedEntries {
     const end = ready.findIndex(({ pending }) => !isOurs(pending));
     const admitted = end < 0 ? ready : ready.slice(0, end);
     for (const { pending } of admitted) admit(pending);
+    if (before !== undefined) {
+      this.#counts?.countedUpTo(ready[admitted.length]?.versionstamp ?? before);
+    }
     return admitted.length === this.#found.length;
   }
 }

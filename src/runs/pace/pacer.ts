@@ -7,7 +7,6 @@
  */
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
-import type { UnavailableError } from "../../platform/errors.ts";
 import { newId } from "../../platform/ids.ts";
 import {
   bursts,
@@ -20,7 +19,7 @@ import {
   turnWrite,
 } from "../../store/records/held_runs.ts";
 import type { Write } from "../../store/commit/change.ts";
-import type { CoalescePace, ConcurrencyPace, Pace } from "../../store/records/pace.ts";
+import type { CoalescePace, ConcurrencyPace } from "../../store/records/pace.ts";
 import { getRun, type PendingRun, type Run } from "../../store/records/runs.ts";
 import type { Store } from "../../store/store.ts";
 import { RunWork } from "../work_state.ts";
@@ -66,7 +65,8 @@ export class Pacer {
   readonly #items = new WaitingRuns();
   readonly #bursts = new KeyMap<OpenBurst>();
   readonly #lanes = new KeyMap<Lane<Item>>();
-  readonly #room: Room;
+  /** The room for runs that wait. */
+  readonly room: Room;
   /** The runs whose work takes a place, by their ids. */
   readonly #turns = new Map<string, Turn>();
   #order = 0;
@@ -85,11 +85,12 @@ export class Pacer {
         if (ended) parts.onEnd(ended);
       },
     });
-    this.#room = new Room({
+    this.room = new Room({
       ...parts.room,
       items: this.#items,
       bursts: this.#bursts,
       lanes: this.#lanes,
+      instances: store.shared?.instances,
     });
     this.#closings = new Alarms(clock, (name) => {
       const burst = this.#bursts.get(name);
@@ -100,16 +101,6 @@ export class Pacer {
       if (item) this.#queue(item, false);
     });
     this.#work = new RunWork({ store, clock });
-  }
-
-  /** True when no more runs may wait. */
-  get isFull(): boolean {
-    return this.#room.isFull;
-  }
-
-  /** Returns why no run of a trigger may wait more; undefined where one may. */
-  obstacle(triggerId: string, pace: Pace): UnavailableError | undefined {
-    return this.#room.obstacle(triggerId, pace);
   }
 
   /** Number of runs that wait for their turn. */
@@ -332,6 +323,7 @@ export class Pacer {
       for (const older of lane.takeWaiting()) this.#decisions.supersede(older, item.id);
     }
     lane.add(item);
+    this.room.queued(name);
     this.#decisions.hold(item);
     this.#callNext(name);
   }

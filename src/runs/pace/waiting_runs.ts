@@ -5,6 +5,7 @@
  */
 import type { PendingRun } from "../../store/records/runs.ts";
 import { Item } from "./item.ts";
+import { idsFrom } from "./key_map.ts";
 import { KnownPaces } from "./known_paces.ts";
 
 /** The runs that wait. */
@@ -21,6 +22,11 @@ export class WaitingRuns {
   /** Number of a trigger's runs. */
   countOf(triggerId: string): number {
     return this.#counts.get(triggerId) ?? 0;
+  }
+
+  /** The ids of the triggers with so many runs. */
+  fullAt(limit: number): string[] {
+    return idsFrom(this.#counts, limit);
   }
 
   has(id: string): boolean {

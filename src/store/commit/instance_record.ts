@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { LeaderPace } from "../records/pace.ts";
 
 /** An instance, as it is stored. */
 export interface InstanceRecord {
@@ -31,6 +32,16 @@ export interface InstanceRecord {
   is_full?: true;
   /** The limit of launches of each other instance until the leader's next beat. There is none when absent. */
   room?: number;
+  /** The leader's runs that wait for their turn; absent where none has a pace. */
+  pace?: LeaderPace;
+}
+
+/** The leader's pending runs, as they limit the other instances. */
+export interface LeaderLoad {
+  isFull: boolean;
+  /** Number of runs that have ended since it was asked for before; absent while launches need not wait for them. */
+  ended?: number | undefined;
+  pace?: LeaderPace | undefined;
 }
 
 /** An instance as it was seen last. */

@@ -20,6 +20,7 @@ import { FORMAT_VERSION, keys } from "../keys.ts";
 import { GoneInstances } from "./gone_instances.ts";
 import {
   type InstanceRecord,
+  type LeaderLoad,
   type Seen,
   seenAgain,
   type SeenInstance,
@@ -53,13 +54,6 @@ const COPIED =
   "remove the file machine_id from its data folder. The other instance is";
 
 const log = getLogger(["hooklaunch", "store"]);
-
-/** The leader's pending runs, as they limit the other instances. */
-export interface LeaderLoad {
-  isFull: boolean;
-  /** Number of runs that have ended since it was asked for before; absent while launches need not wait for them. */
-  ended?: number | undefined;
-}
 
 /** The parts of {@linkcode Instances}. */
 interface InstancesParts {
@@ -291,7 +285,7 @@ export class Instances {
     const ahead_ms = this.isLeader ? 0 : this.#ahead_ms;
     const { ahead_ms: _before, ...record } = this.#record;
     const { obstacle } = this;
-    const { isFull, ended } = this.load();
+    const { isFull, ended, pace } = this.load();
     const next: InstanceRecord = {
       ...record,
       beats: record.beats + 1,
@@ -299,6 +293,7 @@ export class Instances {
       ...(ahead_ms === undefined ? {} : { ahead_ms }),
       ...(obstacle === undefined ? {} : { obstacle }),
       ...(isFull ? { is_full: true as const } : {}),
+      ...(this.isLeader && pace ? { pace } : {}),
       ...(ended === undefined ? {} : { room: Math.floor(ended / Math.max(1, this.#seen.size)) }),
     };
     const key = keys.instance(id);

@@ -10,12 +10,6 @@ import { scan, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import { endWrites, pendingIn, type PendingRun, pendingWrite, type Run } from "./runs.ts";
 
-/** The names of the limits of runs that wait for their turn. */
-export const PACE_LIMITS = ["runs", "runs_of_trigger", "runs_of_key", "keys_of_trigger"] as const;
-
-/** The name of a limit. */
-export type PaceLimit = typeof PACE_LIMITS[number];
-
 /** The place of a run among those that wait. */
 export interface Held {
   /** Its place in the order of acceptance. */
