@@ -110,7 +110,7 @@ export class Room {
     if (this.#isFullKey(name)) this.#fullKeys.add(name);
   }
 
-  /** What the other instances are told; undefined where there is nothing to tell. */
+  /** The counts that the other instances are told; undefined where there is nothing to tell. */
   get told(): LeaderPace | undefined {
     if (!this.#counts) return undefined;
     const { items, bursts, lanes } = this.#parts;
