@@ -11,7 +11,7 @@ import type { Store } from "../store.ts";
 import { endWrites, pendingIn, type PendingRun, pendingWrite, type Run } from "./runs.ts";
 
 /** The place of a run among those that wait. */
-export interface Held {
+interface Held {
   /** Its place in the order of acceptance. */
   order: number;
   /** The first run of its burst, where all payloads of a burst become one. */
