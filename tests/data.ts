@@ -133,7 +133,8 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
 }
 
-function startOn(
+/** Starts a service on a data folder. */
+export function startOn(
   data: string,
   { settings, clock, env, artifacts, network }: TestServiceOptions,
 ): Promise<Service> {

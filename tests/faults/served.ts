@@ -135,7 +135,8 @@ async function startedAs(folder: string, bootId: string): Promise<string[]> {
   return ["sh", "-c", `exec unshare -m sh -c '${script}' "$0" "$@"`, file];
 }
 
-function operatorOf(url: string): Pick<Served, "api" | "all"> {
+/** What an operator asks of a service. */
+export function operatorOf(url: string): Pick<Served, "api" | "all"> {
   const api = async (path: string) => {
     const address = path.startsWith("http") ? path : `${url}/api/v0/${path}`;
     return await (await fetch(address, { headers: { authorization: `Bearer ${TOKEN}` } })).json();

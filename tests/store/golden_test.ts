@@ -7,16 +7,15 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { run } from "../commands/process.ts";
+import { ADMIN_TOKEN as TOKEN, startOn } from "../data.ts";
 import { Findings } from "../faults/findings.ts";
-import { serve, type Served, shell, TOKEN } from "../faults/served.ts";
+import { operatorOf, serve, type Served as ServedProcess, shell } from "../faults/served.ts";
 import { checkStored } from "../faults/stored.ts";
+import { collectLog } from "../log_records.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { storedFormat } from "../../src/store/file/stored_format.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
-import { atOnce } from "../at_once.ts";
-
-const test = atOnce("data folders of all formats", 2);
 
 const GOLDEN = new URL("./golden/", import.meta.url).pathname;
 const SECRET = { "x-token": "a-secret-of-the-golden-folders" };
@@ -29,6 +28,20 @@ const PROJECT_FILE = `
     command: cp "$VH_INPUTS_DIR"/body/* "$VH_OUTPUTS_DIR/copied"
     inputs: [{ name: body }]
 `;
+
+/** What is asked of a service: as a process of its own, or in that of the tests, where it starts sooner. */
+type Served = Pick<ServedProcess, "url" | "api" | "all">;
+
+/** A service on an unpacked folder, in this process. */
+interface Hosted extends Served, AsyncDisposable {
+  close(): Promise<void>;
+}
+
+async function host(folder: string): Promise<Hosted> {
+  const service = await startOn(`${folder}/data`, { settings: { retention_days: 3_650 } });
+  const close = () => service.close(10_000);
+  return { url: service.url, ...operatorOf(service.url), close, [Symbol.asyncDispose]: close };
+}
 
 /** Unpacks a golden folder, with a configuration of nothing beside it. */
 async function unpack(format: number) {
@@ -105,42 +118,63 @@ async function assertLaunches(served: Served, folder: string, copies: string): P
   assertEquals(wrong.status, 400);
 }
 
-for (let format = 1; format <= FORMAT_VERSION; format++) {
-  test(`a data folder of format ${format} is brought up to date, and goes on where it was`, async () => {
+/** Checks what a folder of a format has become under a service. */
+async function assertBrought(served: Served, folder: string, format: number): Promise<void> {
+  await untilAllEnded(served);
+  const { copies = "", waits = "" } = await triggerIds(served);
+  await assertKept(served, copies);
+  const executions = await served.all("executions/");
+  const [queued, running] = executions.filter(({ trigger_id }) => trigger_id === waits);
+  // Format 1 named snapshots by another hash, and what cannot be verified is not run.
+  if (format === 1) assertMatch(queued.reason, /the snapshot is not kept any more/);
+  else assertEquals(queued.status, "complete");
+  // Its process has ended with its service, or went on to its end.
+  assert(["error", "complete"].includes(running.status));
+  const pipelines = await served.all("pipelines/");
+  assertEquals(pipelines.map(({ status }) => status), format === 1 ? [] : ["complete"]);
+  await assertLaunches(served, folder, copies);
+}
+
+/** Checks the database of a folder when no service has it open. */
+async function assertStored(folder: string): Promise<void> {
+  const findings = new Findings();
+  await checkStored(`${folder}/data`, findings);
+  findings.assertNone();
+  using kv = await Deno.openKv(`${folder}/data/hooklaunch.kv`);
+  assertEquals((await kv.get(keys.format())).value, FORMAT_VERSION);
+}
+
+Deno.test("a data folder of format 1 is brought up to date by serve, once, and goes on where it was", async () => {
+  await using folder = await unpack(1);
+  const flags = ["--retention-days", "3650"];
+  {
+    await using served = await serve(folder.path, { flags });
+    assertMatch(served.printed(), new RegExp(`brought from format 1 to ${FORMAT_VERSION}`));
+    await assertBrought(served, folder.path, 1);
+    served.signal("SIGTERM");
+    assertEquals((await served.end()).code, 0);
+  }
+  await assertStored(folder.path);
+  await using again = await serve(folder.path, { flags });
+  assert(!again.printed().includes("is brought from format"));
+});
+
+for (let format = 2; format <= FORMAT_VERSION; format++) {
+  Deno.test(`a data folder of format ${format} is brought up to date, and goes on where it was`, async () => {
     await using folder = await unpack(format);
-    const flags = ["--retention-days", "3650"];
     {
-      await using served = await serve(folder.path, { flags });
+      await using log = await collectLog("info");
+      await using served = await host(folder.path);
       const isOld = new RegExp(`brought from format ${format} to ${FORMAT_VERSION}`);
-      assertEquals(isOld.test(served.printed()), format < FORMAT_VERSION);
-      await untilAllEnded(served);
-      const { copies = "", waits = "" } = await triggerIds(served);
-      await assertKept(served, copies);
-      const executions = await served.all("executions/");
-      const [queued, running] = executions.filter(({ trigger_id }) => trigger_id === waits);
-      // Format 1 named snapshots by another hash, and what cannot be verified is not run.
-      if (format === 1) assertMatch(queued.reason, /the snapshot is not kept any more/);
-      else assertEquals(queued.status, "complete");
-      // Its process has ended with its service, or went on to its end.
-      assert(["error", "complete"].includes(running.status));
-      const pipelines = await served.all("pipelines/");
-      assertEquals(pipelines.map(({ status }) => status), format === 1 ? [] : ["complete"]);
-      await assertLaunches(served, folder.path, copies);
-      served.signal("SIGTERM");
-      assertEquals((await served.end()).code, 0);
+      assertEquals(isOld.test(log.lines().join("\n")), format < FORMAT_VERSION);
+      await assertBrought(served, folder.path, format);
+      await served.close();
     }
-    const findings = new Findings();
-    await checkStored(`${folder.path}/data`, findings);
-    findings.assertNone();
-    using kv = await Deno.openKv(`${folder.path}/data/hooklaunch.kv`);
-    assertEquals((await kv.get(keys.format())).value, FORMAT_VERSION);
-    if (format > 1) return;
-    await using again = await serve(folder.path, { flags });
-    assert(!again.printed().includes("is brought from format"));
+    await assertStored(folder.path);
   });
 }
 
-test("a data folder of a newer format is refused, and left as it is", async () => {
+Deno.test("a data folder of a newer format is refused, and left as it is", async () => {
   await using folder = await unpack(FORMAT_VERSION);
   {
     await using store = await openStore(`${folder.path}/data`);
@@ -160,7 +194,7 @@ test("a data folder of a newer format is refused, and left as it is", async () =
   assertEquals(await storedFormat(`${folder.path}/data`), FORMAT_VERSION + 1);
 });
 
-test("hooklaunch version says whether the next start changes the format", async () => {
+Deno.test("hooklaunch version says whether the next start changes the format", async () => {
   await using folder = await unpack(1);
   const data = `${folder.path}/data`;
   const { code, printed } = await run(["version", "--data", data, "--json"]);
