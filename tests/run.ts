@@ -40,8 +40,13 @@ const REMOVE_FOLDER = `
 { ! command -v podman || podman system reset --force; umount -l "$1"; rm -rf "$1"; } >/dev/null 2>&1
 `;
 
-/** The most test files that one module imports. */
-const BUNDLE_MAX = 20;
+/**
+ * The most test files that one module imports: many, as each module loads and compiles anew what it tests, which takes
+ * a second of a processor.
+ */
+const BUNDLE_MAX = 40;
+/** The most of the files that take long. */
+const LONG_MAX = 3;
 /** Folders with fewer files share modules. */
 const FOLDER_MIN = 12;
 /** The modules of each group that run at once, beside one for each processor where these do the work. */
@@ -81,7 +86,13 @@ const WAITING = [
   "engines/remote/mixed_test.ts",
   "commands/restart_test.ts",
 ];
-/** The other test files that take longest: each is a module of its own. */
+/** Test files that share what takes long to start: a Gitea. */
+const SHARING = [
+  "projects/code/hosts/host_test.ts",
+  "projects/code/hosts/https_test.ts",
+  "engines/remote/own_code_test.ts",
+];
+/** The other test files that take longest: a few of them are a module. */
 const LONG = [
   "faults/short_test.ts",
   "faults/power_test.ts",
@@ -231,7 +242,8 @@ function inTests(names: readonly string[], files: readonly string[]): string[] {
  */
 function modulesOf(files: readonly string[], scratch: string): string[] {
   const long = inTests(LONG, files);
-  const rest = files.filter((file) => !long.includes(file)).sort();
+  const sharing = inTests(SHARING, files);
+  const rest = files.filter((file) => !long.includes(file) && !sharing.includes(file)).sort();
   const folderOf = (file: string) => file.split("/")[1] ?? "";
   const sizes = Map.groupBy(rest, folderOf);
   const isSmall = (folder: string) =>
@@ -243,7 +255,13 @@ function modulesOf(files: readonly string[], scratch: string): string[] {
   };
   const quick = [...folders].filter(([folder]) => !SLOW.includes(folder))
     .sort(([, some], [, others]) => others.length - some.length).map(([folder]) => folder);
-  return [...SLOW.flatMap(bundlesOf), ...long, ...quick.flatMap(bundlesOf)];
+  const longCount = Math.ceil(long.length / LONG_MAX);
+  return [
+    ...SLOW.flatMap(bundlesOf),
+    ...bundled("long", long, longCount, scratch),
+    ...bundled("sharing", sharing, 1, scratch),
+    ...quick.flatMap(bundlesOf),
+  ];
 }
 
 /** Makes a number of modules in a scratch folder, which import some test files, and returns their paths. */
