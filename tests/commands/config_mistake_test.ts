@@ -1,7 +1,8 @@
 /** A start with a mistake in the configuration file goes on with what was applied before. */
 import { assertEquals, assertMatch } from "@std/assert";
 import { temporaryFolder } from "../data.ts";
-import { hooklaunch, run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
+import { hooklaunch } from "./process.ts";
 
 const ID = "01900000-0000-7000-8000-000000000001";
 

@@ -13,7 +13,7 @@ import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "
 import { executionOf } from "../store/execution.ts";
 import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
-import { hooklaunch, run as runAlone } from "./process.ts";
+import { hooklaunch } from "./process.ts";
 
 const TOKEN = "an-operators-token-for-tests";
 const ID = "01900000-0000-7000-8000-000000000001";
@@ -99,7 +99,7 @@ Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM
         const answer = await fetch(trigger.url, { method: "POST", body: "x", headers });
         assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
       }
-      const second = await runAlone(args, env);
+      const second = await run(args, env);
       assertMatch(second.printed, /another Hooklaunch process is using it/);
       assertEquals(second.code, 1, second.printed);
       assert(!second.printed.includes("    at "), `no stack trace: ${second.printed}`);

@@ -65,7 +65,14 @@ export class GitFixture {
     }
     await this.git("add", "--all");
     await this.git("commit", "--quiet", "--allow-empty", "--message=change");
-    return await this.git("rev-parse", "HEAD");
+    return await this.head();
+  }
+
+  /** Reads the hash of the newest commit of the branch that is checked out. */
+  async head(): Promise<string> {
+    const read = async (path: string) =>
+      (await Deno.readTextFile(join(this.path, ".git", path))).trim();
+    return await read((await read("HEAD")).slice("ref: ".length));
   }
 }
 
@@ -77,13 +84,15 @@ export function projectOf(repository: string): Project {
 
 /** A remote with one commit, and the projects of a service that knows it. */
 export async function setUp(folder: TemporaryFolder, options: Partial<ProjectsOptions> = {}) {
-  const remote = await GitFixture.make(join(folder.path, "remote"), {
+  const path = join(folder.path, "remote");
+  await Deno.mkdir(join(path, "src"), { recursive: true });
+  await Deno.writeTextFile(join(path, "src/run.sh"), "", { mode: 0o755 });
+  await Deno.symlink("src/run.sh", join(path, "link"));
+  const remote = await GitFixture.make(path, {
     "valohai.yaml": configFile("first"),
     "src/run.sh": "echo hi\n",
   });
-  await Deno.chmod(join(remote.path, "src/run.sh"), 0o755);
-  await Deno.symlink("src/run.sh", join(remote.path, "link"));
-  const hash = await remote.commit({});
+  const hash = await remote.head();
   const dataFolder = join(folder.path, "data");
   const restarted = () => new Projects({ dataFolder, clock: systemClock, ...options });
   const mirror = join(dataFolder, "projects/digits/mirror.git");
