@@ -6,7 +6,7 @@
  */
 import { atOnce } from "../at_once.ts";
 import { isLong } from "../surroundings.ts";
-import { type ContractOptions, ContractService } from "./contract_case.ts";
+import { type Case, type ContractOptions, ContractService } from "./contract_case.ts";
 import { ends } from "./contract_ends.ts";
 import { runs } from "./contract_runs.ts";
 import { retries } from "./contract_retries.ts";
@@ -17,10 +17,13 @@ export { checkoutOfContract, CONTRACT_SETTINGS, type ContractOptions } from "./c
 
 /** Registers the tests of the contract for an engine, or for a slow one in the suite its short form. */
 export function engineContract(name: string, options: ContractOptions): void {
-  const { isSlow, isCluster } = options;
-  const cases = [...runs, ...values, ...ends, ...retries, ...ofSecrets].filter((each) =>
-    isLong || (isCluster ? each.isOnClusters : !isSlow || each.isShort)
-  );
+  const isOf = (each: Case) => {
+    if (isLong) return true;
+    if (options.isCluster) return each.isOnClusters;
+    if (options.isContainer) return each.isShort || each.isOnContainers;
+    return !options.isSlow || each.isShort;
+  };
+  const cases = [...runs, ...values, ...ends, ...retries, ...ofSecrets].filter(isOf);
   const add = atOnce(`contract of ${name}`);
   for (const { name: what, executionsMax = 2, test } of cases) {
     add({

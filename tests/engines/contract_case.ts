@@ -25,6 +25,8 @@ export interface ContractOptions {
    * reports are the same.
    */
   isCluster?: boolean;
+  /** True for containers: the suite then runs the short form, and how they are stopped and found again. */
+  isContainer?: boolean;
   /** Ends what an engine has left in a data folder. */
   end?(dataFolder: string): Promise<void>;
 }
@@ -91,6 +93,8 @@ export interface Case {
   isShort?: boolean;
   /** True when the short form on a real cluster has it, too. */
   isOnClusters?: boolean;
+  /** True when the short form for containers has it. */
+  isOnContainers?: boolean;
   /** How many executions run at once. Default 2. */
   executionsMax?: number;
   test(service: ContractService): Promise<void>;

@@ -70,6 +70,7 @@ export const ends: Case[] = [
   },
   {
     name: "of one that is stopped, what it has started may end well after its shell",
+    isOnContainers: true,
     async test(service) {
       const id = await service.submit(SAVE_ON_TERM);
       await service.said(id, "begun");
@@ -119,6 +120,7 @@ export const ends: Case[] = [
   },
   {
     name: "one that ignores being told is killed",
+    isOnContainers: true,
     async test(service) {
       const id = await service.submit(IGNORE_TERM);
       await service.said(id, "begun");
@@ -129,6 +131,7 @@ export const ends: Case[] = [
   },
   {
     name: "what a command leaves running is ended with it",
+    isOnContainers: true,
     async test(service) {
       const { id, status, reason } = await service.run(
         "(trap '' TERM; sleep 100; echo late) & sleep 100 & echo done",
@@ -193,6 +196,7 @@ export const ends: Case[] = [
   },
   {
     name: "one that was found again can be stopped",
+    isOnContainers: true,
     async test(service) {
       const id = await service.submit("echo begun; sleep 100");
       await service.said(id, "begun");
@@ -215,6 +219,7 @@ export const ends: Case[] = [
   },
   {
     name: "how one ended while no service ran is known",
+    isOnContainers: true,
     async test(service) {
       const id = await service.submit(
         `echo begun; sleep 1; echo '{"a": 1}'; : >$VH_OUTPUTS_DIR/model; exit 6`,

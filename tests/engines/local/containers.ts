@@ -72,6 +72,7 @@ export async function containerContract(program: Containers): Promise<void> {
   engineContract(`containers of ${program}`, {
     ignore,
     isSlow: program === "podman",
+    isContainer: program === "docker",
     fields: { engine: { type: "local", runner: program }, image },
     makeEngine: (parts) =>
       new LocalEngine({

@@ -227,7 +227,8 @@ Deno.test.afterAll(async () => {
 
 Deno.test({
   name: "slurm: jobs of a hosted service fetch their code, and it writes no file",
-  ignore: ignore || hasNoS3 || !has("openssl"),
+  // The suite has it on a Kubernetes.
+  ignore: ignore || !isLong || hasNoS3 || !has("openssl"),
   async fn() {
     if (running === undefined) return;
     await hostedJobs({
