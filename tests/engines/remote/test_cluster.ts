@@ -47,6 +47,54 @@ find /proc/[0-9]*/cwd -maxdepth 0 -lname "$1*" 2>/dev/null | while IFS=/ read -r
   kill -KILL "$pid"
 done`;
 
+/** Tells of each process id that it reads whether that process lives. */
+const TELL = `while read -r process; do kill -0 "$process" && echo yes || echo no; done`;
+
+/** A shell that tells which processes live: one for all jobs, each of which is looked at ten times a second. */
+class Lives implements AsyncDisposable {
+  #child: Deno.ChildProcess | undefined;
+  #input: WritableStreamDefaultWriter<Uint8Array> | undefined;
+  #output: ReadableStreamDefaultReader<string> | undefined;
+  #told = "";
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Returns true when a process lives, or has ended and its parent does not know yet. */
+  of(pid: string): Promise<boolean> {
+    const answer = this.#last.then(() => this.#ask(pid));
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+
+  async #ask(pid: string): Promise<boolean> {
+    this.#begin();
+    await this.#input?.write(new TextEncoder().encode(`${pid}\n`));
+    while (!this.#told.includes("\n")) {
+      const { value, done } = await this.#output?.read() ?? { done: true };
+      if (done) throw new Error("The shell that looks at processes has ended");
+      this.#told += value;
+    }
+    const [line, ...rest] = this.#told.split("\n");
+    this.#told = rest.join("\n");
+    return line === "yes";
+  }
+
+  #begin(): void {
+    if (this.#child) return;
+    const options = { stdin: "piped", stdout: "piped", stderr: "null" } as const;
+    this.#child = new Deno.Command("sh", { args: ["-c", TELL], ...options }).spawn();
+    this.#input = this.#child.stdin.getWriter();
+    this.#output = this.#child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#last;
+    await this.#input?.close();
+    await this.#child?.status;
+    await this.#output?.cancel();
+    this.#child = undefined;
+  }
+}
+
 /** Runs jobs as processes. */
 export class TestCluster implements Backend {
   readonly faults: Faults = {};
@@ -54,6 +102,7 @@ export class TestCluster implements Backend {
   path: string | undefined;
   readonly #folder: string;
   readonly #delays = new Set<ReturnType<typeof setTimeout>>();
+  readonly #lives = new Lives();
   /** The number of requests to look at jobs. */
   looks = 0;
 
@@ -123,6 +172,7 @@ export class TestCluster implements Backend {
   async end(): Promise<void> {
     for (const timer of this.#delays) clearTimeout(timer);
     await sh(KILL_ALL, this.#folder);
+    await this.#lives[Symbol.asyncDispose]();
   }
 
   /** Writes the program of a job into its folder. */
@@ -146,7 +196,7 @@ export class TestCluster implements Backend {
       const runner = textOf(join(copy, "runner")).trim();
       // Deno reads /proc only where everything is allowed. Without a runner it is about to start, or who was to
       // start it was killed.
-      const isAlive = runner === "" ? isNew(copy) : await sh('kill -0 "$1"', runner);
+      const isAlive = runner === "" ? isNew(copy) : await this.#lives.of(runner);
       // The runner writes it before it ends, which it may have done since.
       if (textOf(join(copy, "exit")) !== "") return "ended";
       if (isAlive) return "running";
