@@ -11,6 +11,7 @@ import { has } from "../needs.ts";
 import { clock } from "./clock.ts";
 import { crowd } from "./crowd.ts";
 import { damage, KINDS } from "./damage.ts";
+import { checkOutEarlier, hasEarlier } from "./earlier.ts";
 import { engines } from "./engines.ts";
 import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
@@ -96,6 +97,24 @@ const parts: Readonly<Record<string, Part>> = {
         changed: true,
         settle_ms: 3_000,
       }),
+  },
+  upgrade: {
+    what: "Three instances of an earlier version are replaced one by one, and killed, twice",
+    needs: "denokv",
+    async run(findings, random) {
+      if (!hasEarlier) return findings.say("Left out: the history does not have that version");
+      const folder = await Deno.makeTempDir();
+      try {
+        const earlier = await checkOutEarlier(`${folder}/earlier`);
+        const rest = { gap_ms: 10_000, answer_ms: 3_000, pause_ms: 20, paced: 10, changed: true };
+        for (const kind of ["stop", "kill"] as const) {
+          const faults = [kind, "upgrade", kind, "upgrade", kind, "upgrade", kind] as const;
+          await instances(findings, random, { ...rest, earlier, faults, settle_ms: 3_000 });
+        }
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
   },
   paces: {
     what: "Runs with a pace on three instances for ten minutes, killed at random moments",

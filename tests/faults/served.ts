@@ -42,6 +42,8 @@ export interface ServeOptions {
   flags?: readonly string[];
   /** A module that is run before the service's own, and what it is told. */
   preload?: { url: string; env: Record<string, string> };
+  /** The checkout whose service it is; by default, this one. */
+  checkout?: string | undefined;
   /** Further variables of its environment. */
   env?: Readonly<Record<string, string>>;
   /** The id of the machine's start that the service sees, as after a power cut. Needs root. */
@@ -57,7 +59,8 @@ export interface ServeOptions {
  */
 export async function serve(
   folder: string,
-  { data = `${folder}/data`, flags = [], preload, bootId, env = {}, onSpawn }: ServeOptions = {},
+  { data = `${folder}/data`, flags = [], preload, checkout, bootId, env = {}, onSpawn }:
+    ServeOptions = {},
 ): Promise<Served> {
   const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
@@ -67,7 +70,7 @@ export async function serve(
     "--quiet",
     ...FLAGS,
     ...before,
-    MAIN,
+    checkout === undefined ? MAIN : `${checkout}/src/main.ts`,
     ...serveArguments,
     ...config,
     ...flags,

@@ -1,0 +1,38 @@
+/**
+ * The size of a form of the test of several instances.
+ *
+ * @module
+ */
+
+/** What happens. */
+export type InstanceFault =
+  | "kill"
+  | "freeze"
+  | "stop"
+  | "database freeze"
+  | "database kill"
+  | "upgrade"
+  | "connections";
+
+/** The size of a form of the test. */
+export interface InstancesSize {
+  faults: readonly InstanceFault[];
+  /** The longest time without an accepted launch while an instance is gone. */
+  gap_ms: number;
+  /** After so long a sender asks another instance. */
+  answer_ms: number;
+  /** The pause of a sender between two launches. */
+  pause_ms: number;
+  /** How much longer the pauses of senders are whose runs have a pace. */
+  paced: number;
+  /** Whether a trigger is changed meanwhile. */
+  changed?: boolean;
+  /** The time with load before and after a fault. */
+  settle_ms: number;
+  /** The numbers of instances and senders, and the least number of launches that are accepted. */
+  instances?: number;
+  senders?: number;
+  least?: number;
+  /** The checkout of an earlier version, with which all begin; an upgrade puts this version in its place. */
+  earlier?: string;
+}
