@@ -72,7 +72,7 @@ export class Shared implements Fence {
 
   /** Joins the instances of a database. */
   static async join(options: SharedOptions): Promise<Shared> {
-    const { kv, clock, id, machineId = id, look_ms } = options;
+    const { kv, clock, id, machineId = id, look_ms, ownership } = options;
     const triggers = new TriggerVersion(kv);
     await triggers.sync();
     let shared: Shared | undefined;
@@ -81,6 +81,7 @@ export class Shared implements Fence {
       clock,
       id,
       machineId,
+      answer_ms: ownership?.answer_ms,
       ...(look_ms === undefined ? {} : { look_ms }),
       onFenced: () => shared?.lanes.fence(),
     });

@@ -68,6 +68,10 @@ export interface Way {
   counts: Counts;
   /** Whether nothing gets through. */
   isClosed: boolean;
+  /** True while what is asked gets no answer, until all ends. */
+  isSilent: boolean;
+  /** Requests that get no answer. */
+  unanswered: number;
   /** True when no commit gets through, and reads do. */
   isReadOnly: boolean;
   /** After how many more commits it closes. */
@@ -83,6 +87,7 @@ export class RemoteKv implements AsyncDisposable {
   /** By the key in hex, which sorts as its bytes do. */
   readonly #entries = new Map<string, StoredValue & { versionstamp: Uint8Array }>();
   readonly #ways: Deno.HttpServer[] = [];
+  readonly #ending = Promise.withResolvers<void>();
   #commits = 0;
 
   /** A way to it of one client's own. */
@@ -90,6 +95,10 @@ export class RemoteKv implements AsyncDisposable {
     const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
     const server = Deno.serve(options, async (request) => {
       const isWrite = request.url.endsWith("/atomic_write");
+      if (way.isSilent) {
+        way.unanswered++;
+        await this.#ending.promise;
+      }
       if (way.isClosed || way.isReadOnly && isWrite) return new Response(null, { status: 503 });
       const again = request.clone();
       const answer = await this.#answer(request, way.counts);
@@ -105,6 +114,8 @@ export class RemoteKv implements AsyncDisposable {
       url,
       counts: { reads: new Map(), writes: new Map() },
       isClosed: false,
+      isSilent: false,
+      unanswered: 0,
       isReadOnly: false,
       commitsLeft: Infinity,
       answersLost: 0,
@@ -115,6 +126,7 @@ export class RemoteKv implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.resolve();
     await Promise.all(this.#ways.map((server) => server.shutdown()));
   }
 

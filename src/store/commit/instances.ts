@@ -29,6 +29,7 @@ import {
 import { AcceptedByOthers, laneWrites, removeInstanceWrites } from "./lane_records.ts";
 import { ObstacleLog } from "./obstacle_log.ts";
 import type { Owner } from "./ownership.ts";
+import { TimedCalls } from "./timed_calls.ts";
 
 /** Pause between two looks at the other instances. */
 const LOOK_MS = 250;
@@ -63,7 +64,8 @@ interface InstancesParts {
   machineId: string;
   look_ms?: number;
   gone_ms?: number;
-  /** Called when this instance's record is gone. */
+  answer_ms?: number | undefined;
+  /** Called when this instance's record is gone, or another one has taken the lead from it. */
   onFenced(): void;
 }
 
@@ -72,6 +74,7 @@ export class Instances {
   readonly #parts: InstancesParts;
   readonly #look_ms: number;
   readonly #gone_ms: number;
+  readonly #calls: TimedCalls;
   readonly #closing = new AbortController();
   #record: InstanceRecord;
   #versionstamp: string | null = null;
@@ -102,6 +105,7 @@ export class Instances {
     this.acceptedByOthers = new AcceptedByOthers(parts.kv, parts.id);
     this.#look_ms = parts.look_ms ?? LOOK_MS;
     this.#gone_ms = parts.gone_ms ?? GONE_MS;
+    this.#calls = new TimedCalls(parts.clock, parts.answer_ms);
     this.#record = {
       id: parts.id,
       machine_id: parts.machineId,
@@ -297,9 +301,9 @@ export class Instances {
       ...(ended === undefined ? {} : { room: Math.floor(ended / Math.max(1, this.#seen.size)) }),
     };
     const key = keys.instance(id);
-    const result = await kv.atomic().check({ key, versionstamp: this.#versionstamp })
-      .set(key, next).commit();
-    const found = result.ok ? undefined : await kv.get<InstanceRecord>(key);
+    const operation = kv.atomic().check({ key, versionstamp: this.#versionstamp }).set(key, next);
+    const result = await this.#calls.call(() => operation.commit());
+    const found = result.ok ? undefined : await this.#calls.call(() => kv.get<InstanceRecord>(key));
     if (found?.value === null) {
       this.#closing.abort();
       log.error("Another instance has taken this one for gone: it stores nothing any more");
@@ -314,8 +318,12 @@ export class Instances {
   /** Reads the records of all instances, and the format of the data. */
   async look(): Promise<void> {
     const { kv, clock } = this.#parts;
-    const [owner, format] = await kv.getMany<[Owner, number]>([keys.owner(), keys.format()]);
-    const entries = await Array.fromAsync(kv.list<InstanceRecord>({ prefix: ["instance"] }));
+    const [owner, format] = await this.#calls.call(() =>
+      kv.getMany<[Owner, number]>([keys.owner(), keys.format()])
+    );
+    const entries = await this.#calls.call(() =>
+      Array.fromAsync(kv.list<InstanceRecord>({ prefix: ["instance"] }))
+    );
     const now_ms = clock.steady();
     // Before what follows ends it: the database may not have answered for long.
     this.#noteObstacle();
@@ -325,6 +333,8 @@ export class Instances {
       // The first leader that is seen is not a new one, unless it is this instance.
       const isNew = this.#leaderId !== undefined || owner.value.process === this.#parts.id;
       if (isNew) this.#changed_ms = now_ms;
+      // Its own commits tell it, too, unless none of them is answered.
+      if (this.isLeader) this.#parts.onFenced();
       this.#leaderId = owner.value.process;
       this.#measured = [];
     }
@@ -356,8 +366,10 @@ export class Instances {
 
   /** Does what the leader does for the others. */
   async #lead(): Promise<void> {
-    const accepted = await this.acceptedByOthers.sinceLast();
-    if (accepted > 0) this.onAccepted(accepted);
+    await this.#calls.call(async () => {
+      const accepted = await this.acceptedByOthers.sinceLast();
+      if (accepted > 0) this.onAccepted(accepted);
+    });
     const now_ms = this.#parts.clock.now();
     const present = Array.from(this.#seen.values(), ({ record }) => record);
     const back = this.gone.forget(present, now_ms);

@@ -16,6 +16,7 @@ import { every, pause, within } from "../../platform/waiting/timers.ts";
 import { CommitChain, type Linked } from "./commit_chain.ts";
 import type { Committer, Fence } from "./committer.ts";
 import { keys } from "../keys.ts";
+import { TimedCalls } from "./timed_calls.ts";
 
 const LOOK_MS = 1_000;
 const SIGN_MS = 3_000;
@@ -41,6 +42,7 @@ export interface OwnershipOptions {
   look_ms?: number;
   sign_ms?: number;
   gone_ms?: number;
+  answer_ms?: number;
 }
 
 /** The record of the owner. */
@@ -89,13 +91,14 @@ export class Ownership implements Fence {
   static async take(kv: Deno.Kv, options: OwnershipOptions = {}): Promise<Ownership> {
     const { standsBy = true, clock = systemClock, signal } = options;
     const { look_ms = LOOK_MS, sign_ms = SIGN_MS, gone_ms = GONE_MS } = options;
+    const calls = new TimedCalls(clock, options.answer_ms);
     const process = options.id ?? crypto.randomUUID();
     let seen: string | null | undefined;
     // Not by the clock: while nobody gets an answer, its owner is not seen to be alive either.
     let looks = 0;
     while (!signal?.aborted) {
       try {
-        const owner = await kv.get<Owner>(keys.owner());
+        const owner = await calls.call(() => kv.get<Owner>(keys.owner()));
         const { value, versionstamp } = owner;
         if (value?.process === process) {
           return new Ownership(kv, { clock, owner: value, versionstamp, sign_ms });
@@ -109,7 +112,7 @@ export class Ownership implements Fence {
           const since = new Date(clock.now()).toISOString();
           const self: Owner = { process, since, ...options.shares ? { shares: true } : {} };
           // Who has it then is looked up: a commit that was sent twice may be told that it failed.
-          await kv.atomic().check(owner).set(keys.owner(), self).commit();
+          await calls.call(() => kv.atomic().check(owner).set(keys.owner(), self).commit());
           continue;
         }
       } catch (error) {

@@ -7,6 +7,7 @@ import { ConflictError, UnavailableError } from "../../../src/platform/errors.ts
 import { keys } from "../../../src/store/keys.ts";
 import { Ownership } from "../../../src/store/commit/ownership.ts";
 import { pendingEntries } from "../../../src/store/records/runs.ts";
+import { lead } from "../../../src/store/kv_store.ts";
 import { openStore } from "../../../src/store/open_store.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { pendingOf } from "../../runs/fixture.ts";
@@ -222,4 +223,48 @@ Deno.test("a database that does not answer keeps nobody from ending", async () =
     await deadline(owner.release().then(() => "released"), 10_000).catch(ignoreTimeout),
     "released",
   );
+});
+
+/** A call without an answer is given up soon. */
+const impatient = { ...times, answer_ms: 100 };
+const WITHIN_MS = 60_000;
+
+Deno.test("remote database: who stands by has it although one of its looks was never answered", async () => {
+  await using remote = new RemoteKv();
+  await using folder = await temporaryFolder();
+  const first = await open(remote.way().url);
+  const way = remote.way();
+  const opening = openStore(folder.path, { remote: { url: way.url, ownership: impatient } });
+  await eventually(() => (way.counts.reads.get("meta") ?? 0) > 1);
+  way.isSilent = true;
+  await eventually(() => way.unanswered > 0);
+  way.isSilent = false;
+  await first.close();
+  const second = await deadline(opening, WITHIN_MS);
+  await second.close();
+});
+
+Deno.test("remote database: a leader whose connections break without a word knows that another one leads", async () => {
+  await using remote = new RemoteKv();
+  await using stack = new AsyncDisposableStack();
+  const joined = async (id: string, url: string) => {
+    const folder = stack.use(await temporaryFolder());
+    const options = { remote: { url, ownership: impatient, share: { id } } };
+    const store = await openStore(folder.path, options);
+    stack.defer(() => store.close());
+    return store;
+  };
+  const way = remote.way();
+  const first = await joined("first", way.url);
+  await lead(first, "the database");
+  const second = await joined("second", remote.way().url);
+  const leading = lead(second, "the database");
+  way.isSilent = true;
+  await deadline(leading, WITHIN_MS);
+  way.isSilent = false;
+  await eventually(() => first.lost.aborted);
+  const late = [{ key: ["test"], value: "of the first" }];
+  await assertRejects(() => first.intake.commit({ writes: () => late }), UnavailableError);
+  assertEquals(second.lost.aborted, false);
+  await second.committer.write([{ key: ["test"], value: "of the second" }]);
 });
