@@ -9,6 +9,7 @@ import { reachOwnMachineDirectly } from "./process/own_machine.ts";
 import { addFormats, setFormat } from "./console/format.ts";
 import { harmless } from "./console/table.ts";
 import { HooklaunchError, InvalidInputError, problemText } from "../platform/errors.ts";
+import { keepPrinting } from "../telemetry/collector_console.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
 import config from "../../deno.json" with { type: "json" };
 
@@ -161,6 +162,7 @@ const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<D
 
 /** Runs the command that the arguments name. Prints an error that its user can mend, and exits with 1. */
 export async function main(args: readonly string[]): Promise<void> {
+  keepPrinting((name) => Deno.env.get(name));
   try {
     refuseAutomaticSpans();
     const others = readEnvFiles(args);

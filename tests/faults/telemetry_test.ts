@@ -99,32 +99,71 @@ Deno.test("no trace, log or metric that is exported holds a secret", async () =>
   }
 });
 
-Deno.test("a collector is told errors as errors, and the rest as less", async () => {
-  await using folder = await temporaryFolder();
-  await using collector = collect();
-  const at = (name: string) => `${folder.path}/${name}.pem`;
-  for (const name of ["cert", "key"]) {
-    await Deno.copyFile(new URL(`../http/localhost_${name}.pem`, import.meta.url), at(name));
-  }
-  const flags = ["--port", "0", "--data", `${folder.path}/data`, "--tls-cert", at("cert")];
-  await using service = hooklaunch(["serve", ...flags, "--tls-key", at("key")], {
-    ...collector.env,
-    OTEL_DENO_TRACING: "false",
-    DENO_CRON_TEST_SCHEDULE_OFFSET: "200",
-    HOOKLAUNCH_ADMIN_TOKEN: unguessable(),
+const SEVERITIES: Record<string, string[]> = {
+  // Only these two print to standard error, and what is printed is sent.
+  capture: ["WARN debug", "WARN info", "WARN warning", "ERROR error"],
+  replace: ["DEBUG debug", "INFO info", "WARN warning", "ERROR error"],
+};
+
+for (const [mode, expected] of Object.entries(SEVERITIES)) {
+  Deno.test(`a collector is told how severe each line is, where the console is to ${mode}`, async () => {
+    await using folder = await temporaryFolder();
+    await using collector = collect();
+    const at = (name: string) => `${folder.path}/${name}.pem`;
+    for (const name of ["cert", "key"]) {
+      await Deno.copyFile(new URL(`../http/localhost_${name}.pem`, import.meta.url), at(name));
+    }
+    await Deno.mkdir(`${folder.path}/p`);
+    await Deno.writeTextFile(`${folder.path}/p/valohai.yaml`, "[]");
+    const config = {
+      projects: [{ name: "p", directory: `${folder.path}/p` }],
+      triggers: [{
+        id: ID,
+        name: "t",
+        project: "p",
+        actions: [{ type: "http_request", url: "{body.none}" }],
+      }],
+    };
+    await Deno.writeTextFile(`${folder.path}/hooklaunch.yaml`, JSON.stringify(config));
+    const data = ["--data", `${folder.path}/data`, "--config", `${folder.path}/hooklaunch.yaml`];
+    const flags = ["--port", "0", ...data, "--log-level", "debug"];
+    const tls = ["--tls-cert", at("cert"), "--tls-key", at("key")];
+    const ca = new URL("../http/localhost_ca.pem", import.meta.url).pathname;
+    const env = {
+      ...collector.env,
+      OTEL_DENO_CONSOLE: mode,
+      OTEL_DENO_TRACING: "false",
+      DENO_CRON_TEST_SCHEDULE_OFFSET: "200",
+      DENO_CERT: ca,
+      HOOKLAUNCH_ADMIN_TOKEN: unguessable(),
+    };
+    await using service = hooklaunch(["serve", ...flags, ...tls], env);
+    const [, port] = await service.expect(/Listening on \S+ port (\d+)/);
+    const caCerts = [await Deno.readTextFile(ca)];
+    using client = Deno.createHttpClient({ caCerts });
+    const launch = `https://localhost:${port}/api/v0/launch/${ID}/`;
+    const launched = await fetch(launch, { method: "POST", body: "{}", client });
+    assertEquals(launched.status, 200, await launched.text());
+    // What somebody is shown is no line of the log: it is printed, and with `replace` it is not sent.
+    const list = ["token", "list", "--url", `https://localhost:${port}`, "--json"];
+    await using command = hooklaunch(list, env);
+    assertEquals((await command.end()).code, 0, command.printed());
+    assertStringIncludes(command.printed(), "[]");
+    await Deno.writeTextFile(at("cert"), "half of a certif");
+    await service.expect(/Cannot serve the renewed certificate/);
+    service.child.kill("SIGTERM");
+    await service.end();
+    const logs = collector.got.get("/v1/logs") ?? "";
+    const severities = [
+      ...logs.matchAll(/"severityText":\s*"(\w+)"[^]*?"stringValue":\s*"(.*?[^\\])"/g),
+    ].map(([, severity, text = ""]) =>
+      [severity, /"level\\":\\"(\w+)/.exec(text)?.[1] ?? text].join(" ")
+    );
+    const isOfLog = (text: string) => / (debug|info|warning|error)$/.test(text);
+    assertEquals(new Set(severities.filter(isOfLog)), new Set(expected));
+    assertEquals(severities.every(isOfLog), mode === "replace", severities.join("\n"));
   });
-  await service.expect(/Listening on/);
-  await Deno.writeTextFile(at("cert"), "half of a certif");
-  await service.expect(/Cannot serve the renewed certificate/);
-  service.child.kill("SIGTERM");
-  await service.end();
-  const logs = collector.got.get("/v1/logs") ?? "";
-  const severities = [
-    ...logs.matchAll(/"severityText":\s*"(\w+)"[^]*?"stringValue":\s*"(.*?[^\\])"/g),
-  ]
-    .map(([, severity, text = ""]) => [severity, /"level\\":\\"(\w+)/.exec(text)?.[1]].join(" "));
-  assertEquals(new Set(severities), new Set(["WARN info", "WARN warning", "ERROR error"]));
-});
+}
 
 Deno.test("while Deno makes spans by itself, the service does not start, and says what to do", async () => {
   await using folder = await temporaryFolder();

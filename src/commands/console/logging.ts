@@ -5,6 +5,7 @@
  */
 import { configure, getConsoleSink, type LogRecord } from "@logtape/logtape";
 import { messageOf } from "../../platform/errors.ts";
+import { collectorConsole } from "../../telemetry/collector_console.ts";
 import { activeTraceId } from "../../telemetry/spans.ts";
 import { harmless } from "./table.ts";
 
@@ -14,22 +15,33 @@ interface LogSettings {
   level: "debug" | "info" | "warning" | "error";
 }
 
+/** The method of the console for each level. Deno sends it to a log collector as the severity. */
+const METHODS = {
+  trace: "debug",
+  debug: "debug",
+  info: "info",
+  warning: "warn",
+  error: "error",
+  fatal: "error",
+} as const;
+
 /** Sets up logging for the process. */
 export async function setUpLogging({ format, level }: LogSettings): Promise<void> {
   const formatter = format === "json" ? jsonLine : textLine;
-  // These two methods write to standard error, the others to standard output. Deno sends the method to a
-  // log collector as the severity: so errors are told from the rest there.
-  const levelMap = {
-    trace: "warn",
-    debug: "warn",
-    info: "warn",
-    warning: "warn",
-    error: "error",
-    fatal: "error",
-  } as const;
+  const collector = collectorConsole();
+  // Only `warn` and `error` print to standard error. So where what is printed is sent, too, other levels are sent
+  // as warnings.
+  const levelMap = { ...METHODS, trace: "warn", debug: "warn", info: "warn" } as const;
+  const stderr = collector === undefined
+    ? getConsoleSink({ formatter, levelMap })
+    : (record: LogRecord) => {
+      const line = formatter(record);
+      console.error(line);
+      collector[METHODS[record.level]](line);
+    };
   await configure({
     reset: true,
-    sinks: { stderr: getConsoleSink({ formatter, levelMap }) },
+    sinks: { stderr },
     loggers: [
       { category: "hooklaunch", lowestLevel: level, sinks: ["stderr"] },
       { category: ["logtape", "meta"], lowestLevel: "warning", sinks: ["stderr"] },
