@@ -9,19 +9,21 @@ import { fill } from "../conditions/values/fill.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
 import { messageOf } from "../platform/errors.ts";
 import { truncate } from "../platform/text/display.ts";
-import type { CommitStatus } from "../store/records/commit_statuses.ts";
+import type { CommitState, CommitStatus } from "../store/records/commit_statuses.ts";
 import { codeHost, type StatusSettings } from "./targets/commit_statuses.ts";
 
 /** SHA-1 or SHA-256. Zeros stand for no commit, such as that of a branch that was deleted. */
 const SHA = /^(?!0+$)(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const CONTEXT_LENGTH_MAX = 100;
+/** GitHub takes 140 characters: with the sign of what was cut off. */
+const DESCRIPTION_LENGTH_MAX = 139;
 
-/** A commit, and the name of the status that it gets. */
-type Commit = Pick<CommitStatus, "repository" | "sha" | "context">;
+/** A commit, and the name and the words of the status that it gets. */
+type Commit = Pick<CommitStatus, "repository" | "sha" | "context" | "description">;
 
 /** A field of a commit: its own template, or where a webhook has it. */
 interface Field {
-  name: keyof Commit;
+  name: "repository" | "sha" | "context";
   template: string | undefined;
   places: readonly string[];
   isValid(text: string): boolean;
@@ -31,12 +33,13 @@ interface Field {
 /** Returns the commit that a run is about; undefined when it is about none, a text when that cannot be known. */
 export async function commitOf(
   settings: StatusSettings,
-  trigger: string,
+  { trigger, state }: { trigger: string; state: CommitState },
   evaluate: EvaluateValues,
 ): Promise<Commit | undefined | string> {
   const host = codeHost(settings.type);
   if (host === undefined) return `this version knows no ${settings.type}`;
   const { sha, repository, context } = settings;
+  const description = settings.description?.[state];
   const fields: Field[] = [
     {
       name: "sha",
@@ -63,8 +66,11 @@ export async function commitOf(
   const sources = fields.map(({ template, places }) =>
     template === undefined ? [...places] : sourcesIn(template)
   );
+  const described = description === undefined ? [] : sourcesIn(description);
   try {
-    const { values, credentials: [credential] = [] } = await evaluate({ sources: sources.flat() });
+    const { values, credentials: [credential] = [] } = await evaluate({
+      sources: [...sources.flat(), ...described],
+    });
     if (credential !== undefined) return `{${credential}} reads a credential, which is not told`;
     const found: Partial<Commit> = {};
     for (const [index, field] of fields.entries()) {
@@ -74,7 +80,7 @@ export async function commitOf(
       found[field.name] = value.text;
     }
     const { sha = "", repository = "", context = "" } = found;
-    return { sha, repository, context };
+    return { sha, repository, context, ...description !== undefined && words(description, values) };
   } catch (error) {
     return messageOf(error);
   }
@@ -106,6 +112,14 @@ function filled(
   if (text !== undefined && isValid(text)) return { text };
   const shown = truncate(JSON.stringify(value), CONTEXT_LENGTH_MAX);
   return { problem: `${name}: expected ${expected}, found ${shown}` };
+}
+
+/** Returns the words of a status; the usual ones stand where they have no value: the state counts. */
+function words(template: string, own: readonly JsonOrProblem[]): Pick<Commit, "description"> {
+  const { value, problems } = fill(template, own);
+  const text = textOf(value)?.replaceAll(/[\s\p{Cc}]+/gu, " ").trim() ?? "";
+  if (problems.length > 0 || text === "") return {};
+  return { description: truncate(text, DESCRIPTION_LENGTH_MAX) };
 }
 
 function textOf(value: unknown): string | undefined {

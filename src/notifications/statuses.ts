@@ -109,7 +109,7 @@ export class Statuses {
     const trigger = (await labelsOf(run.trigger_id))?.name ?? run.trigger_id;
     // The schema of its kind has these fields.
     const settings = notifier.to as StatusSettings;
-    const commit = await commitOf(settings, trigger, valuesOf({ run }));
+    const commit = await commitOf(settings, { trigger, state }, valuesOf({ run }));
     if (commit === undefined) {
       log.info("Run {run_id} names no commit: {notifier} sets no status", {
         run_id: run.id,
@@ -184,10 +184,10 @@ function isNewer(next: CommitStatus, before: CommitStatus): boolean {
 function wordsOf(
   commit: CommitStatus,
 ): Required<Pick<Notification, "title" | "text" | "commit">> {
-  const { repository, sha, context, state, url } = commit;
+  const { repository, sha, context, state, url, description = STATE_TEXTS[state] } = commit;
   return {
     title: `${state}: ${context} of ${repository} at ${sha.slice(0, SHA_SHOWN)}`,
-    text: `${STATE_TEXTS[state]}\n  ${url}`,
+    text: `${description}\n  ${url}`,
     commit,
   };
 }

@@ -348,6 +348,11 @@ async function ownValues(scene: Scene): Promise<void> {
     sha: "{has(body.build) ? body.build.commit : ''}",
     repository: "acme/letters",
     context: "train {body.model}",
+    description: {
+      pending: "Training\n{body.model}{has(body.note) ? body.note : ' now'}",
+      success: `{body.build.commit} ${"x".repeat(200)}`,
+      failure: "{body.none}",
+    },
   });
   const launch = await trigger(scene, name);
   const sha = shaOf(name);
@@ -357,6 +362,11 @@ async function ownValues(scene: Scene): Promise<void> {
   await good.finish("complete");
   const all = await receiver.arrived(path, 2);
   assertEquals(all.map((each) => JSON.parse(each.body).context), ["train digits", "train digits"]);
+  const descriptions = () =>
+    receiver.at(path).map(({ body }) => JSON.parse(body).description as string);
+  assertMatch(descriptions()[0] ?? "", /^Training digits now$/);
+  assertMatch(descriptions()[1] ?? "", new RegExp(`^${sha} x+…$`));
+  assertEquals(descriptions()[1]?.length, 140);
   // Empty: none is wanted.
   await (await launch({ model: "digits" })).finish("complete");
   const [first, none] = await settled(scene, name);
@@ -365,6 +375,10 @@ async function ownValues(scene: Scene): Promise<void> {
   await bad.finish("complete");
   const missing = await launch({ build: { commit: sha } });
   await missing.finish("complete");
+  // Words without a value hold no status up.
+  await (await launch({ build: { commit: sha }, model: "digits" })).finish("error");
+  await receiver.arrived(path, 4);
+  assertEquals(descriptions()[3], "The work has failed");
   const told = await settled(scene, name);
   const reasonOf = (of: string) => told.find(({ text }: Json) => text.includes(of))?.reason;
   assertMatch(reasonOf(bad.run), /sha: expected 40 or 64 hexadecimal digits, found "main"$/);

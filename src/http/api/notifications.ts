@@ -71,6 +71,7 @@ export const notification = answer<Notification>()(
       repository: text.describe("As its host names it"),
       sha: text,
       context: text.describe("The name of the status"),
+      description: text.exactOptional().describe("The owner's words; absent for the usual ones"),
       state: z.enum(COMMIT_STATES),
       run_id: text.describe("The newest run that is about this commit"),
       since: time.describe("The time from which it has this state"),

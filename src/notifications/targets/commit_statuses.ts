@@ -48,10 +48,10 @@ const OWNER_AND_NAME = /^(?!\.\.?\/)[\w.-]{1,100}\/(?!\.\.?$)[\w.-]{1,100}$/;
 const likeGithub = {
   isRepository: OWNER_AND_NAME,
   path: ({ repository, sha }) => `/repos/${repository}/statuses/${sha}`,
-  body: ({ state, url, context }) => ({
+  body: ({ state, url, context, description = STATE_TEXTS[state] }) => ({
     state,
     target_url: url,
-    description: STATE_TEXTS[state],
+    description,
     context,
   }),
   check: (repository) => repository === undefined ? "/user" : `/repos/${repository}`,
@@ -106,11 +106,11 @@ const HOSTS: readonly CodeHost[] = [
     isRepository: /^(?:\d{1,15}|(?!.*(?:^|\/)\.\.?(?:\/|$))[\w.-]+(?:\/[\w.-]+)+)$/,
     right: "the scope api, and the role Developer in the project",
     path: ({ repository, sha }) => `/projects/${encodeURIComponent(repository)}/statuses/${sha}`,
-    body: ({ state, url, context }) => ({
+    body: ({ state, url, context, description = STATE_TEXTS[state] }) => ({
       state: state === "failure" ? "failed" : state,
       name: context,
       target_url: url,
-      description: STATE_TEXTS[state],
+      description,
     }),
     check: (repository) =>
       repository === undefined ? "/user" : `/projects/${encodeURIComponent(repository)}`,
@@ -146,6 +146,7 @@ export type StatusSettings = {
   sha?: string;
   repository?: string;
   context?: string;
+  description?: Partial<Record<CommitState, string>>;
   private_networks?: boolean;
 };
 
@@ -169,6 +170,13 @@ function statusKind(host: CodeHost) {
       repository: template("The repository; that of the payload when absent"),
       sha: template("The commit; that of the payload when absent. Where it is empty, none is set"),
       context: template("The name of the status; hooklaunch/ and the trigger when absent"),
+      description: z.strictObject({
+        pending: template("While the work goes on"),
+        success: template("Once it is complete"),
+        failure: template("Once it has failed"),
+      }).describe(
+        "The words of each state, in place of the usual ones: all who see the commit read them",
+      ).exactOptional(),
       private_networks: privateNetworks,
     }),
     request(notification: Notification, settings: StatusSettings) {

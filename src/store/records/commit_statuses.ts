@@ -29,6 +29,8 @@ export interface CommitStatus {
   since: string;
   /** The page of the run. */
   url: string;
+  /** The owner's words; the usual ones stand where they are absent. */
+  description?: string;
 }
 
 /** The ids of runs whose actions have ended and whose commits have no final status yet, oldest first. */

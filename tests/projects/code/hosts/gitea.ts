@@ -29,6 +29,14 @@ Deno.test.afterAll(async () => {
   shared = undefined;
 });
 
+/** A status of a commit, as far as tests look at it. */
+interface CommitStatus {
+  status: string;
+  context: string;
+  description: string;
+  target_url: string;
+}
+
 /** A server on a folder of its own. */
 class Gitea implements AsyncDisposable {
   readonly #folder = Deno.makeTempDirSync();
@@ -143,6 +151,21 @@ class Gitea implements AsyncDisposable {
     return text;
   }
 
+  /** Has each push to a repository, and each of its pull requests, told to a URL. */
+  async hook(repository: string, url: string, secret: string): Promise<void> {
+    const config = { url, secret, content_type: "json" };
+    const hook = { type: "gitea", active: true, events: ["push", "pull_request"], config };
+    const made = await this.#api("POST", `repos/${repository}/hooks`, hook);
+    if (made.status !== 201) throw new Error(await made.text());
+    await made.body?.cancel();
+  }
+
+  /** Returns the statuses of a commit, oldest first. */
+  async statuses(repository: string, sha: string): Promise<CommitStatus[]> {
+    const path = `repos/${repository}/commits/${sha}/statuses?sort=oldest`;
+    return await (await this.#api("GET", path)).json();
+  }
+
   #api(method: string, path: string, body?: unknown): Promise<Response> {
     return fetch(`http://${this.host}/api/v1/${path}`, {
       method,
@@ -226,5 +249,7 @@ ENABLED = true
 ISSUE_INDEXER_TYPE = db
 [api]
 MAX_RESPONSE_ITEMS = 3
+[webhook]
+ALLOWED_HOST_LIST = loopback
 `;
 }
