@@ -6,10 +6,10 @@
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
 import { declaredLength } from "../conditions/request.ts";
+import { bufferReader } from "../platform/files/bytes.ts";
 import { Deadlines } from "../platform/waiting/deadlines.ts";
 import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import {
-  bufferReader,
   discardStream,
   FIRST_BYTES_MAX,
   readStream,

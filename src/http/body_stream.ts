@@ -98,16 +98,3 @@ export async function discardStream(
   }
   return false;
 }
-
-/** Opens a reader into buffers of its own; undefined for a body that is in memory already. */
-export function bufferReader(
-  body: ReadableStream<Uint8Array>,
-): ReadableStreamBYOBReader | undefined {
-  try {
-    return body.getReader({ mode: "byob" });
-  } catch (error) {
-    // Nothing else shows the kind of a stream.
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
-}

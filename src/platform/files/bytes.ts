@@ -24,8 +24,8 @@ export function writeAllSync(
   }
 }
 
-/** Size of the buffer at first: most programs print little of what they may. */
-const FIRST_BYTES_MAX = 16 * 1024;
+/** Size of the one buffer that all is read into: most programs print little. */
+const READ_BYTES = 8 * 1024;
 
 /** Options of {@linkcode readFirstBytes}. */
 interface FirstBytesOptions {
@@ -41,9 +41,9 @@ export async function readFirstBytes(
   bytesMax: number,
   { signal, onCut = () => {} }: FirstBytesOptions = {},
 ): Promise<{ bytes: Uint8Array; isCut: boolean }> {
-  let bytes = new Uint8Array(Math.min(bytesMax, FIRST_BYTES_MAX));
+  let bytes = new Uint8Array();
   let length = 0;
-  const reader = stream.getReader();
+  const reader = chunkReader(stream);
   const cancel = () => void reader.cancel().catch(() => {});
   signal?.addEventListener("abort", cancel, { once: true });
   try {
@@ -61,6 +61,41 @@ export async function readFirstBytes(
     reader.releaseLock();
   }
   return { bytes: bytes.subarray(0, Math.min(length, bytesMax)), isCut: length > bytesMax };
+}
+
+/**
+ * Opens a reader whose chunks share one buffer, each until the next is read. By itself Deno 2.9 sets 64 KiB
+ * aside for each read, also for that which finds the end.
+ */
+function chunkReader(
+  stream: ReadableStream<Uint8Array>,
+): Pick<ReadableStreamDefaultReader<Uint8Array>, "read" | "cancel" | "releaseLock"> {
+  const reader = bufferReader(stream);
+  if (reader === undefined) return stream.getReader();
+  let buffer = new Uint8Array(READ_BYTES);
+  return {
+    async read() {
+      const { done, value } = await reader.read(buffer);
+      if (done || value === undefined) return { done: true };
+      buffer = new Uint8Array(value.buffer);
+      return { done, value };
+    },
+    cancel: () => reader.cancel(),
+    releaseLock: () => reader.releaseLock(),
+  };
+}
+
+/** Opens a reader into buffers of its own; undefined for a stream of what is in memory already. */
+export function bufferReader(
+  stream: ReadableStream<Uint8Array>,
+): ReadableStreamBYOBReader | undefined {
+  try {
+    return stream.getReader({ mode: "byob" });
+  } catch (error) {
+    // Nothing else shows the kind of a stream.
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
 }
 
 /** Returns a buffer that holds so many bytes, with those of the one before: at least twice its size. */
