@@ -95,7 +95,7 @@ async function copy(
   const { source, plan } = await copiedPlan(settings, {
     project,
     store,
-    payload: payloadFile(run),
+    payload: await payloadFile(run),
   });
   const { commit, name } = source;
   const pipeline = newPipeline(id, plan, context, { commit, name, title: title ?? source.title });

@@ -194,7 +194,7 @@ async function newExecution(
   const { run, project, projects, clock, signal } = context;
   const { commit, config } = await projects.resolve(project, settings.commit, signal);
   const step = stepFor(settings, config, project);
-  const launch = launchStep(step, launchOptions(step, settings, payloadFile(run)));
+  const launch = launchStep(step, launchOptions(step, settings, await payloadFile(run)));
   return {
     id,
     run_id: run.id,

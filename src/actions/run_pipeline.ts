@@ -103,7 +103,7 @@ async function newPipelineWrites(
   const { pipeline: name, title } = settings;
   const resolve = (reference: string) => projects.resolve(project, reference, signal);
   const at = await resolve(settings.commit);
-  const payload = payloadFile(run);
+  const payload = await payloadFile(run);
   const plan = await planPipeline(planRequest(settings, { at, project, payload, resolve }));
   const pipeline = newPipeline(id, plan, context, {
     commit: at.commit,

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { GONE_MS, type Instances } from "../store/commit/instances.ts";
+import { GONE_MS } from "../store/commit/instance_limits.ts";
+import type { Instances } from "../store/commit/instances.ts";
 import { differencesOf, type SeenInstance } from "../store/commit/instance_record.ts";
 import { type Cause, newCause, type Subject } from "./cause.ts";
 

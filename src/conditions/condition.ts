@@ -136,13 +136,16 @@ export interface CheckedKind<Settings extends ConditionSettings = ConditionSetti
    * cannot work (an environment variable that is not set) must not throw: return a check that refuses
    * every request and says why.
    */
-  prepare(settings: Settings, context: ConditionContext): Check;
+  prepare(settings: Settings, context: ConditionContext): Check | Promise<Check>;
   /**
    * Makes the cheap check that the door does before it reads the body: the credential is present and well
    * formed. It compares no secret, and refuses nothing that the check would let pass. Undefined where the
    * settings look for the credential in the body.
    */
-  beforeBody?(settings: Settings, context: ConditionContext): HeadCheck | undefined;
+  beforeBody?(
+    settings: Settings,
+    context: ConditionContext,
+  ): HeadCheck | undefined | Promise<HeadCheck | undefined>;
 }
 
 /** A kind of condition that is decided by the commit that stores the run: see `runs/accept.ts`. */

@@ -6,26 +6,12 @@
 import { z } from "zod";
 import type { Problem } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema/schema.ts";
-import { withoutPrefix } from "./authorization.ts";
-import type { Check, HeadCheck, Refusal } from "./check.ts";
+import type { Check, HeadCheck } from "./check.ts";
 import type { CheckedKind, ConditionContext, SecretForm, TriggerFacts } from "./condition.ts";
-import {
-  type CredentialField,
-  describeField,
-  isInHead,
-  isSameField,
-  readHeadField,
-  readText,
-} from "./field.ts";
-import { checkBodyClaim, claimsIn, keepClaims } from "./jwt/claims.ts";
+import { type CredentialField, isSameField } from "./field.ts";
 import { isJwksUrl } from "./jwt/jwks.ts";
 import { hasPublicHost } from "../platform/network/public_addresses.ts";
-import { keyFinder, readTokenHeader } from "./jwt/key_finder.ts";
-import { putJwt } from "./jwt/sign.ts";
-import { verifyToken, WRONG_SIGNATURE } from "./jwt/verify.ts";
 import { fits, isSymmetric, JWT_ALGORITHMS, longestSecret, readJwk } from "./jwt/algorithms.ts";
-import type { LaunchRequest } from "./request.ts";
-import { describeMissing, resolveSecrets } from "./secret.ts";
 import {
   checkField,
   fieldInSchema,
@@ -109,12 +95,14 @@ export const jwt = {
   },
   credentials: (settings: JwtSettings): CredentialField[] => [settings],
   warnings,
-  prepare,
-  beforeBody,
+  prepare: async (settings: JwtSettings, context: ConditionContext): Promise<Check> =>
+    (await import("./jwt/check.ts")).jwtCheck(settings, context),
+  beforeBody: async (settings: JwtSettings): Promise<HeadCheck | undefined> =>
+    (await import("./jwt/check.ts")).jwtHeadCheck(settings),
   sign: (settings: JwtSettings, context: SigningContext): SigningStep[] => [
     {
       order: settings.body_hash ? STEP_ORDER.signatureOverBody : STEP_ORDER.beforeSigning,
-      run: () => putJwt(settings, context),
+      run: async () => (await import("./jwt/sign.ts")).putJwt(settings, context),
     },
   ],
 } satisfies CheckedKind<JwtSettings>;
@@ -176,42 +164,6 @@ function checkKeySource(settings: z.infer<typeof fields>, context: z.RefinementC
   });
 }
 
-function prepare(settings: JwtSettings, context: ConditionContext): Check {
-  const secrets = resolveSecrets(settings.secrets ?? [], context.env);
-  const findKeys = keyFinder(settings, secrets, context);
-  const expected = describeToken(settings);
-
-  return async (request) => {
-    const read = tokenOf(readText(request, settings), settings);
-    if (typeof read !== "string") return { expected, ...read };
-    const header = readTokenHeader(read, settings.algorithms);
-    if ("reason" in header) return { expected, ...header };
-    const keys = await findKeys(header);
-    if (!Array.isArray(keys)) return { expected, ...keys };
-    // Every key is tried, even after one that fits, so that the time does not tell which it is.
-    const refusals = await Promise.all(
-      keys.map((key) => verifyToken(read, key, settings, request.receivedAt_ms)),
-    );
-    if (refusals.includes(undefined)) return checkVerified(read, request, settings);
-    // The refusal by a key that verified the signature says more than the others.
-    const refusal = refusals.find((refusal) => refusal !== WRONG_SIGNATURE);
-    return refusal ??
-      { reason: `${WRONG_SIGNATURE.reason}${describeMissing(secrets)}`, expected };
-  };
-}
-
-/** Checks what a verified token says of the body, and keeps its claims for filters. */
-function checkVerified(
-  token: string,
-  request: LaunchRequest,
-  { body_hash }: JwtSettings,
-): Refusal | undefined {
-  const claims = claimsIn(token);
-  const refusal = body_hash ? checkBodyClaim(claims, body_hash, request.body) : undefined;
-  if (refusal === undefined) keepClaims(request, claims);
-  return refusal;
-}
-
 /** A token says who sends. Without the hash of the body in it, it goes with any body. */
 function warnings({ body_hash }: JwtSettings, { schemes }: TriggerFacts): Problem[] {
   if (body_hash !== undefined || schemes.some(signsBody)) return [];
@@ -220,25 +172,4 @@ function warnings({ body_hash }: JwtSettings, { schemes }: TriggerFacts): Proble
     "Where the issuer puts the hash of the body into a claim, name that in body_hash; where it does not, " +
     "body_hash: false says so";
   return [{ pointer: "", detail }];
-}
-
-function beforeBody(settings: JwtSettings): HeadCheck | undefined {
-  if (!isInHead(settings)) return undefined;
-  const expected = describeToken(settings);
-  return (head) => {
-    const read = tokenOf(readHeadField(head, settings), settings);
-    const header = typeof read === "string" ? readTokenHeader(read, settings.algorithms) : read;
-    return "reason" in header ? { expected, ...header } : undefined;
-  };
-}
-
-function describeToken({ algorithms, prefix = "" }: JwtSettings): string {
-  const token = `a JWT signed with ${algorithms.join(" or ")}`;
-  return prefix === "" ? token : `${JSON.stringify(prefix)} and ${token}`;
-}
-
-function tokenOf(text: string | Refusal, settings: JwtSettings): string | Refusal {
-  if (typeof text !== "string") return text;
-  return withoutPrefix(text, settings.prefix ?? "") ??
-    { reason: `${describeField(settings)} does not begin with the prefix` };
 }

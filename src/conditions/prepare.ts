@@ -88,8 +88,8 @@ export async function prepareConditions(
       quotas.push({ index, type, ...await kind.quota(settings, context) });
       continue;
     }
-    const beforeBody = kind.beforeBody?.(settings, context);
-    const check = kind.prepare(settings, context);
+    const beforeBody = await kind.beforeBody?.(settings, context);
+    const check = await kind.prepare(settings, context);
     checks.push({ index, type, stage: kind.stage, check, ...(beforeBody && { beforeBody }) });
   }
   return {

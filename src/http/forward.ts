@@ -10,7 +10,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { every } from "../platform/waiting/timers.ts";
-import { GONE_MS } from "../store/commit/instances.ts";
+import { GONE_MS } from "../store/commit/instance_limits.ts";
 import type { Hops } from "./hops.ts";
 import type { Peer } from "./peer.ts";
 import { problem } from "./problem.ts";

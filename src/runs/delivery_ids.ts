@@ -10,7 +10,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
 import type { Write } from "../store/commit/change.ts";
 import { asUnavailable } from "../store/commit/committer.ts";
-import { CLOCK_SPREAD_MAX_MS } from "../store/commit/instances.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../store/commit/instance_limits.ts";
 import {
   deliveryWrite,
   getDelivery,

@@ -6,7 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../platform/errors.ts";
-import { GONE_MS } from "../store/commit/instances.ts";
+import { GONE_MS } from "../store/commit/instance_limits.ts";
 import { lead } from "../store/kv_store.ts";
 import { createToken, hasTokens } from "../store/records/tokens.ts";
 import type { Leading, Place } from "../http/forward.ts";

@@ -26,7 +26,7 @@ import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
 import { watchParts } from "./gauges.ts";
 import type { Ports, Runtime } from "./runtime.ts";
-import { cleanUp, type CleanupReport } from "../runs/cleanup.ts";
+import type { CleanupReport } from "../runs/cleanup.ts";
 import {
   checkSettings,
   type ServiceSettings,
@@ -201,6 +201,7 @@ export class Service {
 
   async #cleanUp(): Promise<CleanupReport> {
     const { settings: { retention_days }, closing: { signal }, worker } = this.#parts;
+    const { cleanUp } = await import("../runs/cleanup.ts");
     const remove = () => cleanUp({ ...this.#parts, retention_days, signal });
     const report = await (this.#parts.backups?.whileNotRead(remove) ?? remove());
     const { noteShapeChanges } = await import("../triggers/shape_changes.ts");

@@ -15,7 +15,7 @@ import type { DatabaseGuard } from "./file/database_guard.ts";
 import { FORMAT_VERSION, keys, NEWER_FORMAT } from "./keys.ts";
 import { migrate } from "./migrations.ts";
 import { Reads } from "./read/batched_get.ts";
-import { Shared } from "./shared_store.ts";
+import type { Shared } from "./shared_store.ts";
 import type { Store } from "./store.ts";
 
 /** Time limit for writes to a remote database when the store is closed. */
@@ -72,6 +72,7 @@ export async function openSharedStore(
 ): Promise<Store> {
   await using opened = new AsyncDisposableStack();
   opened.use(kv);
+  const { Shared } = await import("./shared_store.ts");
   const shared = await Shared.join({ kv, clock, events, id, look_ms: LOOK_MS });
   opened.defer(() => shared.leave());
   const none = { ownership: undefined, guard: undefined };

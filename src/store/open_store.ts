@@ -18,7 +18,7 @@ import { type CheckSizes, DamagedDatabaseError, isDamage, StartCheck } from "./f
 import { unusable } from "./file/unusable.ts";
 import { assembleStore } from "./kv_store.ts";
 import { Ownership, type OwnershipOptions } from "./commit/ownership.ts";
-import { Shared, type SharedOptions } from "./shared_store.ts";
+import type { Shared, SharedOptions } from "./shared_store.ts";
 import type { Store } from "./store.ts";
 
 /** The least room on the disk with which a database is opened. */
@@ -85,6 +85,7 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
       opened.use(await lockDataFolder(folder));
       const { ownership, share } = remote;
       const machineId = await machineIdOf(folder);
+      const { Shared } = await import("./shared_store.ts");
       shared = await Shared.join({ kv, clock, events, ownership, machineId, ...share });
       opened.defer(() => shared?.leave());
     } else {

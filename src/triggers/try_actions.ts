@@ -76,7 +76,7 @@ async function tryOn(
 ): Promise<ActionPreview[]> {
   const { request: seen, contentType } = asStored(request, prepared);
   const ofRun = { run_id: runId, trigger: prepared.trigger.name };
-  const payload = payloadFileOf(runId, {
+  const payload = await payloadFileOf(runId, {
     size: request.body.length,
     sha256: "",
     content_type: contentType,

@@ -39,8 +39,8 @@ const names = {
 };
 
 for (const [content_type, name] of Object.entries(names)) {
-  Deno.test(`a payload of type '${content_type}' is the file ${name}`, () => {
-    const file = payloadFile({ ...run, payload: { ...run.payload, content_type } });
+  Deno.test(`a payload of type '${content_type}' is the file ${name}`, async () => {
+    const file = await payloadFile({ ...run, payload: { ...run.payload, content_type } });
     assertEquals(file.name, name);
   });
 }

@@ -60,6 +60,13 @@ Deno.test("a service that has nothing to do has loaded no library to read settin
   }
 });
 
+Deno.test("what checks a configuration file, and what runs work, loads no library of what it does not name", async () => {
+  const checked = ["src/config/apply_text.ts", "src/conditions/jwt.ts", "src/actions/mod.ts"];
+  const libraries = await librariesOf("src/commands/program.ts", ...checked);
+  assert(libraries.has("zod"));
+  for (const name of ["@panva/jose", "@std/media-types"]) assert(!libraries.has(name), name);
+});
+
 Deno.test("a command that asks a service about projects loads no library to read files with", async () => {
   const libraries = await librariesOf("src/commands/program.ts", "src/commands/project.ts");
   assert(libraries.has("commander"));

@@ -104,16 +104,17 @@ export async function checkOnce(
   parts: RequestParts,
   surroundings: ConditionContext = context(),
 ): Promise<Refusal | undefined> {
-  return await prepareOnce(kind, settings, surroundings)(request(parts));
+  const check = await prepareOnce(kind, settings, surroundings);
+  return await check(request(parts));
 }
 
 /** Settings as an operator writes them, checked against the kind's schema and made ready for many requests. */
-export function prepareOnce(
+export async function prepareOnce(
   kind: CheckedKind,
   settings: Record<string, unknown>,
   surroundings: ConditionContext = context(),
-): Check {
-  return kind.prepare(kind.schema.parse({ type: kind.type, ...settings }), surroundings);
+): Promise<Check> {
+  return await kind.prepare(kind.schema.parse({ type: kind.type, ...settings }), surroundings);
 }
 
 /** The messages of a schema about settings, each with the path that it is about; none when all is well. */

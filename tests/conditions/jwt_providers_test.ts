@@ -136,7 +136,8 @@ Deno.test("providers.md: the conditions for JWTs take what their providers send"
       const send = async (own: JWTPayload, body: string) => {
         const token = await new SignJWT(own).setProtectedHeader({ alg, typ: "JWT" }).sign(key);
         const asked = request({ headers: { [header]: prefix + token }, body });
-        return await jwt.prepare(settings, context({ env: environment }))(asked);
+        const check = await jwt.prepare(settings, context({ env: environment }));
+        return await check(asked);
       };
       assertEquals(await send(claims, BODY), undefined);
       if (settings.body_hash) {
@@ -161,9 +162,10 @@ Deno.test("providers.md: tokens of the providers' own libraries pass", async () 
     const settings = parsed(parse(table.get(name) ?? ""));
     const { prefix = "Bearer ", header = "Authorization" } = sent[name] ?? {};
     const env = Object.fromEntries(VARIABLES.map((variable) => [variable, secret]));
-    const send = (body: string) => {
+    const send = async (body: string) => {
       const asked = request({ headers: { [header]: prefix + token }, body, receivedAt_ms });
-      return jwt.prepare(settings, context({ env }))(asked);
+      const check = await jwt.prepare(settings, context({ env }));
+      return await check(asked);
     };
     assertEquals(await send(body), undefined, source);
     assertNotEquals(await send(`${body} `), undefined, source);

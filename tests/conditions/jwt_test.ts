@@ -402,7 +402,8 @@ Deno.test("jwt: settings are left as they were given", async () => {
   const before = structuredClone(settings);
   const key = createPrivateKey({ key: { ...privateKey }, format: "jwk" });
   const token = await makeToken(claims, key, { alg: "ES256" });
-  assertEquals(await jwt.prepare(settings, context())(request(bearer(token))), undefined);
+  const check = await jwt.prepare(settings, context());
+  assertEquals(await check(request(bearer(token))), undefined);
   assertEquals(settings, before);
   assert(settings.public_keys?.every((given) => !Object.isFrozen(given)), "is not frozen");
 });
@@ -490,7 +491,7 @@ Deno.test("jwt: keys of an issuer, through a change of keys and a failure", asyn
     jwks_url: issuer.url,
     ...PRIVATE,
   });
-  const check = jwt.prepare(settings, context({ clock }));
+  const check = await jwt.prepare(settings, context({ clock }));
   const once = async (token: string) => await check(request(bearer(token)));
 
   assertEquals(await once(await sign(old, "old")), undefined);

@@ -21,7 +21,9 @@ const ENTRIES = [
   "src/http/docs/routes.ts",
   "src/http/jobs/routes.ts",
   "src/http_requests/runner.ts",
+  "src/runs/cleanup.ts",
   "src/service/job_kinds.ts",
+  "src/store/shared_store.ts",
 ];
 /** The modules that it listens with before anything else is loaded. */
 const FIRST = [

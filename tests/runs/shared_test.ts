@@ -3,7 +3,7 @@ import { assert, assertEquals, assertInstanceOf, assertLess, assertRejects } fro
 import { messageOf, UnavailableError } from "../../src/platform/errors.ts";
 import { RunWork, type WorkState } from "../../src/runs/work_state.ts";
 import { UndecidedError } from "../../src/store/commit/commit_chain.ts";
-import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instances.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instance_limits.ts";
 import { saveExecution } from "../../src/store/records/executions.ts";
 import type { ActionOutcome, Run } from "../../src/store/records/runs.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";

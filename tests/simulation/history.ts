@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instances.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instance_limits.ts";
 import { keys } from "../../src/store/keys.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
 import type { Pipeline } from "../../src/store/records/pipelines.ts";

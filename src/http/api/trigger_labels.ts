@@ -4,7 +4,7 @@
  * @module
  */
 import { idTime } from "../../platform/ids.ts";
-import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instances.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instance_limits.ts";
 import type { Labels } from "../../triggers/stored_trigger.ts";
 import type { Operator } from "./operator.ts";
 

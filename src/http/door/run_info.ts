@@ -16,7 +16,7 @@ import { getHttpRequest } from "../../store/records/http_requests.ts";
 import { getRun, type Run, runInMemory } from "../../store/records/runs.ts";
 import { inspect, type Inspection, NO_CONDITION } from "../../triggers/order.ts";
 import type { WorkState } from "../../runs/work_state.ts";
-import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instances.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../../store/commit/instance_limits.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import type { Trigger } from "../../triggers/trigger.ts";
 import { inspectLogged, refuse } from "./refusal.ts";

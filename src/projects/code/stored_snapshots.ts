@@ -10,8 +10,6 @@ import type { Clock } from "../../platform/clock.ts";
 import { ActionError } from "../../platform/errors.ts";
 import { syncFolders } from "../../platform/files/durable.ts";
 import type { SnapshotRecords, StoredSnapshot } from "../../store/records/stored_snapshots.ts";
-import { extractTree } from "./extract_tree.ts";
-import { tarOf } from "./folder_tar.ts";
 import { isSnapshot } from "./snapshot.ts";
 import type { TreeSource } from "./tree_cache.ts";
 
@@ -65,6 +63,7 @@ export class StoredSnapshots {
     const { artifacts, records } = this.#options;
     const stored = await records.get(project, commit);
     if (stored === undefined) return false;
+    const { extractTree } = await import("./extract_tree.ts");
     const artifact = await artifacts.open(artifactKeys.snapshot(stored.id));
     if (artifact === undefined) return false;
     await extractTree(artifact.stream, folder);
@@ -104,6 +103,7 @@ export class StoredSnapshots {
     // The record comes first, so that whatever is in the store is found and removed one day.
     await records.put({ ...snapshot, usedAt_ms: now_ms });
     if (!snapshot.whole) {
+      const { tarOf } = await import("./folder_tar.ts");
       const tar = await tarOf(folder);
       await artifacts.add(artifactKeys.snapshot(snapshot.id), tar);
       await records.put({ ...snapshot, whole: true, usedAt_ms: now_ms });

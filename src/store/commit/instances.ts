@@ -26,6 +26,7 @@ import {
   type SeenInstance,
   spanSince,
 } from "./instance_record.ts";
+import { CLOCK_DIFFERENCE_MAX_MS, CLOCK_SPREAD_MAX_MS, GONE_MS } from "./instance_limits.ts";
 import { AcceptedByOthers, laneWrites, removeInstanceWrites } from "./lane_records.ts";
 import { ObstacleLog } from "./obstacle_log.ts";
 import type { Owner } from "./ownership.ts";
@@ -34,14 +35,8 @@ import { TimedCalls } from "./timed_calls.ts";
 /** Pause between two looks at the other instances. */
 const LOOK_MS = 250;
 const BEAT_MS = 1_000;
-/** Time without a change of its record after which an instance counts as gone. */
-export const GONE_MS = 15_000;
 /** An instance that has not seen the others for so long does not serve. */
 const VIEW_MS_MAX = 5_000;
-/** An instance whose clock is further from the leader's does not serve. */
-export const CLOCK_DIFFERENCE_MAX_MS = 1_000;
-/** The largest difference between the clocks of two instances that serve. */
-export const CLOCK_SPREAD_MAX_MS = 2 * CLOCK_DIFFERENCE_MAX_MS;
 /** Measurements of a difference. The least of them is nearest to it, as each includes a delay. */
 const MEASURED_MAX = 8;
 const MEASURED_MIN = 2;

@@ -160,7 +160,7 @@ Deno.test("payload_filter: each operator means what it says, of each value", asy
   for (const op of Object.keys(meanings)) {
     for (const value of valuesOf(op)) {
       const model = { path: "a", op, value };
-      const check = prepareOnce(payloadFilter, { all: [clause("body.a", op, value)] });
+      const check = await prepareOnce(payloadFilter, { all: [clause("body.a", op, value)] });
       for (const a of found) {
         const isPassed = await check(request(json({ a }))) === undefined;
         const say = `${JSON.stringify(a)} ${op} ${JSON.stringify(value)}`;
@@ -180,7 +180,7 @@ Deno.test("payload_filter: a list means what its operators say, of any body", as
         JSON.stringify(model),
         (key, text) => key === "path" ? `body.${text}` : text,
       );
-      const check = prepareOnce(payloadFilter, written);
+      const check = await prepareOnce(payloadFilter, written);
       for (const value of values) {
         const refusal = await check(request(json(value)));
         assertEquals(refusal === undefined, holds(model, value), JSON.stringify(value));

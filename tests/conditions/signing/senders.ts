@@ -186,7 +186,8 @@ function sender(
         headers: new Headers(headers),
         remoteIp: "192.0.2.7",
       });
-      return await kind.prepare(own, context())(request);
+      const check = await kind.prepare(own, context());
+      return await check(request);
     },
   };
 }

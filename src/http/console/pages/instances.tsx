@@ -1,5 +1,5 @@
 /** `/instances`: the instances that share the database: which leads, when each was seen, how its clock differs. */
-import { CLOCK_DIFFERENCE_MAX_MS, GONE_MS } from "../../../store/commit/instances.ts";
+import { CLOCK_DIFFERENCE_MAX_MS, GONE_MS } from "../../../store/commit/instance_limits.ts";
 import type { ShownInstance } from "../../api/instances.ts";
 import { Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
