@@ -100,8 +100,8 @@ export function freePort(): number {
 /** The time after which a wait has failed: long enough that a machine that does much else takes less. */
 export const PATIENCE_MS = 180_000;
 /** How soon it is looked again, and how late at most. */
-const POLL_MS = 5;
-const POLL_MS_MAX = 100;
+const POLL_MS = 10;
+const POLL_MS_MAX = 200;
 
 /**
  * Waits until a look answers something else than undefined, or false. It looks the more rarely, the longer it has
@@ -117,7 +117,7 @@ export async function eventually<T>(
     if (found !== undefined && found !== false) return found;
     const waited_ms = performance.now() - began_ms;
     if (waited_ms > within_ms) throw new Error(`Did not see ${what} in ${within_ms} ms`);
-    const pause_ms = Math.min(POLL_MS_MAX, Math.max(POLL_MS, waited_ms / 5));
+    const pause_ms = Math.min(POLL_MS_MAX, Math.max(POLL_MS, waited_ms / 4));
     await new Promise((resolve) => setTimeout(resolve, pause_ms));
   }
 }

@@ -11,7 +11,7 @@ const ignore = hasNoS3 || !has("curl");
 /** A remote engine with a bucket. */
 async function serviceOn(server: S3Server): Promise<RemoteService> {
   const service = new RemoteService(await Deno.makeTempDir(), {});
-  service.host.artifacts = server.store({ patience_ms: 1_000, pause_ms: 50, answer_ms: 1_000 });
+  service.host.artifacts = server.store({ patience_ms: 1_000, pause_ms: 50, answer_ms: 30_000 });
   await service.begin();
   return service;
 }

@@ -20,7 +20,7 @@ import { hooklaunch, run, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 /** How many launches are acknowledged before the backup begins. */
-const BEFORE = 60;
+const BEFORE = 16;
 const SENDERS = 4;
 
 const PROJECT = `
@@ -158,7 +158,7 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
       Promise.all(Array.from({ length: SENDERS }, () => send(isEnough, pause_ms)));
     await senders(() => place >= BEFORE, 0);
     for (const id of sent.keys()) before.add(id);
-    const sending = senders(() => isOver, 60);
+    const sending = senders(() => isOver, 200);
     const args = ["backup", at("backup.tar.gz"), "--data", at("data"), "--json"];
     const { code, stdout, stderr } = await output(args);
     isOver = true;

@@ -7,7 +7,7 @@ import { hooklaunch, type Running } from "./process.ts";
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const ID = "01900000-0000-7000-8000-000000000001";
 const PAYLOADS = 3;
-const PAYLOAD_BYTES = 8 * 1024 * 1024;
+const PAYLOAD_BYTES = 4 * 1024 * 1024;
 const NAME = /^hooklaunch-\d{8}T\d{6}Z\.tar\.gz$/;
 
 /** A service that makes backups once a day, but for those that it is asked for. */
