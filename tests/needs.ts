@@ -13,7 +13,7 @@ export const OPTIONAL_COMMANDS = {
     "what clients of instances recorded, read by porcupine (.ci/run builds it where go is)",
   "check-prometheus-rules":
     "reading and evaluating the alert rules as Prometheus does (.ci/run builds it where go is)",
-  chromium: "the console in a real browser (Debian's package chromium)",
+  chromium: "the console in a real browser (Debian's package chromium-headless-shell or chromium)",
   curl: "pasting the demo's curl line into a shell",
   "deno-2.5.0": "the hosted service on an older Deno (.ci/run brings it)",
   denokv: "storing in a remote Deno KV on its own server, and not on one of the tests alone",
@@ -72,6 +72,9 @@ export const FOUND = "TESTS_FOUND_COMMANDS";
 /** The variable with the folder in which the ports are noted that tests have taken; `deno task test` sets it. */
 export const PORTS_FOLDER = "TESTS_PORTS_FOLDER";
 
+/** Commands that do as well as others. */
+const INSTEAD: Readonly<Record<string, string>> = { chromium: "chromium-headless-shell" };
+
 const looked = new Map<Command, boolean>();
 
 /** Returns true when a command can be used. */
@@ -86,9 +89,9 @@ export function has(command: Command): boolean {
 export function look(command: Command, env: Record<string, string> = {}): boolean {
   // Some systems have servers in the path of their administrator alone; .ci/run keeps what it builds itself.
   const check =
-    `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/kubernetes/bin"; command -v ${command} && { ${
-      CHECKS[command] ?? "true"
-    }
+    `PATH="$PATH:/usr/sbin:/sbin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/bin:${"${XDG_CACHE_HOME:-$HOME/.cache}"}/hooklaunch/kubernetes/bin"; { command -v ${
+      INSTEAD[command] ?? command
+    } || command -v ${command}; } && { ${CHECKS[command] ?? "true"}
 }`;
   const options = { env, stdout: "null", stderr: "null" } as const;
   return new Deno.Command("sh", { args: ["-c", check], ...options }).outputSync().success;
