@@ -13,22 +13,19 @@ import { eventually } from "../surroundings.ts";
 import { mostWithin } from "./check_ledger.ts";
 import { changes } from "./changes.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
+import { untilGone, untilReady } from "./gone.ts";
 import { checkHistory, History } from "./history.ts";
-import type { InstanceFault, InstancesSize } from "./instances_size.ts";
+import type { InstanceFault, InstancesSize, Quota } from "./instances_size.ts";
 import type { KeptLaunch } from "./ledger.ts";
 import { checkPaces, PACED_SENDERS, PACED_TRIGGERS } from "./paces.ts";
-import { serve, type Served, TOKEN } from "./served.ts";
+import { serve, type Served } from "./served.ts";
 import { type Workshop, workshop } from "./workshop.ts";
 
 const SENDERS = 12;
 const DELIVERIES = 200;
+const ROUNDS = 30;
 const INSTANCES = 3;
 const LEAST = 100;
-/** A frozen instance is taken for gone after 15 s, and later where those that look at it are slow. */
-const GONE_WITHIN_MS = 120_000;
-/** An instance serves again after so long at most, once what happened is over. */
-const READY_WITHIN_MS = 60_000;
-const READY_ANSWER_MS = 5_000;
 /** The time for which the database is frozen. */
 const DATABASE_FROZEN_MS = 3_000;
 /** Of many runs that wait for each other, one ends after so long at most. */
@@ -37,7 +34,7 @@ const ENDS_WITHIN_MS = 180_000;
 const FREE = "01900000-0000-7000-8000-000000000001";
 const LIMITED = "01900000-0000-7000-8000-000000000002";
 const ONCE = "01900000-0000-7000-8000-000000000003";
-const QUOTA = [3, 30] as const;
+const QUOTA: Quota = [3, 30];
 
 /** A launch that was answered 200. */
 interface Answered extends KeptLaunch {
@@ -68,9 +65,10 @@ export async function instances(
 ): Promise<void> {
   const { faults, gap_ms, answer_ms, pause_ms, paced, changed, settle_ms, earlier } = size;
   const { instances: count = INSTANCES, senders = SENDERS, least = LEAST } = size;
+  const { quota = QUOTA, deliveries = DELIVERIES, rounds = ROUNDS } = size;
   await using shop = await workshop([
     { id: FREE, name: "free" },
-    { id: LIMITED, name: "limited", conditions: [limit(QUOTA)] },
+    { id: LIMITED, name: "limited", conditions: [limit(quota)] },
     {
       id: ONCE,
       name: "once",
@@ -112,7 +110,7 @@ export async function instances(
   };
   let goesOn = true;
   const since_ms = Date.now();
-  const common = { serving, told, answer_ms, goesOn: () => goesOn };
+  const common = { serving, told, answer_ms, quota, deliveries, goesOn: () => goesOn };
   const sending = Array.from(
     { length: senders },
     (_, sender) => send({ ...common, random: random.fork(), sender, pause_ms }),
@@ -133,7 +131,7 @@ export async function instances(
     told.gap_ms = 0;
     const index = fault === "upgrade" ? upgraded.size : random.int(count);
     if (fault === "upgrade") upgraded.add(index);
-    await suffer(fault, { index, serving, ended, start, server, way: ways[index] })
+    await suffer(fault, { index, serving, ended, start, server, way: ways[index], rounds })
       .catch((error) => {
         findings.say(`${fault} ${index}: ${error}`);
         sayLogs();
@@ -162,6 +160,7 @@ export async function instances(
     shop,
     since_ms,
     least,
+    quota,
   });
   const marks = await shop.marks();
   for (const [id, count] of marks) {
@@ -178,11 +177,12 @@ interface Stage {
   start(index: number): Promise<Served>;
   server: Awaited<ReturnType<typeof denokv>>;
   way: FaultyWay | undefined;
+  rounds: number;
 }
 
 async function suffer(
   fault: InstanceFault,
-  { index, serving, ended, start, server, way }: Stage,
+  { index, serving, ended, start, server, way, rounds }: Stage,
 ): Promise<void> {
   const served = serving[index];
   if (served === undefined || way === undefined) return;
@@ -193,7 +193,7 @@ async function suffer(
   }
   if (fault === "database kill") return await server.restart();
   if (fault === "connections") {
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < rounds; round++) {
       way.delay_ms = round % 3 === 0 ? 50 : 0;
       way.losing = round % 3 === 1 ? 2 : 0;
       if (round % 3 === 2) way.cut();
@@ -212,42 +212,11 @@ async function suffer(
   serving[index] = await start(index);
 }
 
-/** Waits until the others have taken an instance for gone. */
-async function untilGone({ url: gone }: Served, serving: readonly Served[]): Promise<void> {
-  const others = serving.filter(({ url }) => url !== gone);
-  await eventually(async () => {
-    // Nobody answers operators until another instance leads.
-    const lists = await Promise.all(others.map(({ url }) => instancesAt(url).catch(() => [])));
-    const isGone = (all: { url?: string }[]) =>
-      all.length > 0 && all.every(({ url }) => url !== gone);
-    return lists.some(isGone) || undefined;
-  }, { what: "a frozen instance being taken for gone", within_ms: GONE_WITHIN_MS });
-}
-
-/** Waits until an instance serves again: one that goes on without the database hangs. */
-async function untilReady(served: Served): Promise<void> {
-  const signal = () => AbortSignal.timeout(READY_ANSWER_MS);
-  await eventually(async () => {
-    if (served.hasEnded) return true;
-    const answer = await fetch(`${served.url}/readyz`, { signal: signal() }).catch(() => undefined);
-    await answer?.body?.cancel();
-    return answer?.ok;
-  }, { what: `that the instance at ${served.url} serves`, within_ms: READY_WITHIN_MS });
-}
-
-/** Returns the instances that one knows. */
-async function instancesAt(url: string): Promise<{ url?: string }[]> {
-  const answer = await fetch(`${url}/api/v0/instances/`, {
-    headers: { authorization: `Bearer ${TOKEN}` },
-    // It may wait for a leader that is frozen.
-    signal: AbortSignal.timeout(2_000),
-  });
-  return (await answer.json()).results ?? [];
-}
-
 /** Launches until it is told to end. */
 async function send(
-  { serving, told, random, sender, trigger: paced, answer_ms, pause_ms, goesOn }: {
+  { serving, told, random, sender, trigger: paced, answer_ms, pause_ms, goesOn, ...more }: {
+    quota: Quota;
+    deliveries: number;
     serving: readonly Served[];
     told: Told;
     random: Random;
@@ -259,10 +228,11 @@ async function send(
     goesOn: () => boolean;
   },
 ): Promise<void> {
+  const { quota, deliveries } = more;
   let last_ms = performance.now();
   for (let count = 0; goesOn(); count++) {
     const trigger = paced ?? [FREE, LIMITED, ONCE][random.int(3)] ?? FREE;
-    const delivery = trigger === ONCE ? { delivery: random.int(DELIVERIES) } : {};
+    const delivery = trigger === ONCE ? { delivery: random.int(deliveries) } : {};
     const number = `${sender}.${count}`;
     const body = trigger === ONCE
       ? `delivery ${delivery.delivery}`
@@ -279,8 +249,8 @@ async function send(
       const sent_ms = performance.now();
       const answer = await ask(instance, { trigger, body, answer_ms, ...delivery });
       const answered_ms = performance.now();
-      const quota = trigger === LIMITED ? QUOTA : undefined;
-      const operation = { client: sender, trigger, sha256, quota, sent_ms, answered_ms };
+      const limit = trigger === LIMITED ? quota : undefined;
+      const operation = { client: sender, trigger, sha256, quota: limit, sent_ms, answered_ms };
       told.history.launch(operation, answer);
       if (answer === undefined) told.unanswered++;
       else if (answer.status === 503) told.unavailable++;
@@ -337,7 +307,8 @@ async function ask(
 
 async function check(
   findings: Findings,
-  { served, kept, history, shop, since_ms, least }: {
+  { served, kept, history, shop, since_ms, least, quota }: {
+    quota: Quota;
     least: number;
     served: Served | undefined;
     kept: readonly Answered[];
@@ -379,16 +350,16 @@ async function check(
   for (const [sha256, of] of bodies) {
     findings.check(of.length === 1, `The body ${sha256} made ${of.length} runs`);
   }
-  const [period, quota] = QUOTA;
+  const [period, most_count] = quota;
   const most = mostWithin(period * 1_000, kept.filter(({ trigger }) => trigger === LIMITED));
   findings.say(
-    `${runs.size} runs; at most ${most} launches in ${period} s, of a quota of ${quota}`,
+    `${runs.size} runs; at most ${most} launches in ${period} s, of a quota of ${most_count}`,
   );
-  findings.check(most <= quota, `${most} launches in ${period} s, the quota is ${quota}`);
+  findings.check(most <= most_count, `${most} launches in ${period} s, the quota is ${most_count}`);
   await checkPaces(findings, { served, kept, runs, works: shop.works, since_ms });
   findings.check(kept.length > least, `Only ${kept.length} launches were taken`);
 }
 
-function limit([period, quota]: readonly [number, number]) {
+function limit([period, quota]: Quota) {
   return { type: "rate_limit", period, quota };
 }

@@ -14,6 +14,9 @@ export type InstanceFault =
   | "upgrade"
   | "connections";
 
+/** A period in seconds, and the launches that are accepted in it. */
+export type Quota = readonly [period: number, quota: number];
+
 /** The size of a form of the test. */
 export interface InstancesSize {
   faults: readonly InstanceFault[];
@@ -33,6 +36,10 @@ export interface InstancesSize {
   instances?: number;
   senders?: number;
   least?: number;
+  /** The limit of a trigger, the number of deliveries that are sent again, and how often connections fail. */
+  quota?: Quota;
+  deliveries?: number;
+  rounds?: number;
   /** The checkout of an earlier version, with which all begin; an upgrade puts this version in its place. */
   earlier?: string;
 }

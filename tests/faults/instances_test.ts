@@ -16,9 +16,13 @@ Deno.test({
       faults: ["kill", "connections"],
       gap_ms: 10_000,
       answer_ms: 3_000,
-      pause_ms: 400,
+      pause_ms: 700,
       paced: 3,
-      settle_ms: 1_000,
+      settle_ms: 500,
+      rounds: 9,
+      quota: [3, 8],
+      deliveries: 12,
+      least: 30,
     });
     if (findings.violations.length > 0) console.log(said.join("\n"));
     findings.assertNone();
