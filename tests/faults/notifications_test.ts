@@ -101,18 +101,19 @@ Deno.test("a service that is killed while it tells, tells each cause at least on
     ["soon", () => new Promise((resolve) => setTimeout(resolve, Math.random() * 50))],
     ["late", () => new Promise((resolve) => setTimeout(resolve, Math.random() * 300))],
   ];
-  for (const [name, until] of deaths) {
-    {
-      await using service = await start(folder.path, "data");
+  let service = await start(folder.path, "data");
+  try {
+    for (const [name, until] of deaths) {
       await launch(service.url, name);
       await until();
       await kill(service);
       isKilled.resolve();
+      service = await start(folder.path, "data");
+      // Before it is killed again, it has told all.
+      await settled(receiver, service.url, name);
     }
-    // Before it is killed again, it has told all.
-    await using service = await start(folder.path, "data");
-    await settled(receiver, service.url, name);
-    await kill(service);
+  } finally {
+    await service[Symbol.asyncDispose]();
   }
   for (const name of NAMES) {
     const told = toldOf(receiver, name);

@@ -26,7 +26,7 @@ const parts: {
   {
     name: "more launches than can be accepted are turned away, and what was taken is done",
     ignore: !has("h2load"),
-    run: (findings) => overload(findings, { connections: 2_500, duration_s: 2, leastTaken: 0 }),
+    run: (findings) => overload(findings, { connections: 2_500, duration_s: 1, leastTaken: 0 }),
   },
   {
     name: "idle connections and slow senders leave others alone",
@@ -34,11 +34,11 @@ const parts: {
   },
   {
     name: "no drawn request makes the service fail or hang",
-    run: (findings, random) => fuzz(findings, random, 2_000),
+    run: (findings, random) => fuzz(findings, random, 800),
   },
   {
     name: "no drawn body or coding makes the service fail or hang, nor does a bomb",
-    run: (findings, random) => fuzzBodies(findings, random, { requests: 400 }),
+    run: (findings, random) => fuzzBodies(findings, random, { requests: 150 }),
   },
 ];
 
