@@ -13,6 +13,8 @@ import { main } from "../../src/commands/program.ts";
 export interface HostedCommand {
   args: string[];
   env: Record<string, string>;
+  /** The folder that it runs in, with no other variables than those above; else that of the tests, with theirs. */
+  folder?: string;
 }
 
 /** The result of a command. */
@@ -20,6 +22,8 @@ export interface HostedEnd {
   code: number;
   /** Both streams. */
   printed: string;
+  stdout: string;
+  stderr: string;
 }
 
 /** Ends a command where it would end its process. */
@@ -30,16 +34,31 @@ class Exit extends Error {
 }
 
 let printed = "";
+let stdout = "";
+let stderr = "";
+
+function printOut(text: string): void {
+  printed += text;
+  stdout += text;
+}
+
+function printError(text: string): void {
+  printed += text;
+  stderr += text;
+}
 
 function exit(code = Number(Deno.exitCode)): never {
   throw new Exit(code);
 }
 
 /** Keeps what is written to a stream of the process. */
-function keep(stream: typeof Deno.stdout | typeof Deno.stderr): void {
+function keep(
+  stream: typeof Deno.stdout | typeof Deno.stderr,
+  print: (text: string) => void,
+): void {
   const decoder = new TextDecoder();
   stream.writeSync = (bytes) => {
-    printed += decoder.decode(bytes, { stream: true });
+    print(decoder.decode(bytes, { stream: true }));
     return bytes.length;
   };
   stream.write = (bytes) => Promise.resolve(stream.writeSync(bytes));
@@ -47,40 +66,46 @@ function keep(stream: typeof Deno.stdout | typeof Deno.stderr): void {
 
 /** Keeps what commands print, and their process when they exit. */
 function takeOver(): void {
-  const print = (...values: unknown[]) => {
-    printed += `${format(...values)}\n`;
-  };
-  Object.assign(console, { debug: print, error: print, info: print, log: print, warn: print });
-  const write = (text: string | Uint8Array) => {
-    printed += typeof text === "string" ? text : new TextDecoder().decode(text);
+  const lineOf = (print: (text: string) => void) => (...values: unknown[]) =>
+    print(`${format(...values)}\n`);
+  const [log, error] = [lineOf(printOut), lineOf(printError)];
+  Object.assign(console, { debug: log, error, info: log, log, warn: error });
+  const writeOf = (print: (text: string) => void) => (text: string | Uint8Array) => {
+    print(typeof text === "string" ? text : new TextDecoder().decode(text));
     return true;
   };
-  Object.assign(process.stdout, { write });
-  Object.assign(process.stderr, { write });
-  keep(Deno.stdout);
-  keep(Deno.stderr);
+  Object.assign(process.stdout, { write: writeOf(printOut) });
+  Object.assign(process.stderr, { write: writeOf(printError) });
+  keep(Deno.stdout, printOut);
+  keep(Deno.stderr, printError);
   Object.assign(Deno, { exit });
   Object.assign(process, { exit });
 }
 
-async function run({ args, env }: HostedCommand): Promise<HostedEnd> {
+async function run({ args, env, folder }: HostedCommand): Promise<HostedEnd> {
   const before = Deno.env.toObject();
-  printed = "";
+  const home = Deno.cwd();
+  printed = stdout = stderr = "";
   Deno.exitCode = 0;
+  if (folder !== undefined) {
+    for (const name of Object.keys(before)) Deno.env.delete(name);
+    Deno.chdir(folder);
+  }
   for (const [name, value] of Object.entries(env)) Deno.env.set(name, value);
   let code: number | undefined;
   try {
     await main(args);
   } catch (error) {
     code = error instanceof Exit ? error.exitCode : 1;
-    if (!(error instanceof Exit)) printed += format("error: Uncaught (in promise)", error);
+    if (!(error instanceof Exit)) printError(format("error: Uncaught (in promise)", error));
   }
+  Deno.chdir(home);
   for (const name of Object.keys({ ...before, ...Deno.env.toObject() })) {
     const value = before[name];
     if (value === undefined) Deno.env.delete(name);
     else Deno.env.set(name, value);
   }
-  const end = { code: code ?? Deno.exitCode, printed };
+  const end = { code: code ?? Deno.exitCode, printed, stdout, stderr };
   Deno.exitCode = 0;
   return end;
 }

@@ -38,8 +38,9 @@ const port = await startHost();
 export async function runHosted(
   args: string[],
   env: Record<string, string> = {},
+  folder?: string,
 ): Promise<HostedEnd> {
-  const command: HostedCommand = { args, env };
+  const command: HostedCommand = { args, env, ...folder === undefined ? {} : { folder } };
   const answer = await fetch(`http://127.0.0.1:${port}/`, {
     method: "POST",
     body: JSON.stringify(command),

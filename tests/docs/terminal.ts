@@ -5,6 +5,7 @@
  */
 import { assertStringIncludes } from "@std/assert";
 import { blocksOf } from "./blocks.ts";
+import { hostCommands } from "./hosted_commands.ts";
 import { eventually, freePort, PATIENCE_MS, temporaryFolder } from "../surroundings.ts";
 
 const CHECKOUT = new URL("../../", import.meta.url).pathname;
@@ -51,6 +52,7 @@ export class Terminal implements AsyncDisposable {
   readonly #folder: AsyncDisposable & { path: string };
   readonly #port: number;
   #service: Deno.ChildProcess | undefined;
+  #commands: AsyncDisposable | undefined;
 
   private constructor(folder: AsyncDisposable & { path: string }, port: number) {
     this.#folder = folder;
@@ -73,7 +75,9 @@ export class Terminal implements AsyncDisposable {
   /** Opens a terminal where getting_started.md ends: its files are there, and its service runs. */
   static async afterGettingStarted(): Promise<Terminal> {
     const terminal = await Terminal.open();
-    await terminal.run('export PATH="$PWD/src/bin:$PATH"; mkdir ~/hooks; cd ~/hooks');
+    const commands = `${terminal.#folder.path}/commands`;
+    terminal.#commands = await hostCommands(commands, `${CHECKOUT}src/bin/hooklaunch`);
+    await terminal.run(`export PATH="${commands}:$PATH"; mkdir ~/hooks; cd ~/hooks`);
     for (const { file, text } of blocksOf("src/docs/getting_started.md")) {
       if (file !== undefined) await terminal.write(file, text);
     }
@@ -127,6 +131,7 @@ export class Terminal implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
+    await this.#commands?.[Symbol.asyncDispose]();
     // Executions outlive the service, and may still write.
     await eventually(async () => {
       try {

@@ -26,6 +26,17 @@ export async function engines(findings: Findings): Promise<void> {
   );
 }
 
+/** Makes a release twice, with the images of both processors, and compares their bytes. */
+export async function release(findings: Findings): Promise<void> {
+  findings.check(
+    await deno([
+      ...["run", "--allow-read", "--allow-write", "--allow-run", "--lock=tests/deno.lock"],
+      ...["tests/run.ts", "tests/packaging/release_test.ts"],
+    ]),
+    "Tests of a release failed",
+  );
+}
+
 /** Runs a command of Deno's, with the tests that take too long for the suite. */
 async function deno(args: string[]): Promise<boolean> {
   const env = { HOOKLAUNCH_LONG_TESTS: "1" };

@@ -12,7 +12,7 @@ import { clock } from "./clock.ts";
 import { crowd } from "./crowd.ts";
 import { damage, KINDS } from "./damage.ts";
 import { checkOutEarlier, hasEarlier } from "./earlier.ts";
-import { engines } from "./engines.ts";
+import { engines, release } from "./engines.ts";
 import { failingWrites, FAILURES } from "./failing_writes.ts";
 import { Findings, Random } from "./findings.ts";
 import { fullDisk } from "./full_disk.ts";
@@ -145,6 +145,10 @@ const parts: Readonly<Record<string, Part>> = {
   engines: {
     what: "The contract of engines and their faults, on Slurm, Kubernetes and a cluster that fails",
     run: engines,
+  },
+  release: {
+    what: "A release made twice, with images of both processors: the same bytes",
+    run: release,
   },
   overload: {
     what: "Twenty times more launches at once than can wait to be stored",
