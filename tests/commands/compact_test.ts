@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "../data.ts";
 import { TestClock } from "../surroundings.ts";
-import { run } from "./process.ts";
+import { runHosted as run } from "./hosted.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const REMOVED = "a-payload-that-was-removed";

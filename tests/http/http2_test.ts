@@ -56,7 +56,7 @@ Deno.test({
       ["an operator without a token", "/api/v0/triggers/", 401],
       ["an operator", "/api/v0/triggers/", 413, token],
     ];
-    const body = new Uint8Array(20 * MIB);
+    const body = new Uint8Array(8 * MIB);
     for (const [name, path, status, options] of cases) {
       await t.step(name, async () => {
         const url = `http://127.0.0.1:${server.port}${path}`;

@@ -97,6 +97,8 @@ async function assertKept(served: Served, copies: string): Promise<void> {
   }
   const { results: [refused] } = await served.api(`triggers/${copies}/log/`);
   assertEquals([refused.kind, refused.condition], ["refused", "static_token"]);
+  const listed = await served.all("deliveries/?trigger=copies&outcome=refused");
+  assertEquals(listed.map(({ id, trigger_id }) => [id, trigger_id]), [[refused.id, copies]]);
 }
 
 /** Launches with what the old version has stored: a secret, a project, a window. */
