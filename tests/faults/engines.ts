@@ -20,7 +20,9 @@ export async function engines(findings: Findings): Promise<void> {
   findings.check(
     await deno([
       ...run,
-      ...["crash", "podman"].map((name) => `tests/engines/local/${name}_test.ts`),
+      ...["crash", "docker", "podman", "container"].map((name) =>
+        `tests/engines/local/${name}_test.ts`
+      ),
     ]),
     "Tests of crashes and of podman failed",
   );
