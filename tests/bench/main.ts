@@ -19,6 +19,7 @@ import { measureIsolation } from "./isolation.ts";
 import { measureLaunches } from "./launch.ts";
 import { measureMemory } from "./memory.ts";
 import { measurePace } from "./pace.ts";
+import { measurePackages } from "./packages.ts";
 import { measurePayloads } from "./payloads.ts";
 import { measurePolls } from "./polls.ts";
 import { measureRefused } from "./refused.ts";
@@ -47,6 +48,11 @@ const PARTS: Readonly<Record<string, Part>> = {
   runs: { what: "Runs completed under sustained launches", measure: measureRuns },
   isolation: { what: "Launches beside others at their limits", measure: measureIsolation },
   boot: { what: "From the start of the process to the first launch", measure: measureBoot },
+  packages: {
+    what: "Sizes of a release, and its first start",
+    measure: measurePackages,
+    needsNoLoad: true,
+  },
   growth: { what: "All of it again with much stored", measure: measureGrowth },
   deliveries: { what: "Deliveries found among a million", measure: measureDeliveries },
   console: { what: "Pages of the console with a million deliveries", measure: measureConsole },

@@ -106,7 +106,7 @@ const parts: Readonly<Record<string, Part>> = {
       const folder = await Deno.makeTempDir();
       try {
         const earlier = await checkOutEarlier(`${folder}/earlier`);
-        const rest = { gap_ms: 10_000, answer_ms: 3_000, pause_ms: 20, paced: 10, changed: true };
+        const rest = { gap_ms: 10_000, answer_ms: 3_000, pause_ms: 300, paced: 3, changed: true };
         for (const kind of ["stop", "kill"] as const) {
           const faults = [kind, "upgrade", kind, "upgrade", kind, "upgrade", kind] as const;
           await instances(findings, random, { ...rest, earlier, faults, settle_ms: 3_000 });
