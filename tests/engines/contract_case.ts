@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Engine } from "../../src/engines/engine.ts";
 import { type Execution, hasEnded } from "../../src/store/records/executions.ts";
 import { type EngineParts, EngineService, until } from "./service.ts";
-import { PATIENCE_MS } from "./../surroundings.ts";
+import { isLong, PATIENCE_MS } from "./../surroundings.ts";
 
 /** What a contract is tested with. */
 export interface ContractOptions {
@@ -67,6 +67,11 @@ export class ContractService extends EngineService<Engine> {
     await this.close(PATIENCE_MS);
     await this.#options.end?.(join(this.folder, "data"));
     await super[Symbol.asyncDispose]();
+  }
+
+  /** True where a few of many cases that are alike are enough: each is a job of a real cluster. */
+  get isSparing(): boolean {
+    return this.#options.isCluster === true && !isLong;
   }
 
   /** Waits until an execution has printed a line. */

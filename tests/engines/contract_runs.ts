@@ -26,7 +26,10 @@ export const runs: Case[] = [
     isShort: true,
     isOnClusters: true,
     async test(service) {
-      await Promise.all(endings.map(async ({ command, status, exit_code, reason }) => {
+      const some = service.isSparing
+        ? endings.filter(({ exit_code }) => [0, 3, 137].includes(exit_code))
+        : endings;
+      await Promise.all(some.map(async ({ command, status, exit_code, reason }) => {
         const execution = await service.run(command);
         assertEquals([execution.status, execution.exit_code], [status, exit_code], command);
         assertStringIncludes(execution.reason ?? "", reason ?? "");
