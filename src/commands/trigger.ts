@@ -225,6 +225,11 @@ function describe(entry: LogEntry): string {
         entry.found === undefined ? undefined : `found ${entry.found}`,
         `run ${entry.run_id}`,
       );
+    case "pace_incomplete":
+      return lines(
+        `${entry.time}  no value ${entry.pointer}: ${entry.expression}: ${entry.error}`,
+        `run ${entry.run_id}`,
+      );
     case "handshake":
       return lines(
         `${entry.time}  handshake ${entry.handshake}: answered ${entry.status}`,

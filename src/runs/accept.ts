@@ -16,6 +16,7 @@ import { needsUpload, removeUpload, uploadPayload } from "../store/records/paylo
 import { newPending, type Run } from "../store/records/runs.ts";
 import type { Space } from "../store/file/space.ts";
 import type { Store } from "../store/store.ts";
+import type { PaceProblem } from "../store/records/trigger_log_entries.ts";
 import { activeTrace } from "../telemetry/spans.ts";
 import { AcceptanceChange, type Launch, type Refusal } from "./acceptance.ts";
 import { type Claim, Deliveries, type Delivery } from "./delivery_ids.ts";
@@ -64,6 +65,8 @@ interface AcceptorParts {
   space?: Pick<Space, "isShort" | "isShortForFiles">;
   /** Returns true for a trigger whose executions keep their files on this machine. Default: each does. */
   keepsFiles?(triggerId: string): Promise<boolean>;
+  /** Called for each value of a run's pace that its request did not have. */
+  onPaceProblem?(run: Run, problem: PaceProblem): void;
 }
 
 /** Accepts launches. */
@@ -74,6 +77,7 @@ export class Acceptor {
   readonly #worker: Worker;
   readonly #space: AcceptorParts["space"];
   readonly #keepsFiles: (triggerId: string) => Promise<boolean>;
+  readonly #onPaceProblem: NonNullable<AcceptorParts["onPaceProblem"]>;
   readonly #deliveries: Deliveries;
 
   constructor(parts: AcceptorParts) {
@@ -83,6 +87,7 @@ export class Acceptor {
     this.#worker = parts.worker;
     this.#space = parts.space;
     this.#keepsFiles = (id) => parts.keepsFiles?.(id) ?? Promise.resolve(true);
+    this.#onPaceProblem = (run, problem) => parts.onPaceProblem?.(run, problem);
     this.#deliveries = new Deliveries(parts.store, parts.clock);
   }
 
@@ -144,6 +149,9 @@ export class Acceptor {
     try {
       const acceptance = await this.#acceptWithRoom(launch);
       isStored = "run" in acceptance;
+      if ("run" in acceptance) {
+        for (const each of launch.paceProblems ?? []) this.#onPaceProblem(acceptance.run, each);
+      }
       return acceptance;
     } finally {
       if (!isStored) untaken.withdraw(launch.triggerId);

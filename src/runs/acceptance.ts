@@ -8,6 +8,7 @@ import type { Change, Guard, Write } from "../store/commit/change.ts";
 import type { ClaimMark } from "../store/commit/claims.ts";
 import type { Store } from "../store/store.ts";
 import type { Pace } from "../store/records/pace.ts";
+import type { PaceProblem } from "../store/records/trigger_log_entries.ts";
 import {
   acceptWrites,
   type ActionSettings,
@@ -50,6 +51,8 @@ export interface Launch {
   callback?: true;
   /** Its turn; absent where it is performed as soon as there is a place. */
   pace?: Pace | undefined;
+  /** The values of its pace that the request did not have. */
+  paceProblems?: readonly PaceProblem[] | undefined;
   /** Returns true when the sender no longer waits: the launch is not stored then, or withdrawn. */
   isAbandoned?(): boolean;
   /** Returns true while its trigger is unchanged since it let this in. Asked when the launch is stored. */

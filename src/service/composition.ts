@@ -254,7 +254,11 @@ function partsOn(
     const name = (await triggers.prepared(triggerId))?.trigger.project ?? "";
     return await keepsFilesHere(store, name);
   };
-  const acceptor = new Acceptor({ store, clock, worker, space, quotas, keepsFiles });
+  const acceptor = new Acceptor({
+    ...{ store, clock, worker, space, quotas, keepsFiles },
+    onPaceProblem: ({ id: run_id, trigger_id: id, project }, problem) =>
+      triggerLog.add({ id, project }, { kind: "pace_incomplete", run_id, ...problem }),
+  });
   const launching = { store, clock, triggers, acceptor, baseUrl };
   const parts: Parts = {
     settings,

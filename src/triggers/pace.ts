@@ -11,6 +11,7 @@ import type { ValuesWork } from "../conditions/values/evaluate.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Pace } from "../store/records/pace.ts";
+import type { PaceProblem } from "../store/records/trigger_log_entries.ts";
 import type { PaceSettings } from "./pace_settings.ts";
 
 /** The longest key, in bytes of UTF-8. A longer one is its SHA-256. */
@@ -19,6 +20,9 @@ const KEY_BYTES_MAX = 256;
 const WAIT_WINDOWS = 10;
 /** The time of the keys in the Worker: the sender waits for them. */
 const VALUES_MS_MAX = 500;
+
+/** The field of a delay. */
+const DELAY = "/delay";
 
 const log = getLogger(["hooklaunch", "triggers"]);
 
@@ -32,8 +36,15 @@ interface PaceContext {
   credentials: readonly CredentialField[];
 }
 
+/** The pace of a run. */
+interface FoundPace {
+  pace: Pace;
+  /** The values that the request did not have. */
+  paceProblems?: readonly PaceProblem[];
+}
+
 /** Returns the pace of the run that a request launches. */
-export type PaceOf = (request: LaunchRequest) => Pace | Promise<Pace>;
+export type PaceOf = (request: LaunchRequest) => FoundPace | Promise<FoundPace>;
 
 /** Prepares a trigger's pace; undefined where it has none. */
 export function preparePace(settings: PaceSettings, context: PaceContext): PaceOf | undefined {
@@ -42,7 +53,7 @@ export function preparePace(settings: PaceSettings, context: PaceContext): PaceO
   const keys = [coalesce?.key, concurrency?.key];
   const isConstant = typeof delay !== "string" && !keys.some((key) => key?.includes("{"));
   return isConstant
-    ? ({ receivedAt_ms }) => paceFrom(settings, keys, dueAfter(delay, receivedAt_ms))
+    ? ({ receivedAt_ms }) => ({ pace: paceFrom(settings, keys, dueAfter(delay, receivedAt_ms)) })
     : (request) => evaluate(settings, request, context);
 }
 
@@ -50,7 +61,7 @@ async function evaluate(
   settings: PaceSettings,
   request: LaunchRequest,
   { heavyWork, trigger, triggerId: owner, credentials }: PaceContext,
-): Promise<Pace> {
+): Promise<FoundPace> {
   const [{ sourcesIn }, { evaluateValues }, { fill }] = await Promise.all([
     import("../conditions/values/compile.ts"),
     import("../conditions/values/evaluate.ts"),
@@ -66,13 +77,16 @@ async function evaluate(
     (found) => found.values,
     (error) => wanted.sources.map(() => ({ problem: messageOf(error) })),
   );
+  const paceProblems: PaceProblem[] = [];
+  const note = (expression: string, error: string) => {
+    const pointer = pointerOf(expression, templates.map((template) => sourcesIn([template])));
+    paceProblems.push({ pointer, expression, error });
+    const facts = { trigger, pointer, expression, error };
+    log.warn("The pace of trigger {trigger}: {pointer}: {expression} has no value: {error}", facts);
+  };
   const valueOf = (value: JsonOrProblem, source: string): { json: unknown } => {
     if ("json" in value) return value;
-    log.warn("The pace of trigger {trigger}: {source} has no value: {error}", {
-      trigger,
-      source,
-      error: value.problem,
-    });
+    note(source, value.problem);
     return { json: "" };
   };
   const known = values.map((value, index) => valueOf(value, wanted.sources[index] ?? ""));
@@ -81,7 +95,11 @@ async function evaluate(
   const due_ms = isDelayed
     ? dueAt(known[sources.length]?.json, receivedAt_ms)
     : dueAfter(delay, receivedAt_ms);
-  return paceFrom(settings, [keyOf(filled[0]), keyOf(filled[1])], due_ms);
+  if (isDelayed && due_ms === undefined && paceProblems.every(({ pointer }) => pointer !== DELAY)) {
+    note(delay, "Expected a timestamp, a text with one, or a number of seconds");
+  }
+  const pace = paceFrom(settings, [keyOf(filled[0]), keyOf(filled[1])], due_ms);
+  return { pace, ...(paceProblems.length > 0 && { paceProblems }) };
 }
 
 function paceFrom(
@@ -121,8 +139,14 @@ function dueAfter(delay: number | string | undefined, now_ms: number): number | 
   return typeof delay === "number" ? now_ms + delay * 1_000 : undefined;
 }
 
-/** Returns the time that a delay names; the present where it names none. */
-function dueAt(value: unknown, now_ms: number): number {
+/** Returns the field that an expression is of. */
+function pointerOf(expression: string, [coalesce, concurrency]: readonly string[][]): string {
+  if (coalesce?.includes(expression)) return "/coalesce/key";
+  return concurrency?.includes(expression) ? "/concurrency/key" : DELAY;
+}
+
+/** Returns the time that a delay names; undefined where it names none. */
+function dueAt(value: unknown, now_ms: number): number | undefined {
   const at_ms = typeof value === "number" ? now_ms + value * 1_000 : Date.parse(String(value));
-  return Number.isFinite(at_ms) ? at_ms : now_ms;
+  return Number.isFinite(at_ms) ? at_ms : undefined;
 }

@@ -240,7 +240,7 @@ async function launchAgain(
         ? trigger.actions
         : trigger.actions.map((action) => atCommit(action, commit)),
       quotas,
-      pace,
+      ...pace,
       ...(trigger.callback && { callback: true as const }),
       replayOf: deliveryId,
       replayId,

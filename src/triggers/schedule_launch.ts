@@ -72,7 +72,7 @@ export async function launchScheduled(
     body: await maskBody(sent, CONTENT_TYPE, redacted),
     contentType: CONTENT_TYPE,
     remoteIp: "",
-    pace,
+    ...pace,
     isCurrent: () => triggers.isCurrent(prepared),
   });
 }

@@ -248,6 +248,49 @@ Deno.test("the pace of a trigger", async (t) => {
       assertEquals([waiting.for, waiting.key], ["burst", key]);
     }
   });
+  await t.step("the trigger's log says which values a request did not have", async () => {
+    const sender = await site.trigger({
+      coalesce: { key: "{body.team}", window: 3_600 },
+      concurrency: { key: "a {body.repository}" },
+      delay: "body.at",
+    });
+    const { id } = sender.trigger;
+    const at = "2099-01-01T00:00:00Z";
+    const whole = { team: "t", repository: "r", at };
+    const missing = (name: string) => `field not found: ${name}`;
+    const noTime = "Expected a timestamp, a text with one, or a number of seconds";
+    const cases: [body: unknown, pointer: string, expression: string, error: string][] = [
+      [{ ...whole, team: undefined }, "/coalesce/key", "body.team", missing("team")],
+      [
+        { ...whole, repository: undefined },
+        "/concurrency/key",
+        "body.repository",
+        missing("repository"),
+      ],
+      [{ ...whole, at: undefined }, "/delay", "body.at", missing("at")],
+      [{ ...whole, at: "soon" }, "/delay", "body.at", noTime],
+      [{ ...whole, at: true }, "/delay", "body.at", noTime],
+    ];
+    await sender.launch(whole);
+    const expected = [];
+    for (const [body, pointer, expression, error] of cases) {
+      const run_id = await sender.launch(body);
+      expected.unshift({ kind: "pace_incomplete", run_id, pointer, expression, error });
+    }
+    const { body: replayed } = await site.service.api(
+      "POST",
+      `deliveries/${expected.at(-1)?.run_id}/replay/`,
+    );
+    expected.unshift({ ...expected.at(-1), run_id: replayed.id });
+    const entries = await eventually(async () => {
+      const { body } = await site.service.api("GET", `triggers/${id}/log/`);
+      return body.results.length >= expected.length && body.results;
+    }, { what: "the entries of the log" });
+    const found = entries.map((
+      { kind, run_id, pointer, expression, error }: Record<string, unknown>,
+    ) => ({ kind, run_id, pointer, expression, error }));
+    assertEquals(found, expected);
+  });
   await t.step("mistakes are refused when a trigger is saved", async () => {
     const base = { name: "wrong", project: "files", actions: [{ type: "fetch_repository" }] };
     const table: [Record<string, unknown>, string, RegExp][] = [

@@ -11,6 +11,7 @@ import type {
   HandshakeEvent,
   HttpRequestFailedEvent,
   OmittedEvent,
+  PaceIncompleteEvent,
   RefusedEvent,
   ShapeChangedEvent,
   TriggerLogEntry,
@@ -37,6 +38,7 @@ export type LogEntry =
     | HttpRequestFailedEvent
     | ExecutionFailedEvent
     | ShapeChangedEvent
+    | PaceIncompleteEvent
     | Pick<OmittedEvent, "kind" | "count">
   );
 
@@ -112,6 +114,14 @@ const triggerLogEntry = answer<LogEntry>()(
       expected: text.exactOptional(),
       found: text.exactOptional(),
     }),
+    z.object({
+      ...logged,
+      kind: z.literal("pace_incomplete"),
+      run_id: text.describe("The run whose request lacks a value of the trigger's pace"),
+      pointer: text.describe("The field of the trigger, such as `/coalesce/key`"),
+      expression: text.describe("Without a value: the key is empty in its place, a delay is none"),
+      error: text,
+    }),
     z.object({ ...logged, kind: z.literal("omitted"), count }),
   ]),
 );
@@ -154,6 +164,7 @@ function shown(entry: TriggerLogEntry, isAdmin: boolean): LogEntry | undefined {
     case "http_request_failed":
     case "execution_failed":
     case "shape_changed":
+    case "pace_incomplete":
       return entry;
     case "handshake": {
       const { told: _told, ...rest } = entry;

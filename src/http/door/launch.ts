@@ -87,7 +87,7 @@ async function answerLaunch(
     : await maskBody(decoded.body, decoded.headers.get("content-type") ?? "", prepared.redacted);
   const { headers } = decoded;
   const pace = prepared.pace && await prepared.pace(decoded);
-  const launch = launchOf(door, prepared, request, { body, headers, delivery, pace });
+  const launch = launchOf(door, prepared, request, { body, headers, delivery, ...pace });
   const acceptance = await accept(door, prepared, request, launch);
   // It may also have changed while the payload was stored, or a copy of the delivery was.
   const isOutdated = "outdated" in acceptance ||
@@ -185,9 +185,9 @@ function launchOf(
   { triggers }: Door,
   prepared: PreparedTrigger,
   request: IncomingRequest,
-  { body, headers, delivery, pace }: Pick<Launch, "body" | "delivery" | "pace"> & {
-    headers: Headers;
-  },
+  { body, headers, delivery, pace, paceProblems }:
+    & Pick<Launch, "body" | "delivery" | "pace" | "paceProblems">
+    & { headers: Headers },
 ): Launch {
   const { remoteIp, queryText } = request;
   const { trigger, quotas } = prepared;
@@ -204,6 +204,7 @@ function launchOf(
     ...(trigger.callback && { callback: true }),
     delivery,
     pace,
+    paceProblems,
     deliveryId: delivery === undefined ? deliveryId : keptId(delivery),
     isCurrent: () => triggers.isCurrent(prepared),
   };

@@ -50,6 +50,7 @@ type EntryKind =
   | "http_request_failed"
   | "execution_failed"
   | "shape_changed"
+  | "pace_incomplete"
   | "handshake";
 
 /** The trigger that an entry is about, and the project that it belongs to now. */
@@ -203,11 +204,13 @@ function omittedEvent(
     http_request_failed = 0,
     execution_failed = 0,
     shape_changed = 0,
+    pace_incomplete = 0,
     handshake = 0,
     ...deliveries
   }: Counts,
 ): OmittedEvent {
-  const others = action_failed + http_request_failed + execution_failed + shape_changed + handshake;
+  const failed = action_failed + http_request_failed + execution_failed;
+  const others = failed + shape_changed + pace_incomplete + handshake;
   const shown = NO_RUN_OUTCOMES.filter((outcome) => outcome !== "repeat")
     .reduce((sum, outcome) => sum + (deliveries[outcome] ?? 0), others);
   return { kind: "omitted", count: shown, deliveries };

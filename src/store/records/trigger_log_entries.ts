@@ -112,6 +112,21 @@ export interface ShapeChangedEvent {
   found?: string;
 }
 
+/** A value of a trigger's pace that a request did not have. */
+export interface PaceProblem {
+  /** The field of the trigger, such as `/coalesce/key`. */
+  pointer: string;
+  /** The CEL expression without a value. */
+  expression: string;
+  error: string;
+}
+
+/** A run whose pace lacks a value: a key is empty in its place, and a delay is none. */
+export interface PaceIncompleteEvent extends PaceProblem {
+  kind: "pace_incomplete";
+  run_id: string;
+}
+
 /** A provider that checked the URL, and was answered. */
 export interface HandshakeEvent {
   kind: "handshake";
@@ -142,6 +157,7 @@ export type TriggerLogEvent =
   | HttpRequestFailedEvent
   | ExecutionFailedEvent
   | ShapeChangedEvent
+  | PaceIncompleteEvent
   | OmittedEvent;
 
 /** The fields that each entry has. */
