@@ -39,7 +39,7 @@ export function schedulerOf(
       schedule: [{ cron: "* * * * *", timezone: "UTC", missed: "run", payload: {} }],
     },
     redacted: [],
-    pace: pace && (() => pace("", clock.now())),
+    pace: pace && (() => ({ pace: pace("", clock.now()) })),
   };
   return new Scheduler({
     store,
