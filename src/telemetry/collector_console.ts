@@ -18,7 +18,9 @@ export function collectorConsole(): Collector | undefined {
 
 /** Keeps the console for the log alone, and prints what is for people. Call it before anything is printed. */
 export function keepPrinting(env: (name: string) => string | undefined): void {
-  if (env("OTEL_DENO") !== "true" || env("OTEL_DENO_CONSOLE") !== "replace") return;
+  // A compiled program has read these variables when it was compiled.
+  if (Deno.build.standalone || env("OTEL_DENO") !== "true") return;
+  if (env("OTEL_DENO_CONSOLE") !== "replace") return;
   const { debug, info, warn, error } = console;
   collector = { debug, info, warn, error };
   const [out, err] = [printsTo(Deno.stdout), printsTo(Deno.stderr)];
