@@ -9,22 +9,38 @@ import type { Findings } from "./findings.ts";
 /** Where `.ci/run` keeps what it builds. */
 const TOOLS = 'PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin";';
 
+/** Instances add the differences of their clocks to a period: 2 s where one has left just now. */
+const CLOCK_SPREAD_S = 2;
+/** A launch counts until a period after the last one of its fiftieth of a period. */
+const COUNTED_PERIODS = 1.03;
+
 /** An operation of a client, as a line of a history. Its times are of `performance.now()`. */
 export interface Operation {
   client: number;
   /** What its key promises: `checker/models.go` has them. */
-  model: "quota" | "delivery" | "version";
+  model: "quota" | "delivery" | "version" | "turn" | "burst" | "refusal";
   key: string;
-  kind: "launch" | "stored" | "write" | "read";
+  kind:
+    | "launch"
+    | "stored"
+    | "write"
+    | "read"
+    | "begin"
+    | "end"
+    | "perform"
+    | "rest"
+    | "refused";
   /** `fail` has surely changed nothing; `unknown` may take effect later, or never. */
   outcome: "ok" | "fail" | "unknown";
   /** The run that a launch was told, or the version that was written or read. */
   value?: string;
-  /** The runs that are stored. */
+  /** The runs that are stored, or the launches that became one run. */
   values?: readonly string[];
   /** At most so many launches within any period, in microseconds. */
   quota?: number;
   period?: number;
+  /** At most so many commands at once. */
+  limit?: number;
   sent_ms: number;
   answered_ms: number;
 }
@@ -60,13 +76,20 @@ export class History {
     { trigger, sha256, quota, ...common }: Launch,
     answer: { status: number; text: string } | undefined,
   ): void {
-    const outcome = answer?.status === 200 ? "ok" : answer?.status === 400 ? "fail" : "unknown";
+    const isRefused = answer?.status === 400 || answer?.status === 429;
+    const outcome = answer?.status === 200 ? "ok" : isRefused ? "fail" : "unknown";
     const value = answer?.status === 200 ? { value: answer.text } : {};
     const told = { ...common, kind: "launch", outcome, ...value } as const;
     this.add({ ...told, model: "delivery", key: `${trigger} ${sha256}` });
-    if (quota === undefined) return;
-    const [period, count] = quota;
-    this.add({ ...told, model: "quota", key: trigger, quota: count, period: period * 1e6 });
+    const [period, count] = quota ?? [0, 0];
+    if (quota !== undefined) {
+      this.add({ ...told, model: "quota", key: trigger, quota: count, period: period * 1e6 });
+    }
+    // Without a quota no refusal is right.
+    if (quota === undefined && !isRefused) return;
+    const judged = isRefused ? { kind: "refused", outcome: "ok" } as const : {};
+    const counted = { quota: count, period: (period * COUNTED_PERIODS + CLOCK_SPREAD_S) * 1e6 };
+    this.add({ ...told, model: "refusal", key: trigger, ...counted, ...judged });
   }
 
   /** Notes what is stored at the end, for each body that was launched. */

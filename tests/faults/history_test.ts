@@ -23,8 +23,28 @@ function quota(...operations: [at: number[], Partial<Operation>?][]): History {
   return history("quota", operations.map(([at, told]) => [at, { ...limit, ...told }]));
 }
 
+/** Runs of a concurrency key with so many places. */
+function turns(limit: number, ...operations: [at: number[], Told][]): History {
+  return history("turn", operations.map(([at, told]) => [at, { limit, ...told }]));
+}
+
+/** Launches of a trigger that takes two in 3 s, and refusals. */
+function refusals(...operations: [at: number[], Partial<Operation>][]): History {
+  const limit = { kind: "launch", quota: 2, period: 3e6 } as const;
+  return history("refusal", operations.map(([at, told]) => [at, { ...limit, ...told }]));
+}
+
+const REFUSED = { kind: "refused" } as const;
 const launch = (value: string): Told => ({ kind: "launch", value });
 const stored = (...values: string[]): Told => ({ kind: "stored", values });
+const begin = (value: string): Told => ({ kind: "begin", value });
+const end = (value: string): Told => ({ kind: "end", value });
+const perform = (...values: string[]): Told => ({
+  kind: "perform",
+  value: values.at(-1) ?? "",
+  values,
+});
+const REST: Told = { kind: "rest" };
 const write = (value: string): Told => ({ kind: "write", value });
 const read = (value: string): Told => ({ kind: "read", value });
 
@@ -71,8 +91,129 @@ const CASES: Record<"ok" | "illegal", Record<string, History>> = {
       [[4, 5], read("1")],
       [[6, 7], read("2")],
     ]),
+    "launches that lie in each other": quota(
+      [[0, 9_000]],
+      [[100, 8_500]],
+      [[1_000, 7_000]],
+      [[2_000, 2_001]],
+      [[2_002, 2_003]],
+      [[5_002, 5_003]],
+    ),
+    "commands in the order of commits, which is not that of answers": turns(
+      1,
+      [[0, 50], launch("a")],
+      [[10, 20], launch("b")],
+      [[30], begin("b")],
+      [[40], end("b")],
+      [[41], begin("a")],
+      [[60], end("a")],
+    ),
+    "two turns whose commands begin the other way round": turns(
+      2,
+      [[0, 1], launch("a")],
+      [[2, 3], launch("b")],
+      [[30], begin("b")],
+      [[40], begin("a")],
+      [[50], end("a")],
+      [[60], end("b")],
+    ),
+    "a launch without an answer that was accepted late": turns(
+      1,
+      [[0, 1], { ...launch("a"), ...OPEN }],
+      [[2, 3], launch("b")],
+      [[30], begin("b")],
+      [[40], end("b")],
+      [[41], begin("a")],
+    ),
+    "a burst, and the next one that began before it was performed": history("burst", [
+      [[0, 10], launch("a")],
+      [[5, 20], launch("b")],
+      [[30, 40], launch("c")],
+      [[50], perform("b", "a")],
+      [[60], perform("c")],
+      [[70], REST],
+    ]),
+    "a burst whose run made no command": history("burst", [
+      [[0, 10], launch("a")],
+      [[0, 10], { ...perform("a"), ...OPEN }],
+      [[70], REST],
+    ]),
+    "a refusal behind a full quota, and one while it may be full": refusals(
+      [[0, 10], {}],
+      [[5, 20], OPEN],
+      [[30, 40], REFUSED],
+      [[2_990, 3_020], REFUSED],
+    ),
   },
   illegal: {
+    "a launch too many between launches that lie in each other": quota(
+      [[0, 9_000]],
+      [[100, 8_000]],
+      [[1_000, 7_000]],
+      [[2_000, 2_001]],
+      [[2_002, 2_003]],
+      [[5_002, 5_003]],
+      [[5_004, 5_005]],
+      [[8_100, 8_101]],
+      [[8_000, 8_200]],
+    ),
+    "three commands of two places": turns(
+      2,
+      [[0, 1], launch("a")],
+      [[0, 1], launch("b")],
+      [[0, 1], launch("c")],
+      [[30], begin("a")],
+      [[31], begin("b")],
+      [[32], begin("c")],
+    ),
+    "a command before that of an earlier commit": turns(
+      1,
+      [[0, 1], launch("a")],
+      [[2, 3], launch("b")],
+      [[30], begin("b")],
+      [[40], end("b")],
+      [[41], begin("a")],
+    ),
+    "a command before its launch": turns(1, [[10], begin("a")], [[20, 30], launch("a")]),
+    "a command that runs twice": turns(
+      2,
+      [[0, 1], launch("a")],
+      [[30], begin("a")],
+      [[40], end("a")],
+      [[41], begin("a")],
+    ),
+    "a launch in no burst": history("burst", [
+      [[0, 10], launch("a")],
+      [[15, 20], launch("b")],
+      [[50], perform("b")],
+      [[70], REST],
+    ]),
+    "a launch that is left": history("burst", [
+      [[0, 10], launch("a")],
+      [[15, 20], launch("b")],
+      [[50], perform("a")],
+      [[70], REST],
+    ]),
+    "a launch in two bursts": history("burst", [
+      [[0, 10], launch("a")],
+      [[15, 20], launch("b")],
+      [[50], perform("a")],
+      [[60], perform("a", "b")],
+      [[70], REST],
+    ]),
+    "a burst that is performed as an older launch": history("burst", [
+      [[0, 10], launch("a")],
+      [[15, 20], launch("b")],
+      [[50], perform("b", "a")],
+      [[70], REST],
+    ]),
+    "a refusal while there is room": refusals([[0, 10], {}], [[30, 40], REFUSED]),
+    "a refusal once the first is a period old": refusals(
+      [[0, 10], {}],
+      [[5, 20], {}],
+      [[3_021, 3_030], REFUSED],
+    ),
+    "a refusal without a quota": refusals([[0, 10], { ...REFUSED, quota: 0, period: 0 }]),
     "a quota exceeded by one": quota([[0, 10]], [[5, 20]], [[2_900, 2_999]]),
     "a quota exceeded behind an open launch": quota(
       [[0, 10]],

@@ -344,7 +344,6 @@ async function check(
     findings.check(run?.payload?.sha256 === sha256, `Run ${runId} has another payload`);
   }
   history.stored(runs.values());
-  await checkHistory(findings, { history, path: `${shop.folder}/history` });
   const sent = [...runs.values()].filter(({ source }) => source !== "schedule");
   const bodies = Map.groupBy(sent, ({ payload }) => payload.sha256);
   for (const [sha256, of] of bodies) {
@@ -356,7 +355,8 @@ async function check(
     `${runs.size} runs; at most ${most} launches in ${period} s, of a quota of ${most_count}`,
   );
   findings.check(most <= most_count, `${most} launches in ${period} s, the quota is ${most_count}`);
-  await checkPaces(findings, { served, kept, runs, works: shop.works, since_ms });
+  await checkPaces(findings, { served, kept, history, runs, works: shop.works, since_ms });
+  await checkHistory(findings, { history, path: `${shop.folder}/history` });
   findings.check(kept.length > least, `Only ${kept.length} launches were taken`);
 }
 

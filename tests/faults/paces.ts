@@ -8,7 +8,9 @@ import type { Execution } from "../../src/store/records/executions.ts";
 import type { Run } from "../../src/store/records/runs.ts";
 import { eventually } from "../surroundings.ts";
 import type { Findings } from "./findings.ts";
+import type { History } from "./history.ts";
 import type { KeptLaunch } from "./ledger.ts";
+import { noteBursts, noteTurns, type Worked } from "./paced_history.ts";
 import type { Served } from "./served.ts";
 import type { TriggerSettings } from "./workshop.ts";
 
@@ -56,15 +58,11 @@ export const PACED_SENDERS: readonly { trigger: string; pause_ms: number }[] = [
   { trigger: LATER, pause_ms: 1_500 },
 ];
 
-/** The times between which a command ran, in milliseconds since the epoch. */
-export interface Worked {
-  began_ms: number;
-  ended_ms: number;
-}
-
 interface PacesCheck {
   served: Served;
   kept: readonly KeptLaunch[];
+  /** Gets what was launched and performed. */
+  history: History;
   runs: ReadonlyMap<string, Run>;
   /** The commands' times, by their executions' ids. */
   works(): Promise<Map<string, Worked>>;
@@ -75,7 +73,7 @@ interface PacesCheck {
 /** Checks the runs with a pace, all of which have ended. */
 export async function checkPaces(
   findings: Findings,
-  { served, kept, runs, works, since_ms }: PacesCheck,
+  { served, kept, history, runs, works, since_ms }: PacesCheck,
 ): Promise<void> {
   const executions: Execution[] = await eventually(async () => {
     const lists = PACED_TRIGGERS.map(({ id }) => served.all(`executions/?trigger=${id}&limit=200`));
@@ -94,7 +92,9 @@ export async function checkPaces(
     const of = [...runs.values()].filter(({ trigger_id }) => trigger_id === id);
     checkLimit(findings, { of, limit, worked });
     if (limit === 1) checkOrder(findings, { of, told, worked });
+    noteTurns(history, { runs, worked }, { trigger: id, limit });
   }
+  noteBursts(history, { runs, worked }, { trigger: BURST });
   checkBursts(findings, { runs, told, worked });
   checkDelays(findings, { told, worked });
   checkOccurrences(findings, { runs, since_ms });

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -32,15 +33,20 @@ type operation struct {
 	Outcome string `json:"outcome"`
 	// Value is the run that a launch was told, or the version that was written or read.
 	Value string `json:"value,omitempty"`
-	// Values has the runs that are stored.
+	// Values has the runs that are stored, or the launches that became one run.
 	Values []string `json:"values,omitempty"`
 	Quota  int      `json:"quota,omitempty"`
 	Period int64    `json:"period,omitempty"`
-	Invoke int64    `json:"invoke"`
-	Return int64    `json:"return"`
+	// Limit is the number of commands of a concurrency key that may run at once.
+	Limit  int   `json:"limit,omitempty"`
+	Invoke int64 `json:"invoke"`
+	Return int64 `json:"return"`
 }
 
-var kinds = map[string][]string{"quota": {"launch"}, "delivery": {"launch", "stored"}, "version": {"write", "read"}}
+var kinds = map[string][]string{
+	"quota": {"launch"}, "delivery": {"launch", "stored"}, "version": {"write", "read"},
+	"turn": {"launch", "begin", "end"}, "burst": {"launch", "perform", "rest"}, "refusal": {"launch", "refused"},
+}
 var outcomes = []string{"ok", "fail", "unknown"}
 
 func main() {
@@ -73,7 +79,8 @@ func read(path string) ([][]porcupine.Operation, error) {
 			return nil, fmt.Errorf("operation %d: %w", count, err)
 		}
 		if !slices.Contains(kinds[op.Model], op.Kind) || !slices.Contains(outcomes, op.Outcome) ||
-			op.Invoke > op.Return || op.Model == "quota" && (op.Quota < 1 || op.Period < 1) {
+			op.Invoke > op.Return || op.Model == "quota" && (op.Quota < 1 || op.Period < 1) ||
+			op.Model == "turn" && op.Limit < 1 {
 			return nil, fmt.Errorf("operation %d is not one of its model: %s", count, describe(op, nil))
 		}
 		// These change nothing, and promise nothing.
@@ -96,28 +103,92 @@ func read(path string) ([][]porcupine.Operation, error) {
 }
 
 func check(history [][]porcupine.Operation, limit time.Duration) int {
-	code := 0
+	code, isUnknown := 0, false
 	for _, operations := range history {
 		first := operations[0].Input.(*operation)
+		if first.Model == "refusal" {
+			code = max(code, checkRefusals(operations))
+			continue
+		}
 		model := models[first.Model]
 		if first.Model == "version" {
 			operations = boundWrites(operations)
+		}
+		if first.Model == "quota" && printOverfull(operations) {
+			code = 1
+			continue
 		}
 		switch porcupine.CheckOperationsTimeout(model, operations, limit) {
 		case porcupine.Ok:
 			fmt.Printf("ok %s %s: %d operations\n", first.Model, first.Key, len(operations))
 		case porcupine.Unknown:
 			fmt.Printf("unknown %s %s: %d operations took longer than %s\n", first.Model, first.Key, len(operations), limit)
-			if code == 0 {
-				code = 2
-			}
+			isUnknown = true
 		case porcupine.Illegal:
 			fmt.Printf("illegal %s %s: %d operations\n", first.Model, first.Key, len(operations))
 			explain(model, operations, limit)
 			code = 1
 		}
 	}
+	if code == 0 && isUnknown {
+		return 2
+	}
 	return code
+}
+
+// printOverfull looks for a span in which more launches began and returned than any order can count there. It finds most of
+// what is wrong at once; what it does not find is left to the model.
+func printOverfull(operations []porcupine.Operation) bool {
+	byReturn := slices.Clone(operations)
+	slices.SortFunc(byReturn, func(one, other porcupine.Operation) int { return cmp.Compare(one.Return, other.Return) })
+	for _, first := range operations {
+		from, count := first.Input.(*operation), 0
+		for _, last := range byReturn {
+			if last.Call < from.Invoke {
+				continue
+			}
+			count++
+			periods := int((last.Return-from.Invoke)/from.Period) + 1
+			if count > from.Quota*periods {
+				fmt.Printf("illegal quota %s: %d operations\n", from.Key, len(operations))
+				fmt.Printf("  %d launches began and returned in %d µs, from %d on\n", count, last.Return-from.Invoke, from.Invoke)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkRefusals finds refusals that no quota explains: so few launches can have been counted in the period before one.
+// Those without an answer may have been.
+func checkRefusals(operations []porcupine.Operation) int {
+	var wrong []*operation
+	for _, each := range operations {
+		refused := each.Input.(*operation)
+		if refused.Kind != "refused" {
+			continue
+		}
+		counted := 0
+		for _, other := range operations {
+			op := other.Input.(*operation)
+			if op.Kind == "launch" && op.Invoke <= refused.Return && op.Return >= refused.Invoke-refused.Period {
+				counted++
+			}
+		}
+		if refused.Quota == 0 || counted < refused.Quota {
+			wrong = append(wrong, refused)
+		}
+	}
+	key := operations[0].Input.(*operation).Key
+	if len(wrong) == 0 {
+		fmt.Printf("ok refusal %s: %d operations\n", key, len(operations))
+		return 0
+	}
+	fmt.Printf("illegal refusal %s: %d operations\n", key, len(operations))
+	for _, each := range wrong[:min(len(wrong), 8)] {
+		fmt.Println("  not  ", describe(each, nil))
+	}
+	return 1
 }
 
 // boundWrites leaves out the open writes of versions that nobody read, and ends each other one with the first read of its
