@@ -1,0 +1,162 @@
+/**
+ * Mistakes that are planted in `src`, one at a time, and what is to find each.
+ *
+ * @module
+ */
+
+/** What finds a mistake: arguments of `deno task simulate`, or of `deno task test`. */
+export type Finder =
+  | { simulate: readonly string[] }
+  | { test: readonly string[] };
+
+/** A mistake: a text in a file of `src`, and what takes its place. */
+export interface Mistake {
+  /** What breaks. */
+  breaks: string;
+  file: string;
+  from: string;
+  to: string;
+  finder: Finder;
+}
+
+const SIMULATE: Finder = { simulate: [] };
+const PACED: Finder = { simulate: ["--pace"] };
+
+/** The mistakes by their names. */
+export const MISTAKES: Readonly<Record<string, Mistake>> = {
+  "acceptance answered before its commit": {
+    breaks: "what was answered 200 is lost, and quotas count too late",
+    file: "runs/accept.ts",
+    from: "await this.#store.intake.commit(change);\n    } catch (error) {",
+    to: "this.#store.intake.commit(change).catch(() => {});\n    } catch (error) {",
+    finder: SIMULATE,
+  },
+  "commit whose answer was lost taken for failed": {
+    breaks: "a launch that was answered 503 makes a run",
+    file: "store/commit/commit_chain.ts",
+    from: "      failure = { error };",
+    to: "      throw error;",
+    finder: SIMULATE,
+  },
+  "commit whose answer was lost sent again": {
+    breaks: "a commit that arrives late is stored beside its repetition",
+    file: "store/commit/commit_chain.ts",
+    from: `      const result = await operation.commit();
+      if (result.ok) return this.#stored(next, result.versionstamp);
+    } catch`,
+    to: `      const result = await operation.commit().catch(() => operation.commit());
+      return result.ok ? this.#stored(next, result.versionstamp) : "refused";
+    } catch`,
+    finder: SIMULATE,
+  },
+  "lease without fencing": {
+    breaks: "an instance that was taken for gone goes on storing",
+    file: "store/commit/commit_chain.ts",
+    from: "    operation.check({ key, versionstamp: this.#versionstamp }).set(key, next);",
+    to: "    operation.set(key, next);",
+    finder: SIMULATE,
+  },
+  "lease that the old leader takes for its own": {
+    breaks: "two instances lead at the same time",
+    file: "store/commit/ownership.ts",
+    from: "this.#isOwn = (found) => found?.process === owner.process;",
+    to: "this.#isOwn = (found) => found !== null;",
+    finder: SIMULATE,
+  },
+  "window read before the ledger": {
+    breaks: "a quota is exceeded where two instances count",
+    file: "runs/quotas.ts",
+    from: "`${triggerId}/${period_s}/${shared.ledgers.of(triggerId).epoch}`",
+    to: "`${triggerId}/${period_s}`",
+    finder: SIMULATE,
+  },
+  "delivery read before the claim alone": {
+    breaks: "a delivery launches twice where two instances get it",
+    file: "runs/delivery_ids.ts",
+    from:
+      "if (ledger === undefined || epoch === ledger.epoch && ledger.isLoaded) return undefined;",
+    to: "if (epoch !== -1) return undefined;",
+    finder: SIMULATE,
+  },
+  "repeats at once not waited for": {
+    breaks: "two copies of a delivery that come together launch twice",
+    file: "runs/delivery_ids.ts",
+    from: "if (other === undefined) break;",
+    to: "if (other !== null) break;",
+    finder: SIMULATE,
+  },
+  "undo in the order of the changes": {
+    breaks: "a commit that failed leaves counts in a window",
+    file: "store/commit/committer.ts",
+    from: `    } catch (error) {
+      for (const { change } of batch.toReversed()) change.undo?.();`,
+    to: `    } catch (error) {
+      for (const { change } of batch) change.undo?.();`,
+    finder: SIMULATE,
+  },
+  "launch not withdrawn once its sender has gone": {
+    breaks: "a launch that was answered 503 makes a run",
+    file: "store/commit/committer.ts",
+    from: "if (list.length > 0 && change.withdrawal && change.isAbandoned?.()) {",
+    to:
+      "if (list.length > 0 && change.isAbandoned?.()) {\n        reject(ABANDONED);\n      } else if (list.length < 0 && change.withdrawal) {",
+    finder: SIMULATE,
+  },
+  "run performed without a claim": {
+    breaks: "a run that its instance withdraws is performed",
+    file: "store/commit/claims.ts",
+    from: "  if (versionstamp <= mark.value) return true;",
+    to: "  if (versionstamp !== mark.value) return true;",
+    finder: SIMULATE,
+  },
+  "listing that shows ended runs": {
+    breaks: "a run is performed again after its end",
+    file: "runs/worker.ts",
+    from: "if (this.#goneMeanwhile.has(id) || this.pacer.has(id)) continue;",
+    to: "if (this.pacer.has(id)) continue;",
+    finder: SIMULATE,
+  },
+  "work begun before the commit that stores it": {
+    breaks: "a command runs again whose record was not stored",
+    file: "runs/run_ends.ts",
+    from: "    for (;;) {\n      const failure",
+    to: "    unstored?.begin();\n    for (;;) {\n      const failure",
+    finder: SIMULATE,
+  },
+  "repetition not looked up": {
+    breaks: "a run that was begun before a crash launches once more",
+    file: "runs/worker.ts",
+    from:
+      "this.#hold(pending, this.#parts.store.shared !== undefined || pending.worker !== this.id);",
+    to: "this.#hold(pending, false);",
+    finder: SIMULATE,
+  },
+  "triggers' version not checked": {
+    breaks: "a launch is accepted by settings that were replaced",
+    file: "store/commit/lanes.ts",
+    from: "this.#parts.kv.atomic().check(this.#parts.triggers.check)",
+    to: "this.#parts.kv.atomic()",
+    finder: { test: ["tests/store/commit/lanes_test.ts"] },
+  },
+  "fsync of results left out": {
+    breaks: "a power cut takes the log of a complete execution",
+    file: "engines/local/durability.ts",
+    from: "  await file?.sync();",
+    to: "  file?.close.name;",
+    finder: { test: ["tests/engines/local/durability_test.ts", "tests/faults/power_test.ts"] },
+  },
+  "fsync of a replaced file left out": {
+    breaks: "a power cut leaves an empty file in place of a key or a setting",
+    file: "platform/files/durable.ts",
+    from: "    await syncFile(temporary);\n",
+    to: "",
+    finder: { test: ["tests/platform/files"] },
+  },
+  "failed fsync tried again": {
+    breaks: "what the kernel has dropped is answered 200",
+    file: "store/file/database_guard.ts",
+    from: "if (this.lost.aborted || !FATAL.test(messageOf(error))) return;",
+    to: "if (!this.lost.aborted || !FATAL.test(messageOf(error))) return;",
+    finder: { test: ["tests/faults/failing_writes_test.ts"] },
+  },
+};
