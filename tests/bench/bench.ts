@@ -18,6 +18,8 @@ export type Stock =
   | "full"
   /** 10,000 triggers and as many deliveries of every outcome. */
   | "deliveries"
+  /** As many triggers and deliveries as the command line says. */
+  | "scale"
   /** Some runs that cleanup can remove while one waits. */
   | "expired";
 
@@ -48,6 +50,8 @@ export class Bench {
     readonly folder: string,
     readonly isQuick: boolean,
     add: (row: Row) => void,
+    /** What the stock `scale` holds. */
+    readonly scale: { deliveries: number; triggers: number } = { deliveries: 0, triggers: 1 },
   ) {
     this.seconds = isQuick ? 2 : 3;
     this.rounds = isQuick ? 1 : 4;
@@ -133,6 +137,7 @@ export class Bench {
       triggers: { triggers: 1_000, runs: 0 },
       full: { triggers: 10_000, runs: this.runs },
       deliveries: { triggers: 10_000, runs: 0, deliveries: this.runs },
+      scale: { runs: 0, ...this.scale },
       expired: { triggers: 100, runs: this.isQuick ? 2_000 : 20_000 },
     };
     await fill(path, await makeProject(this.folder), fillings[stock]);

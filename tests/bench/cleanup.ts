@@ -65,14 +65,27 @@ async function measure(bench: Bench, watched: Watched): Promise<void> {
 async function launchWhile(
   bench: Bench,
   { stock, isUnlisted }: Watched,
-  { cleansUp, seconds }: { cleansUp: boolean; seconds: number },
+  options: { cleansUp: boolean; seconds: number },
 ): Promise<Paced & { seconds: number; report: Report | undefined }> {
   await using data = await bench.data(stock);
   if (isUnlisted) unlist(data.path);
-  await using server = await startServer(bench, "service", data.path);
+  return await launchOn(bench, data.path, options);
+}
+
+/** Launches on a data folder, while a cleanup goes on or not. */
+export async function launchOn(
+  bench: Bench,
+  data: string,
+  { cleansUp, seconds, per_second = LAUNCHES_PER_SECOND }: {
+    cleansUp: boolean;
+    seconds: number;
+    per_second?: number;
+  },
+): Promise<Paced & { seconds: number; report: Report | undefined }> {
+  await using server = await startServer(bench, "service", data);
   const [request] = launches(1);
   if (request === undefined) throw new Error("There is no launch");
-  const options = { port: server.port, request, per_second: LAUNCHES_PER_SECOND };
+  const options = { port: server.port, request, per_second };
   await paced({ ...options, seconds: bench.isQuick ? 3 : 10 });
   if (cleansUp) await server.tell("clean up");
   const over = new AbortController();
@@ -110,6 +123,7 @@ interface Report {
   unlisted: number;
   runs: number;
   executions: number;
+  log_entries: number;
   seconds: number;
 }
 

@@ -27,10 +27,20 @@ interface Page {
 /** Measures lists and filters on a data folder with many deliveries. */
 export async function measureDeliveries(bench: Bench): Promise<void> {
   await using server = await serverOn(bench, "service", "deliveries");
-  const url = `http://127.0.0.1:${server.port}/api/v0/`;
+  await measureLists(bench, server.port, bench.runs);
+}
+
+/** Measures lists and filters of a service with so many deliveries, and further paths. */
+export async function measureLists(
+  bench: Bench,
+  port: number,
+  deliveries: number,
+  more: readonly [what: string, path: string][] = [],
+): Promise<void> {
+  const url = `http://127.0.0.1:${port}/api/v0/`;
   const found = await (await ask(`${url}deliveries/?limit=1&delivery_id=${deliveryIdOf(1)}`))
     .json();
-  for (const [what, path] of paths(bench.runs, found.results[0].id)) {
+  for (const [what, path] of [...paths(deliveries, found.results[0].id), ...more]) {
     const times_ms: number[] = [];
     let page: Page | undefined;
     for (let count = 0; count <= TRIES; count++) {

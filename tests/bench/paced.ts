@@ -18,7 +18,8 @@ export type Paced = {
 /** Paced launches. */
 export interface PacedOptions {
   port: number;
-  request: Sent;
+  /** What is sent; of several, one after the other. */
+  request: Sent | readonly Sent[];
   per_second: number;
   seconds: number;
   /** Ends them before their time. */
@@ -34,14 +35,13 @@ const TICK_MS = 2;
  */
 export async function paced(options: PacedOptions): Promise<Paced> {
   const { port, request, per_second, seconds, signal } = options;
-  const { method, path, headers, body } = request;
-  const url = `http://127.0.0.1:${port}${path}`;
+  const requests = [request].flat();
   const times_ms: number[] = [];
   const answers: string[] = [];
   const sending: Promise<void>[] = [];
-  const send = async () => {
+  const send = async ({ method, path, headers, body }: Sent) => {
     const began_ms = performance.now();
-    const answer = await fetch(url, { method, headers, body });
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, body });
     const text = await answer.text();
     times_ms.push(performance.now() - began_ms);
     if (!answer.ok) throw new Error(`A paced launch was answered ${answer.status}: ${text}`);
@@ -50,7 +50,10 @@ export async function paced(options: PacedOptions): Promise<Paced> {
   const start_ms = performance.now();
   for (let sent = 0; sent < per_second * seconds && !signal?.aborted;) {
     const due = Math.ceil((performance.now() - start_ms) / 1_000 * per_second);
-    for (; sent < Math.min(due, per_second * seconds); sent++) sending.push(send());
+    for (; sent < Math.min(due, per_second * seconds); sent++) {
+      const next = requests[sent % requests.length];
+      if (next) sending.push(send(next));
+    }
     await new Promise((resolve) => setTimeout(resolve, TICK_MS));
   }
   await Promise.all(sending);

@@ -61,8 +61,8 @@ export async function fill(
   const secrets = await openSecretBox(path, undefined);
   await putProject(store, parseProject({ name: PROJECT, repository, ...(engine && { engine }) }));
   const progress = new Progress(triggers + runs + deliveries);
-  const signed = Array.from({ length: triggers }, (_, index) => triggerId(index));
-  await inBatches(progress, signed, store, (id) => triggerWrites(id, signedConditions(), secrets));
+  const signed = (index: number) => triggerWrites(triggerId(index), signedConditions(), secrets);
+  await inBatches(progress, triggers, store, signed);
   await writeEach(store, [await triggerWrites(TOKEN_TRIGGER, tokenConditions(), secrets)]);
   const now_ms = Date.now();
   // What the polls ask for is older than all others, so that no listing of the newest finds it.
@@ -70,14 +70,12 @@ export async function fill(
     runWrites(endedRunOf(triggerId(0)), triggerId(0), now_ms - OLDEST_MS),
     runWrites(endedRunOf(TOKEN_TRIGGER), TOKEN_TRIGGER, now_ms - OLDEST_MS),
   ]);
-  const indexes = Array.from({ length: runs }, (_, index) => index);
-  await inBatches(progress, indexes, store, (index) => {
+  await inBatches(progress, runs, store, (index) => {
     const age_ms = OLDEST_MS + (NEWEST_MS - OLDEST_MS) * index / runs;
     const made_ms = Math.floor(now_ms - age_ms);
     return runWrites(newId(made_ms), triggerId(index % triggers), made_ms);
   });
-  const all = Array.from({ length: deliveries }, (_, index) => index);
-  await inBatches(progress, all, store, (index) => {
+  await inBatches(progress, deliveries, store, (index) => {
     const age_ms = OLDEST_MS * (1 - index / deliveries);
     return deliveryWrites(index, Math.floor(now_ms - age_ms), { triggers, isRare: index < 10 });
   });
@@ -231,20 +229,22 @@ function runWrites(
     .filter(({ key, value }) => value !== undefined && key[0] !== "pending");
 }
 
-async function inBatches<T>(
+async function inBatches(
   progress: Progress,
-  items: readonly T[],
+  count: number,
   store: Store,
-  writesOf: (item: T) => Write[] | Promise<Write[]>,
+  writesOf: (index: number) => Write[] | Promise<Write[]>,
 ): Promise<void> {
   // One batch is put together while the one before is written.
   let writing = Promise.resolve();
-  for (let start = 0; start < items.length; start += AT_ONCE) {
-    const batch = items.slice(start, start + AT_ONCE);
-    const writes = await Promise.all(batch.map(writesOf));
+  for (let start = 0; start < count; start += AT_ONCE) {
+    const length = Math.min(AT_ONCE, count - start);
+    const writes = await Promise.all(
+      Array.from({ length }, (_, index) => writesOf(start + index)),
+    );
     await writing;
     writing = writeEach(store, writes);
-    progress.add(batch.length);
+    progress.add(length);
   }
   await writing;
 }

@@ -52,6 +52,11 @@ export function below(most: number, row: Pick<Row, "what" | "value" | "unit" | "
   return { ...row, aim: `< ${most} ${row.unit}`, met: row.value < most };
 }
 
+/** A row without an aim. */
+export function told(row: Pick<Row, "what" | "value" | "unit" | "detail">): Row {
+  return { ...row, aim: "", met: true };
+}
+
 /** A row as lines of the table. */
 export function rowText({ what, value, unit, floor, floor_what, ratio, aim, met, detail }: Row) {
   const line = [
