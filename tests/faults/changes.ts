@@ -11,6 +11,7 @@ import { type Served, TOKEN } from "./served.ts";
 const READERS = 3;
 /** The pause between two requests of a client: launches that meet a change commit again. */
 const PAUSE_MS = 200;
+const ADDED_WITHIN_MS = 60_000;
 
 interface ChangesOptions {
   serving: readonly Served[];
@@ -32,7 +33,8 @@ export async function changes(options: ChangesOptions): Promise<void> {
     response: response(0),
   };
   const created = await asked(`${first.url}/api/v0/triggers/`, {
-    answer_ms,
+    // No other instance can add it.
+    answer_ms: ADDED_WITHIN_MS,
     method: "POST",
     body: JSON.stringify(settings),
   });

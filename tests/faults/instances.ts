@@ -1,21 +1,22 @@
 /**
  * Three instances on one denokv server, each of which is killed, frozen and stopped in turn under load; the
- * server is frozen and killed, and a way to it delays, cuts and loses answers. Senders ask another
- * instance when one does not answer.
+ * server is frozen and killed, and a way to it delays, cuts and loses answers, or passes on nothing while its
+ * connections stay open; also several of these at once. Senders ask another instance when one does not answer.
  *
  * @module
  */
 import { createHash } from "node:crypto";
 import type { Run } from "../../src/store/records/runs.ts";
-import { denokv, type FaultyWay, faultyWay } from "../store/denokv.ts";
+import { denokv, faultyWay } from "../store/denokv.ts";
 import { KV_TOKEN } from "../store/kv_connect.ts";
 import { eventually } from "../surroundings.ts";
 import { mostWithin } from "./check_ledger.ts";
 import { changes } from "./changes.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
-import { untilGone, untilReady } from "./gone.ts";
+import { untilReady } from "./gone.ts";
 import { checkHistory, History } from "./history.ts";
-import type { InstanceFault, InstancesSize, Quota } from "./instances_size.ts";
+import { suffer } from "./instance_faults.ts";
+import type { InstancesSize, Quota } from "./instances_size.ts";
 import type { KeptLaunch } from "./ledger.ts";
 import { checkPaces, PACED_SENDERS, PACED_TRIGGERS } from "./paces.ts";
 import { serve, type Served } from "./served.ts";
@@ -26,8 +27,6 @@ const DELIVERIES = 200;
 const ROUNDS = 30;
 const INSTANCES = 3;
 const LEAST = 100;
-/** The time for which the database is frozen. */
-const DATABASE_FROZEN_MS = 3_000;
 /** Of many runs that wait for each other, one ends after so long at most. */
 const ENDS_WITHIN_MS = 180_000;
 
@@ -131,7 +130,7 @@ export async function instances(
     told.gap_ms = 0;
     const index = fault === "upgrade" ? upgraded.size : random.int(count);
     if (fault === "upgrade") upgraded.add(index);
-    await suffer(fault, { index, serving, ended, start, server, way: ways[index], rounds })
+    await suffer(fault, { index, serving, ended, start, server, ways, rounds })
       .catch((error) => {
         findings.say(`${fault} ${index}: ${error}`);
         sayLogs();
@@ -143,7 +142,7 @@ export async function instances(
     });
     await pause(settle_ms);
     findings.say(`${fault} ${index}: at most ${Math.round(told.gap_ms)} ms without a launch`);
-    const isOfInstance = !fault.startsWith("database");
+    const isOfInstance = !fault.startsWith("database") && fault !== "several";
     findings.check(
       !isOfInstance || told.gap_ms <= gap_ms,
       `${fault}: ${told.gap_ms} ms, in which senders were told: ${told.inGap}`,
@@ -167,49 +166,6 @@ export async function instances(
     findings.check(count <= 1, `The command of ${id} ran ${count} times`);
   }
   if (findings.violations.length > 0) sayLogs();
-}
-
-interface Stage {
-  index: number;
-  serving: Served[];
-  /** Those that were killed or stopped. */
-  ended: Served[];
-  start(index: number): Promise<Served>;
-  server: Awaited<ReturnType<typeof denokv>>;
-  way: FaultyWay | undefined;
-  rounds: number;
-}
-
-async function suffer(
-  fault: InstanceFault,
-  { index, serving, ended, start, server, way, rounds }: Stage,
-): Promise<void> {
-  const served = serving[index];
-  if (served === undefined || way === undefined) return;
-  if (fault === "database freeze") {
-    server.signal("SIGSTOP");
-    await pause(DATABASE_FROZEN_MS);
-    return server.signal("SIGCONT");
-  }
-  if (fault === "database kill") return await server.restart();
-  if (fault === "connections") {
-    for (let round = 0; round < rounds; round++) {
-      way.delay_ms = round % 3 === 0 ? 50 : 0;
-      way.losing = round % 3 === 1 ? 2 : 0;
-      if (round % 3 === 2) way.cut();
-      await pause(150);
-    }
-    way.delay_ms = way.losing = 0;
-    return;
-  }
-  if (fault === "freeze") {
-    served.signal("SIGSTOP");
-    await untilGone(served, serving);
-    served.signal("SIGCONT");
-  } else served.signal(fault === "kill" ? "SIGKILL" : "SIGTERM");
-  await served.end();
-  ended.push(served);
-  serving[index] = await start(index);
 }
 
 /** Launches until it is told to end. */

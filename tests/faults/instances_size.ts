@@ -9,10 +9,14 @@ export type InstanceFault =
   | "kill"
   | "freeze"
   | "stop"
+  /** Its connections to the database stay open and pass on nothing, until the others take it for gone. */
+  | "partition"
   | "database freeze"
   | "database kill"
   | "upgrade"
-  | "connections";
+  | "connections"
+  /** An instance is killed while another one's connections fail and the database is frozen, and is killed then. */
+  | "several";
 
 /** A period in seconds, and the launches that are accepted in it. */
 export type Quota = readonly [period: number, quota: number];

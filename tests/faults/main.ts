@@ -3,6 +3,7 @@
  * ends with code 1 when something did not hold. A short form of each part belongs to `deno task test`.
  *
  *     deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
+ *     deno task faults report
  *
  * @module
  */
@@ -23,6 +24,7 @@ import { instances } from "./instances.ts";
 import { kills } from "./kills.ts";
 import { power } from "./power.ts";
 import { overload } from "./overload.ts";
+import { report } from "./report.ts";
 
 /** One part of the tests. */
 interface Part {
@@ -116,6 +118,20 @@ const parts: Readonly<Record<string, Part>> = {
       }
     },
   },
+  several: {
+    what: "Three instances, of which one cannot reach the database, and several faults at once",
+    needs: "denokv",
+    run: (findings, random) =>
+      instances(findings, random, {
+        faults: ["partition", "several", "several", "partition", "several"],
+        gap_ms: 3_000,
+        answer_ms: 1_000,
+        pause_ms: 100,
+        paced: 10,
+        changed: true,
+        settle_ms: 3_000,
+      }),
+  },
   paces: {
     what: "Runs with a pace on three instances for ten minutes, killed at random moments",
     needs: "denokv",
@@ -172,7 +188,9 @@ const parts: Readonly<Record<string, Part>> = {
 };
 
 const USAGE = `Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
+       deno task faults report
 
+  report    repeat the runs of src/docs/proof.md with their seeds, and simulate and plant mistakes
   --seed    what is drawn at random follows from it; without it another one is taken, and printed
   --kills   how often the service is killed, 100 times if not said otherwise
 
@@ -183,6 +201,7 @@ if (values.help) {
   console.log(USAGE);
   Deno.exit(0);
 }
+if (positionals.join() === "report") Deno.exit(await report() === 0 ? 0 : 1);
 const unknown = positionals.filter((name) => !(name in parts));
 if (unknown.length > 0) fail(`There is no part ${unknown.join(", ")}`);
 if (!Number.isSafeInteger(seed)) fail(`--seed must be a whole number, found ${values.seed}`);

@@ -55,6 +55,8 @@ export interface FaultyWay extends AsyncDisposable {
   delay_ms: number;
   /** Set to lose the next answers: their connections end instead. */
   losing: number;
+  /** True while what comes from either side is lost, and connections stay open. Cut them at its end. */
+  isSilent: boolean;
   /** Ends all connections. */
   cut(): void;
 }
@@ -74,6 +76,7 @@ export function faultyWay(target: number): FaultyWay {
     url: `http://127.0.0.1:${listener.addr.port}`,
     delay_ms: 0,
     losing: 0,
+    isSilent: false,
     cut() {
       for (const connection of open) close(connection);
     },
@@ -90,6 +93,7 @@ export function faultyWay(target: number): FaultyWay {
       for (;;) {
         const length = await from.read(buffer);
         if (length === null) break;
+        if (way.isSilent) continue;
         if (isAnswer && way.losing > 0) {
           way.losing--;
           break;
