@@ -76,16 +76,17 @@ async function launchWhile(
 export async function launchOn(
   bench: Bench,
   data: string,
-  { cleansUp, seconds, per_second = LAUNCHES_PER_SECOND }: {
+  { cleansUp, seconds, per_second = LAUNCHES_PER_SECOND, countsRefused = false }: {
     cleansUp: boolean;
     seconds: number;
     per_second?: number;
+    countsRefused?: boolean;
   },
 ): Promise<Paced & { seconds: number; report: Report | undefined }> {
   await using server = await startServer(bench, "service", data);
   const [request] = launches(1);
   if (request === undefined) throw new Error("There is no launch");
-  const options = { port: server.port, request, per_second };
+  const options = { port: server.port, request, per_second, countsRefused };
   await paced({ ...options, seconds: bench.isQuick ? 3 : 10 });
   if (cleansUp) await server.tell("clean up");
   const over = new AbortController();

@@ -124,7 +124,8 @@ const parts: Readonly<Record<string, Part>> = {
     run: (findings, random) =>
       instances(findings, random, {
         faults: ["partition", "several", "several", "partition", "several"],
-        gap_ms: 3_000,
+        // The time after which an instance counts as gone.
+        gap_ms: 15_000,
         answer_ms: 1_000,
         pause_ms: 100,
         paced: 10,

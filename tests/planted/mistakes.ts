@@ -112,8 +112,8 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
   "listing that shows ended runs": {
     breaks: "a run is performed again after its end",
     file: "runs/worker.ts",
-    from: "if (this.#goneMeanwhile.has(id) || this.pacer.has(id)) continue;",
-    to: "if (this.pacer.has(id)) continue;",
+    from: "if (this.#claiming) this.#goneMeanwhile.add(run.id);",
+    to: "",
     finder: SIMULATE,
   },
   "work begun before the commit that stores it": {
@@ -150,7 +150,7 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     file: "platform/files/durable.ts",
     from: "    await syncFile(temporary);\n",
     to: "",
-    finder: { test: ["tests/platform/files"] },
+    finder: { test: ["tests/platform/files/durable_test.ts"] },
   },
   "failed fsync tried again": {
     breaks: "what the kernel has dropped is answered 200",
