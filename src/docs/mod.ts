@@ -255,6 +255,12 @@ export const SECTIONS: readonly Section[] = [
         read: () => import("./scale.md", { with: { type: "text" } }),
       },
       {
+        name: "proof",
+        title: "Proof",
+        about: "what is claimed, how each claim is tried, what was found, and what was not tried",
+        read: () => import("./proof.md", { with: { type: "text" } }),
+      },
+      {
         name: "settings",
         title: "Settings",
         about: "flags and variables of the service",
