@@ -20,7 +20,6 @@ export interface Mistake {
 }
 
 const SIMULATE: Finder = { simulate: [] };
-const PACED: Finder = { simulate: ["--pace"] };
 
 /** The mistakes by their names. */
 export const MISTAKES: Readonly<Record<string, Mistake>> = {
