@@ -68,7 +68,10 @@ test("remote: a job that the cluster does not show is not lost while its agent i
 
 test("remote: a cluster that is away says nothing about its jobs, and that is shown", async () => {
   await using service = await RemoteService.make({ silence_ms: 500 });
-  const running = await service.submit(service.noting(3));
+  const go = join(service.folder, "go");
+  const running = await service.submit(
+    `echo run >>${service.folder}/ran; echo begun; until [ -e ${go} ]; do sleep 0.1; done; echo done`,
+  );
   await service.said(running, "begun");
   service.cluster.faults.isAway = true;
   const waiting = await service.submit("echo late");
@@ -86,6 +89,7 @@ test("remote: a cluster that is away says nothing about its jobs, and that is sh
   service.host.isAway = false;
   await delay(300);
   service.cluster.faults.isAway = false;
+  await Deno.writeTextFile(go, "");
   await endsWell(service, running);
   assertEquals((await service.ended(waiting)).status, "complete");
   const { reachable, waiting: why } = await service.record(waiting);
