@@ -88,8 +88,10 @@ async function worksIn(
 ): Promise<Map<string, { began_ms: number; ended_ms: number }>> {
   const found = new Map<string, { began_ms: number; ended_ms: number }>();
   for await (const { name } of Deno.readDir(folder)) {
-    const [began_ms = NaN, ended_ms = began_ms, ...more] =
-      (await Deno.readTextFile(`${folder}/${name}`)).trim().split("\n").map(Number);
+    const text = (await Deno.readTextFile(`${folder}/${name}`)).trim();
+    // It was killed before it could note its begin.
+    if (text === "") continue;
+    const [began_ms = NaN, ended_ms = began_ms, ...more] = text.split("\n").map(Number);
     if (more.length > 0) throw new Error(`The command of ${name} ran twice`);
     found.set(name, { began_ms, ended_ms });
   }
