@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { fileURLToPath } from "node:url";
 import { eventually, signature, temporaryFolder } from "../data.ts";
+import { freePort } from "../surroundings.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const TOKEN = "an-operators-token-1";
@@ -30,11 +31,6 @@ async function commandOf(folder: string, port: number): Promise<string[]> {
   return words.slice(1);
 }
 
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return (listener.addr as Deno.NetAddr).port;
-}
-
 Deno.test("a service with the printed permissions launches and runs a step", async () => {
   await using folder = await temporaryFolder();
   for (const name of ["data", "projects", "projects/p"]) await Deno.mkdir(`${folder.path}/${name}`);
@@ -61,9 +57,12 @@ Deno.test("a service with the printed permissions launches and runs a step", asy
     stderr: "piped",
   }).spawn();
   const printed = new Response(child.stderr).text();
+  let hasEnded = false;
+  const ended = child.status.finally(() => hasEnded = true);
   const base = `http://127.0.0.1:${port}`;
   try {
     await eventually(async () => {
+      assert(!hasEnded, "the service has ended");
       const answer = await fetch(`${base}/healthz`).catch(() => undefined);
       await answer?.body?.cancel();
       return answer?.ok || undefined;
@@ -82,8 +81,8 @@ Deno.test("a service with the printed permissions launches and runs a step", asy
       return execution?.status === "complete" ? execution : undefined;
     }, { what: "the execution" });
   } finally {
-    child.kill("SIGTERM");
-    const { code } = await child.status;
+    if (!hasEnded) child.kill("SIGTERM");
+    const { code } = await ended;
     const text = await printed;
     assertEquals(code, 0, text);
     assert(!/"level":"error"/.test(text), text);
