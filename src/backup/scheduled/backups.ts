@@ -200,8 +200,10 @@ export class Backups {
   async #make(): Promise<void> {
     const { store, clock } = this.#parts;
     const name = newName((await this.state()).last?.name, clock.now());
-    await putBackupSentinel(store, name);
-    const result = await this.whileNotRead(() => this.#run({ kind: "make", name }));
+    const result = await this.whileNotRead(async () => {
+      await putBackupSentinel(store, name);
+      return await this.#run({ kind: "make", name });
+    });
     if (result === undefined) return;
     const state = await this.state();
     if (!("made" in result)) {

@@ -54,7 +54,12 @@ Deno.test("an instance backs the shared database up and proves it; it is restore
   const [{ created: { execution_id: execution } }] = run.actions;
   await endOfExecution(service, execution);
   assertEquals((await service.api("POST", "backups/")).status, 202);
-  const { backups } = service.service.parts;
+  const { backups, store } = service.service.parts;
+  await eventually(async () => (await store.kv.get(keys.backupSentinel())).value ?? undefined, {
+    what: "the beginning of the backup",
+  });
+  const made = await backups?.whileNotRead(async () => (await backups.list()).length);
+  assertEquals(made, 1, "retention waits until the database is read");
   await eventually(() => Promise.resolve(backups?.isWorking ? undefined : true));
   const { body: state } = await service.api("GET", "service/");
   assertEquals(state.backup.failures, []);
