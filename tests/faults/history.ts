@@ -150,6 +150,7 @@ export async function checkHistory(
   findings.say(
     `porcupine: ${history.operations.length} operations, ${right} keys are right, in ${took_ms} ms`,
   );
+  for (const line of wrong) if (line.startsWith("illegal ")) findings.say(`porcupine: ${line}`);
   // The time was over before an order was found, or all had been tried: that proves nothing.
   for (const line of open) findings.say(`porcupine: ${line}`);
   findings.check(

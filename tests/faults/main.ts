@@ -149,6 +149,22 @@ const parts: Readonly<Record<string, Part>> = {
         settle_ms: 5_000,
       }),
   },
+  rush: {
+    what: "More launches than places and quotas on three instances, one of which is killed",
+    needs: "denokv",
+    run: (findings, random) =>
+      instances(findings, random, {
+        faults: ["kill"],
+        gap_ms: 120_000,
+        answer_ms: 3_000,
+        pause_ms: 600,
+        paced: 1.5,
+        settle_ms: 5_000,
+        quota: [3, 8],
+        deliveries: 12,
+        least: 10,
+      }),
+  },
   hosted: {
     what:
       "Processes on a platform like Deno Deploy, stopped and killed at random moments under load",

@@ -73,8 +73,11 @@ async function plant(
 /** Runs a finder, and returns what it says of what it has found; undefined when it found nothing in time. */
 async function find(finder: Finder): Promise<string | undefined> {
   const isSimulated = "simulate" in finder;
+  const drawn = ["--seed", String(seed)];
   const task = isSimulated
-    ? ["simulate", "--seconds", String(WITHIN_S), "--seed", String(seed), ...finder.simulate]
+    ? ["simulate", "--seconds", String(WITHIN_S), ...drawn, ...finder.simulate]
+    : "faults" in finder
+    ? ["faults", ...drawn, ...finder.faults]
     : ["test", ...finder.test];
   const signal = AbortSignal.timeout(WITHIN_S * 1_000);
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -89,7 +92,7 @@ async function find(finder: Finder): Promise<string | undefined> {
   const lines = printed.split("\n").map((line) => line.trim());
   const found = isSimulated
     ? lines.find((line) => line !== "" && !/^(Task|Warning|Download)/.test(line))
-    : lines.find((line) => / \.\.\. FAILED/.test(line));
+    : lines.find((line) => / \.\.\. FAILED|^porcupine: illegal /.test(line));
   const isFinding = !isSimulated || printed.includes("Repeat it: ");
   if (found !== undefined && isFinding) return found;
   throw new Error(

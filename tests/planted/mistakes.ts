@@ -4,9 +4,10 @@
  * @module
  */
 
-/** What finds a mistake: arguments of `deno task simulate`, or of `deno task test`. */
+/** What finds a mistake: arguments of `deno task simulate`, of `deno task faults`, or of `deno task test`. */
 export type Finder =
   | { simulate: readonly string[] }
+  | { faults: readonly string[] }
   | { test: readonly string[] };
 
 /** A mistake: a text in a file of `src`, and what takes its place. */
@@ -20,6 +21,7 @@ export interface Mistake {
 }
 
 const SIMULATE: Finder = { simulate: [] };
+const RUSH: Finder = { faults: ["rush"] };
 
 /** The mistakes by their names. */
 export const MISTAKES: Readonly<Record<string, Mistake>> = {
@@ -157,5 +159,40 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     from: "if (this.lost.aborted || !FATAL.test(messageOf(error))) return;",
     to: "if (!this.lost.aborted || !FATAL.test(messageOf(error))) return;",
     finder: { test: ["tests/faults/failing_writes_test.ts"] },
+  },
+  "one place of a key too many": {
+    breaks: "more commands of a concurrency key run at once than its limit",
+    file: "runs/pace/lane.ts",
+    from: "return this.#working.size < limit && this.#waiting.length === 0;",
+    to: "return this.#working.size <= limit;",
+    finder: RUSH,
+  },
+  "newest run of a key first": {
+    breaks: "runs of a key begin out of the order of commits",
+    file: "runs/pace/lane.ts",
+    from: "const behind = this.#waiting.findLastIndex(({ order }) => order < item.order);",
+    to: "const behind = -1;",
+    finder: RUSH,
+  },
+  "oldest launch of a burst performed": {
+    breaks: "a burst is not the run of its newest launch",
+    file: "runs/pace/pacer.ts",
+    from: 'if (keep === "first" && !burst.isEmpty) {',
+    to: 'if (keep !== "all" && !burst.isEmpty) {',
+    finder: RUSH,
+  },
+  "quota of one too many": {
+    breaks: "a quota is exceeded",
+    file: "runs/rate_window.ts",
+    from: "if (total >= limit.quota) return undefined;",
+    to: "if (total > limit.quota) return undefined;",
+    finder: RUSH,
+  },
+  "half of a quota": {
+    breaks: "a launch is refused though there is room",
+    file: "runs/rate_window.ts",
+    from: "if (total >= limit.quota) return undefined;",
+    to: "if (total >= limit.quota / 2) return undefined;",
+    finder: RUSH,
   },
 };
