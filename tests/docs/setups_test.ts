@@ -97,7 +97,15 @@ Deno.test("the console's form makes of each provider a trigger without warnings,
     asked.add(name);
     assert(preset.needs !== undefined || needsSecret(name), found.join("\n"));
   }
-  assertEquals([...asked].sort(), ["linkedin", "salesforce", "twilio", "whatsapp", "x", "xero"]);
+  assertEquals([...asked].sort(), [
+    "google_cloud_monitoring",
+    "linkedin",
+    "salesforce",
+    "twilio",
+    "whatsapp",
+    "x",
+    "xero",
+  ]);
 });
 
 Deno.test("no condition for JWTs has a warning", () => {
