@@ -50,7 +50,7 @@ const LONG_MAX = 3;
 /** Folders with fewer files share modules. */
 const FOLDER_MIN = 12;
 /** The modules of each group that run at once, beside one for each processor where these do the work. */
-const AT_ONCE = { browser: 2, waiting: 3, others: navigator.hardwareConcurrency + 3 };
+const AT_ONCE = { browser: 1, waiting: 3, others: navigator.hardwareConcurrency + 3 };
 /** The folders whose files take longest together, in the order in which they begin. */
 const SLOW = [
   "others",
