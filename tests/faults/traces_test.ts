@@ -117,70 +117,171 @@ function above(collector: Collector, span: SentSpan): SentSpan[] {
 
 const LAUNCH = "POST /api/v0/launch/{trigger_id}/";
 
-Deno.test("one trace goes from the sender through launch, run and action to the execution and its command", async () => {
+Deno.test("traces of what a service launches", async (t) => {
   await using folder = await temporaryFolder();
   await using collector = collect();
   await configure(folder.path);
-  await using service = await serve(folder.path, collector.env);
-  const run = await service.launch("step", { traceparent: TRACEPARENT, tracestate: "a=strange" });
-  const execution = await sent(collector, "execution", "run", run);
-  const path = await eventually(() => {
-    const found = above(collector, execution);
-    return found.length < 3 ? undefined : found;
+  const env = { ...collector.env, HOOKLAUNCH_LOG_LEVEL: "debug" };
+  await using service = await serve(folder.path, env);
+
+  await t.step("a launch can be followed through the log, by its run and its trace", async () => {
+    const run = await service.launch("step", { traceparent: TRACEPARENT });
+    const [, text = ""] = await service.expect(/^(\{.*Execution \S+ of step tell ended.*\})$/m);
+    const { level, execution_id, status, exit_code } = JSON.parse(text);
+    assertEquals({ level, status, exit_code }, { level: "info", status: "complete", exit_code: 0 });
+    const lines = service.printed().split("\n").filter((line) => line.includes(`"run_id":"${run}"`))
+      .map((line) => JSON.parse(line));
+    assertEquals(lines.map(({ message }) => message), [
+      `Run ${run} of trigger step: accepted`,
+      `Run ${run} ended: completed`,
+      `Execution ${execution_id} of step tell ended: complete`,
+    ]);
+    for (const { trace_id, project } of lines) assertEquals([trace_id, project], [TRACE, "p"]);
   });
 
-  assertEquals(path.map(({ name }) => name), ["action run_execution", "run", LAUNCH]);
-  for (const { traceId } of [execution, ...path]) assertEquals(traceId, TRACE);
-  assertEquals(path[2]?.parentSpanId, SPAN);
-  assertEquals(path[2]?.attributes["hooklaunch.trigger"], "step");
-  assertEquals(path[1]?.attributes, {
-    "hooklaunch.run": run,
-    "hooklaunch.project": "p",
-    "hooklaunch.trigger": "step",
-    "hooklaunch.status": "completed",
-  });
-  const id = execution.attributes["hooklaunch.execution"] ?? "";
-  assertEquals(execution.attributes, {
-    "hooklaunch.execution": id,
-    "hooklaunch.run": run,
-    "hooklaunch.project": "p",
-    "hooklaunch.step": "tell",
-    "hooklaunch.status": "complete",
-    "hooklaunch.exit_code": "0",
-  });
-  const stored = await service.api(`executions/${id}/`);
-  assertEquals(execution.start_ms, Date.parse(stored.started_at));
-  assertEquals(execution.end_ms, Date.parse(stored.ended_at));
-  assert(!("traceparent" in stored), "the API shows a field of no use");
-  const { results } = await service.api(`executions/${id}/log/`);
-  assertEquals(results[0].message, `trace=00-${TRACE}-${path[0]?.spanId}-01`);
-  assert(!(collector.got.get("/v1/traces") ?? "").includes("strange"));
-});
+  await t.step(
+    "one trace goes from the sender through launch, run and action to the execution and its command",
+    async () => {
+      const run = await service.launch("step", {
+        traceparent: TRACEPARENT,
+        tracestate: "a=strange",
+      });
+      const execution = await sent(collector, "execution", "run", run);
+      const path = await eventually(() => {
+        const found = above(collector, execution);
+        return found.length < 3 ? undefined : found;
+      });
 
-Deno.test("a span of a launch that failed says so, and all of them have their status as a number", async () => {
-  await using folder = await temporaryFolder();
-  await using collector = collect();
-  await configure(folder.path);
-  await using service = await serve(folder.path, collector.env);
-  const run = await service.launch("step");
-  await sent(collector, "execution", "run", run);
-  using other = new DatabaseSync(`${folder.path}/data/hooklaunch.kv`);
-  other.exec("BEGIN IMMEDIATE");
-  const answer = await fetch(`${service.url}/api/v0/launch/${idOf("step")}/`, { method: "POST" });
-  await answer.body?.cancel();
-  assertEquals(answer.status, 503);
-  other.exec("ROLLBACK");
-  const launches = () => collector.spans().filter(({ name }) => name === LAUNCH);
-  const ended = await eventually(() => launches().length < 2 ? undefined : launches());
-  const told = ended.map(({ attributes, hasFailed }) => [
-    attributes["http.response.status_code"],
-    hasFailed,
-  ]);
-  assertEquals(told, [["200", false], ["503", true]]);
-  const text = collector.got.get("/v1/traces")?.replace(/\s+/g, "") ?? "";
-  for (const [key, value] of [["http.response.status_code", 503], ["hooklaunch.exit_code", 0]]) {
-    assertStringIncludes(text, `{"key":"${key}","value":{"intValue":"${value}"}}`);
-  }
+      assertEquals(path.map(({ name }) => name), ["action run_execution", "run", LAUNCH]);
+      for (const { traceId } of [execution, ...path]) assertEquals(traceId, TRACE);
+      assertEquals(path[2]?.parentSpanId, SPAN);
+      assertEquals(path[2]?.attributes["hooklaunch.trigger"], "step");
+      assertEquals(path[1]?.attributes, {
+        "hooklaunch.run": run,
+        "hooklaunch.project": "p",
+        "hooklaunch.trigger": "step",
+        "hooklaunch.status": "completed",
+      });
+      const id = execution.attributes["hooklaunch.execution"] ?? "";
+      assertEquals(execution.attributes, {
+        "hooklaunch.execution": id,
+        "hooklaunch.run": run,
+        "hooklaunch.project": "p",
+        "hooklaunch.step": "tell",
+        "hooklaunch.status": "complete",
+        "hooklaunch.exit_code": "0",
+      });
+      const stored = await service.api(`executions/${id}/`);
+      assertEquals(execution.start_ms, Date.parse(stored.started_at));
+      assertEquals(execution.end_ms, Date.parse(stored.ended_at));
+      assert(!("traceparent" in stored), "the API shows a field of no use");
+      const { results } = await service.api(`executions/${id}/log/`);
+      assertEquals(results[0].message, `trace=00-${TRACE}-${path[0]?.spanId}-01`);
+      assert(!(collector.got.get("/v1/traces") ?? "").includes("strange"));
+    },
+  );
+
+  await t.step(
+    "the nodes of a pipeline and their executions are in the trace of its launch",
+    async () => {
+      const run = await service.launch("pipeline", { traceparent: TRACEPARENT });
+      const pipeline = await sent(collector, "pipeline", "run", run);
+      assertEquals(pipeline.attributes["hooklaunch.status"], "complete");
+      const path = (span: SentSpan) => above(collector, span).map(({ name }) => name);
+      const launched = ["action run_pipeline", "run", LAUNCH];
+      await eventually(() => path(pipeline).length === 3 ? true : undefined);
+      assertEquals(path(pipeline), launched);
+      for (const name of ["first", "second"]) {
+        const execution = await sent(collector, "execution", "node", name);
+        assertEquals(execution.traceId, TRACE);
+        assertEquals(path(execution), ["node", ...launched]);
+        assertEquals(above(collector, execution)[0]?.attributes["hooklaunch.node"], name);
+      }
+      const id = pipeline.attributes["hooklaunch.pipeline"] ?? "";
+      assert(!("traceparent" in await service.api(`pipelines/${id}/`)));
+      const [, line = ""] = await service.expect(/^(\{.*Pipeline \S+ ended.*\})$/m);
+      const { pipeline_id, run_id, trace_id } = JSON.parse(line);
+      assertEquals({ pipeline_id, run_id, trace_id }, {
+        pipeline_id: id,
+        run_id: run,
+        trace_id: TRACE,
+      });
+      const logs = await eventually(() => {
+        const text = collector.got.get("/v1/logs") ?? "";
+        return text.includes(`Pipeline ${id} ended`) ? text : undefined;
+      });
+      // Nothing went wrong.
+      assert(!logs.includes('"ERROR"'), logs);
+    },
+  );
+
+  await t.step("the spans of an action that failed and of its run say so", async () => {
+    const run = await sent(collector, "run", "run", await service.launch("fetch"));
+    const action = await eventually(() =>
+      collector.spans().find(({ name }) => name === "action fetch_repository")
+    );
+    assertEquals([run.hasFailed, action.hasFailed], [true, true]);
+    assertEquals(run.attributes["hooklaunch.status"], "error");
+  });
+
+  await t.step("without a valid traceparent, each launch begins a trace of its own", async () => {
+    const seen = new Set<string>();
+    for (
+      const traceparent of [
+        undefined,
+        "",
+        "nonsense",
+        `00-${TRACE}-${SPAN}`,
+        `00-${TRACE}-${SPAN}-01-more`,
+        `00-${TRACE.toUpperCase()}-${SPAN}-01`,
+        `00-${"0".repeat(32)}-${SPAN}-01`,
+        `00-${TRACE}-${"0".repeat(16)}-01`,
+        `ff-${TRACE}-${SPAN}-01`,
+        `${TRACEPARENT}, ${TRACEPARENT}`,
+      ]
+    ) {
+      const run = await service.launch("step", traceparent === undefined ? {} : { traceparent });
+      const { traceId } = await sent(collector, "execution", "run", run);
+      assertMatch(traceId, /^[0-9a-f]{32}$/);
+      assertNotEquals(traceId, TRACE, `of ${traceparent}`);
+      assert(!seen.has(traceId), `${traceparent} did not begin a trace`);
+      seen.add(traceId);
+      const ofTrace = () =>
+        collector.spans().find((span) => span.name === LAUNCH && span.traceId === traceId);
+      assertEquals((await eventually(ofTrace)).parentSpanId, undefined);
+    }
+  });
+
+  await t.step(
+    "a span of a launch that failed says so, and all of them have their status as a number",
+    async () => {
+      const trace = "3".repeat(32);
+      const headers = { traceparent: `00-${trace}-${SPAN}-01` };
+      const run = await service.launch("step", headers);
+      await sent(collector, "execution", "run", run);
+      using other = new DatabaseSync(`${folder.path}/data/hooklaunch.kv`);
+      other.exec("BEGIN IMMEDIATE");
+      const to = `${service.url}/api/v0/launch/${idOf("step")}/`;
+      const answer = await fetch(to, { method: "POST", headers });
+      await answer.body?.cancel();
+      assertEquals(answer.status, 503);
+      other.exec("ROLLBACK");
+      const launches = () =>
+        collector.spans().filter(({ name, traceId }) => name === LAUNCH && traceId === trace);
+      const ended = await eventually(() => launches().length < 2 ? undefined : launches());
+      const told = ended.map(({ attributes, hasFailed }) => [
+        attributes["http.response.status_code"],
+        hasFailed,
+      ]);
+      assertEquals(told, [["200", false], ["503", true]]);
+      const text = collector.got.get("/v1/traces")?.replace(/\s+/g, "") ?? "";
+      for (
+        const [key, value] of [["http.response.status_code", 503], ["hooklaunch.exit_code", 0]]
+      ) {
+        assertStringIncludes(text, `{"key":"${key}","value":{"intValue":"${value}"}}`);
+      }
+    },
+  );
 });
 
 Deno.test("an execution that an operator stops before it begins ends in the trace of its launch", async () => {
@@ -202,51 +303,6 @@ Deno.test("an execution that an operator stops before it begins ends in the trac
   );
   assertEquals([traceId, JSON.parse(line).trace_id], [TRACE, TRACE]);
   await Deno.writeTextFile(`${folder.path}/go`, "");
-});
-
-Deno.test("the spans of an action that failed and of its run say so", async () => {
-  await using folder = await temporaryFolder();
-  await using collector = collect();
-  await configure(folder.path);
-  await using service = await serve(folder.path, collector.env);
-  const run = await sent(collector, "run", "run", await service.launch("fetch"));
-  const action = await eventually(() =>
-    collector.spans().find(({ name }) => name === "action fetch_repository")
-  );
-  assertEquals([run.hasFailed, action.hasFailed], [true, true]);
-  assertEquals(run.attributes["hooklaunch.status"], "error");
-});
-
-Deno.test("without a valid traceparent, each launch begins a trace of its own", async () => {
-  await using folder = await temporaryFolder();
-  await using collector = collect();
-  await configure(folder.path);
-  await using service = await serve(folder.path, collector.env);
-  const seen = new Set<string>();
-  for (
-    const traceparent of [
-      undefined,
-      "",
-      "nonsense",
-      `00-${TRACE}-${SPAN}`,
-      `00-${TRACE}-${SPAN}-01-more`,
-      `00-${TRACE.toUpperCase()}-${SPAN}-01`,
-      `00-${"0".repeat(32)}-${SPAN}-01`,
-      `00-${TRACE}-${"0".repeat(16)}-01`,
-      `ff-${TRACE}-${SPAN}-01`,
-      `${TRACEPARENT}, ${TRACEPARENT}`,
-    ]
-  ) {
-    const run = await service.launch("step", traceparent === undefined ? {} : { traceparent });
-    const { traceId } = await sent(collector, "execution", "run", run);
-    assertMatch(traceId, /^[0-9a-f]{32}$/);
-    assertNotEquals(traceId, TRACE, `of ${traceparent}`);
-    assert(!seen.has(traceId), `${traceparent} did not begin a trace`);
-    seen.add(traceId);
-    const ofTrace = () =>
-      collector.spans().find((span) => span.name === LAUNCH && span.traceId === traceId);
-    assertEquals((await eventually(ofTrace)).parentSpanId, undefined);
-  }
 });
 
 Deno.test("what an operator replays begins a trace, also where Deno makes no metrics", async () => {
@@ -271,61 +327,6 @@ Deno.test("what an operator replays begins a trace, also where Deno makes no met
     const route = "POST /api/v0/runs/{id}/replay/";
     assertEquals(path.map(({ name }) => name), ["action run_execution", "run", route]);
   }
-});
-
-Deno.test("the nodes of a pipeline and their executions are in the trace of its launch", async () => {
-  await using folder = await temporaryFolder();
-  await using collector = collect();
-  await configure(folder.path);
-  await using service = await serve(folder.path, collector.env);
-  const run = await service.launch("pipeline", { traceparent: TRACEPARENT });
-  const pipeline = await sent(collector, "pipeline", "run", run);
-  assertEquals(pipeline.attributes["hooklaunch.status"], "complete");
-  const path = (span: SentSpan) => above(collector, span).map(({ name }) => name);
-  const launched = ["action run_pipeline", "run", LAUNCH];
-  await eventually(() => path(pipeline).length === 3 ? true : undefined);
-  assertEquals(path(pipeline), launched);
-  for (const name of ["first", "second"]) {
-    const execution = await sent(collector, "execution", "node", name);
-    assertEquals(execution.traceId, TRACE);
-    assertEquals(path(execution), ["node", ...launched]);
-    assertEquals(above(collector, execution)[0]?.attributes["hooklaunch.node"], name);
-  }
-  const id = pipeline.attributes["hooklaunch.pipeline"] ?? "";
-  assert(!("traceparent" in await service.api(`pipelines/${id}/`)));
-  const [, line = ""] = await service.expect(/^(\{.*Pipeline \S+ ended.*\})$/m);
-  const { pipeline_id, run_id, trace_id } = JSON.parse(line);
-  assertEquals({ pipeline_id, run_id, trace_id }, {
-    pipeline_id: id,
-    run_id: run,
-    trace_id: TRACE,
-  });
-  const logs = await eventually(() => {
-    const text = collector.got.get("/v1/logs") ?? "";
-    return text.includes(`Pipeline ${id} ended`) ? text : undefined;
-  });
-  // Nothing went wrong.
-  assert(!logs.includes('"ERROR"'), logs);
-});
-
-Deno.test("a launch can be followed through the log, by its run and its trace", async () => {
-  await using folder = await temporaryFolder();
-  await using collector = collect();
-  await configure(folder.path);
-  const env = { ...collector.env, HOOKLAUNCH_LOG_LEVEL: "debug" };
-  await using service = await serve(folder.path, env);
-  const run = await service.launch("step", { traceparent: TRACEPARENT });
-  const [, text = ""] = await service.expect(/^(\{.*Execution \S+ of step tell ended.*\})$/m);
-  const { level, execution_id, status, exit_code } = JSON.parse(text);
-  assertEquals({ level, status, exit_code }, { level: "info", status: "complete", exit_code: 0 });
-  const lines = service.printed().split("\n").filter((line) => line.includes(`"run_id":"${run}"`))
-    .map((line) => JSON.parse(line));
-  assertEquals(lines.map(({ message }) => message), [
-    `Run ${run} of trigger step: accepted`,
-    `Run ${run} ended: completed`,
-    `Execution ${execution_id} of step tell ended: complete`,
-  ]);
-  for (const { trace_id, project } of lines) assertEquals([trace_id, project], [TRACE, "p"]);
 });
 
 Deno.test("a run and an execution that a kill interrupts end in their traces", async () => {
