@@ -8,7 +8,7 @@ const HEAVY = "01900000-0000-7000-8000-000000000002";
 const OTHER_HEAVY = "01900000-0000-7000-8000-000000000003";
 const PER_SECOND = 25;
 /** So many at least, and until the attack was answered in both ways. */
-const LIGHT_MIN = 50;
+const LIGHT_MIN = 100;
 const LIGHT_MAX = 1_500;
 const SENDERS = 12;
 /** Evaluated in the thread that answers requests, half of the launches would take more than a second. */

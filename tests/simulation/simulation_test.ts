@@ -17,14 +17,14 @@ Deno.test("simulation: a seed gives the same schedules again", async () => {
 
 /** Each with a finding by which it shows, and a seed that finds it soon. */
 const DEFECTS: readonly [Defect, RegExp, seed: number][] = [
-  ["lost undo", /was refused though there was room/, 7],
+  ["lost undo", /was refused though there was room/, 15],
   ["window not restored", /more than \d+ launches in \d+ s/, 2],
   [
     "unchecked commit",
     /made run|is started|executions complete|was stored twice|is pending|began again/,
     1,
   ],
-  ["unchecked ledger", /launched twice|more than \d+ launches/, 1],
+  ["unchecked ledger", /launched twice|more than \d+ launches/, 15],
   ["commits that are not fenced off", /is unavailable, and made run/, 6],
 ];
 
