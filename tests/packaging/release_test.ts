@@ -5,6 +5,7 @@ import config from "../../deno.json" with { type: "json" };
 import { temporaryFolder } from "../data.ts";
 import { type Command, has } from "../needs.ts";
 import { eventually, isLong } from "../surroundings.ts";
+import { releaseNotes } from "../../src/packaging/notes.ts";
 import { Instances } from "./compose.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -289,11 +290,20 @@ async function tryInstances(folder: string): Promise<void> {
   assertEquals([accepted.filter((id) => !ids.includes(id)), ids.length], [[], new Set(ids).size]);
 }
 
+Deno.test("the notes of a release are its section of the changelog, and that of this version is there", async () => {
+  const changelog = await Deno.readTextFile(join(ROOT, "CHANGELOG.md"));
+  assertMatch(releaseNotes(changelog, config.version) ?? "", /^\S/);
+  assertEquals(releaseNotes(changelog, "9.9.9"), undefined);
+  assertEquals(
+    releaseNotes("# C\n\n## 1.0.0 (2026-01-31)\n\nNew.\n\n## 0.9.0\n\nOld.\n", "1.0.0"),
+    "New.\n",
+  );
+});
+
 Deno.test("a release that would not be what it says is refused, with what to do", async (t) => {
   const cases: [name: string, args: string[], says: RegExp][] = [
     ["no version", ["next"], /Expected a version such as 1\.2\.3/],
     ["another version", ["9.9.9"], /deno\.json has version .*: set it to 9\.9\.9/],
-    ["no notes", [config.version], /CHANGELOG\.md has no section "## /],
     [
       "another system",
       [config.version, "--snapshot", "--target", "vax"],
