@@ -113,8 +113,8 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
   "listing that shows ended runs": {
     breaks: "a run is performed again after its end",
     file: "runs/worker.ts",
-    from: "if (this.#claiming) this.#goneMeanwhile.add(run.id);",
-    to: "",
+    from: "this.#goneMeanwhile.add(run.id);",
+    to: "{}",
     finder: SIMULATE,
   },
   "work begun before the commit that stores it": {
@@ -127,9 +127,8 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
   "repetition not looked up": {
     breaks: "a run that was begun before a crash launches once more",
     file: "runs/worker.ts",
-    from:
-      "this.#hold(pending, this.#parts.store.shared !== undefined || pending.worker !== this.id);",
-    to: "this.#hold(pending, false);",
+    from: " || pending.worker !== this.id);",
+    to: " && false);",
     finder: SIMULATE,
   },
   "triggers' version not checked": {
