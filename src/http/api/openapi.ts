@@ -157,9 +157,11 @@ function componentsOf(registry: z.core.$ZodRegistry<{ id: string }>, io: "input"
   });
   const { __shared: _shared, ...named } = made.schemas;
   const plain: Json = JSON.parse(JSON.stringify(named, simplified));
-  if (io === "output") return plain;
+  // By name, whichever of their modules was loaded first.
+  const sorted = Object.entries(plain).sort(([one], [other]) => one < other ? -1 : 1);
+  if (io === "output") return Object.fromEntries(sorted);
   return Object.fromEntries(
-    Object.entries(plain).map((
+    sorted.map((
       [id, schema],
     ) => [
       id,

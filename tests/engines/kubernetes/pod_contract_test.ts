@@ -9,8 +9,7 @@ import { RemoteHost } from "../remote/fixture.ts";
 import { PodCluster } from "./pod_cluster.ts";
 
 function podHost(folder: string): RemoteHost {
-  const cluster = new PodCluster(folder);
-  return new RemoteHost(folder, 0, { backendOf: () => cluster });
+  return new RemoteHost(folder, 0, { cluster: new PodCluster(folder) });
 }
 
 const hosts = new Map<string, RemoteHost>();

@@ -32,8 +32,8 @@ async function program(folder: string, script: string) {
 
 Deno.test("containers: what a program says is told, and its environment is clean", async () => {
   const folder = await Deno.makeTempDir();
-  Deno.env.set("HOOKLAUNCH_TEST_OTHER", "s3cr3t");
-  const good = await program(folder, 'echo "$1 $2"; env | grep -c TEST_OTHER; exit 0');
+  Deno.env.set("TEST_OTHER_SECRET", "s3cr3t");
+  const good = await program(folder, 'echo "$1 $2"; env | grep -c TEST_OTHER_SECRET; exit 0');
   assertEquals(await callContainers(good, ["a b", "c"]), {
     isOk: true,
     stdout: "a b c\n0",

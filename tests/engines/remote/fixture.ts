@@ -29,15 +29,17 @@ export const QUICK: Partial<RemoteSettings> = {
   silence_ms: 2_000,
 };
 
-/** The kind of engine that a host has. */
-export type HostKind = Pick<RemoteEngineOptions, "type" | "backendOf" | "wrapOf">;
+/** The kind of engine that a host has, and its cluster where that is no plain one. */
+export type HostKind = Pick<RemoteEngineOptions, "type" | "backendOf" | "wrapOf"> & {
+  cluster: TestCluster;
+};
 
 /** A cluster, and the place where its agents reach the engine. It outlives engines. */
 export class RemoteHost implements AsyncDisposable {
   readonly cluster: TestCluster;
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   readonly #bodies = new BodyReader({ bodies_bytes_max: 256 * 1024 * 1024 });
-  readonly #kind: HostKind;
+  readonly #kind: Omit<HostKind, "cluster">;
   #engine: RemoteEngine | undefined;
   /** Writes the code of an execution. */
   checkout = checkoutOfContract;
@@ -59,8 +61,8 @@ export class RemoteHost implements AsyncDisposable {
    * @param port the port for agents; 0 takes any
    * @param kind the type of the engine, and its back end where that is another one
    */
-  constructor(folder: string, port = 0, kind: Partial<HostKind> = {}) {
-    this.cluster = new TestCluster(folder);
+  constructor(folder: string, port = 0, { cluster, ...kind }: Partial<HostKind> = {}) {
+    this.cluster = cluster ?? new TestCluster(folder);
     this.#kind = { type: "remote", backendOf: () => this.cluster, ...kind };
     const app = jobRoutes({
       deskOf: async () => await this.#engine?.desk(),
