@@ -36,9 +36,13 @@ export class Leadership implements Leading {
     return this.#isHere;
   }
 
-  /** The address of the leader as other instances reach it; undefined when it is not known. */
+  /**
+   * The address of the leader as other instances reach it; undefined when it is not known, and while this instance
+   * leads: it sends nothing to itself before it has begun.
+   */
   get url(): string | undefined {
-    return this.#parts.store.shared?.instances.leader?.url;
+    const { shared } = this.#parts.store;
+    return shared?.instances.isLeader ? undefined : shared?.instances.leader?.url;
   }
 
   /** Returns the instance that has the files of an execution; undefined when it is silent, or is not needed. */

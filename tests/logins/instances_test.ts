@@ -204,7 +204,8 @@ for (const [kind, start] of Object.entries(KINDS)) {
       // The next one leads: nothing that serves once is sent before.
       await reached(() => api(follower, "GET", "instances/"));
       const returned = await comeBack(browser.to(follower), back);
-      assertEquals([returned.status, returned.headers.get("location")], [303, "/access"]);
+      const { status, headers, text } = returned;
+      assertEquals([status, headers.get("location")], [303, "/access"], text);
       await isIn(browser, [follower]);
       await isIn(before, [follower]);
       const added = await before.post("access/passkeys", {

@@ -1,8 +1,9 @@
 /** An instance that leads from its start, on a database that several share. */
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
+import type { Parts } from "../../src/service/composition.ts";
 import { Service } from "../../src/service/service.ts";
-import { startService } from "../data.ts";
+import { eventually, startService } from "../data.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { freePort, temporaryFolder } from "../surroundings.ts";
 
@@ -17,13 +18,20 @@ Deno.test("an instance that applies its configuration says that it does not serv
     settings = { ...like.service.parts.settings, ...kvSettings, data: folder.path };
   }
   const port = freePort();
-  const begun = Promise.withResolvers<void>();
+  // Whoever is reached there is the instance itself, as the others know it.
+  let sentToItself = 0;
+  await using self = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
+    sentToItself++;
+    return new Response();
+  });
+  const instanceUrl = `http://127.0.0.1:${self.addr.port}`;
+  const begun = Promise.withResolvers<Parts>();
   const applying = Promise.withResolvers<void>();
   const starting = Service.start(
-    { ...settings, port },
+    { ...settings, port, instanceUrl },
     { clock: systemClock, env: () => undefined },
-    () => {
-      begun.resolve();
+    (parts) => {
+      begun.resolve(parts);
       return applying.promise;
     },
   );
@@ -34,8 +42,12 @@ Deno.test("an instance that applies its configuration says that it does not serv
     return answer.status;
   };
   try {
-    await begun.promise;
+    const { store: { shared } } = await begun.promise;
     assertEquals(await launch(), 503);
+    await eventually(() => shared?.instances.leader?.url, { what: "its own address" });
+    const asked = await fetch(`http://127.0.0.1:${port}/api/v0/triggers/`);
+    await asked.body?.cancel();
+    assertEquals([asked.status, sentToItself], [503, 0]);
     applying.resolve();
     await starting;
     assertEquals(await launch(), 404);
