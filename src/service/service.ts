@@ -22,6 +22,7 @@ import { isPlainHttp, peerOf } from "../http/peer.ts";
 import { SOCKET_ADDRESS, SOCKET_PEER } from "../http/socket_address.ts";
 import { type HandlerInfo, withRequestQueue } from "../http/door/request_queue.ts";
 import type { Certificates } from "./certificates.ts";
+import { instanceUrlOf, ownUrl } from "./own_urls.ts";
 import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
 import { watchParts } from "./gauges.ts";
@@ -390,16 +391,4 @@ async function isReady({ closing, store, worker, space }: Parts): Promise<boolea
   if (closing.signal.aborted || worker.isFull) return false;
   if (space.isShort || space.isShortForFiles) return false;
   return await deadline(store.probe(), READY_TIMEOUT_MS).catch(ignoreTimeout) ?? false;
-}
-
-/** Returns the address at which other instances reach this one; undefined when it listens on all addresses. */
-function instanceUrlOf(settings: ServiceSettings, port: number): string | undefined {
-  const { host, instanceUrl } = settings;
-  if (instanceUrl !== undefined) return instanceUrl.replace(/\/+$/, "");
-  return host === "0.0.0.0" || host === "::" ? undefined : ownUrl(settings, port);
-}
-
-function ownUrl({ host, tls, acme }: ServiceSettings, port: number): string {
-  const name = host === "0.0.0.0" || host === "::" ? "localhost" : host;
-  return `${tls || acme ? "https" : "http"}://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

@@ -50,7 +50,7 @@ export class Bench {
     readonly folder: string,
     readonly isQuick: boolean,
     add: (row: Row) => void,
-    /** What the stock `scale` holds. */
+    /** The numbers of records that `scale` stores first. */
     readonly scale: { deliveries: number; triggers: number } = { deliveries: 0, triggers: 1 },
   ) {
     this.seconds = isQuick ? 2 : 3;

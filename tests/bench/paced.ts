@@ -20,7 +20,7 @@ export type Paced = {
 /** Paced launches. */
 export interface PacedOptions {
   port: number;
-  /** What is sent; of several, one after the other. */
+  /** The request, or several that take turns. */
   request: Sent | readonly Sent[];
   per_second: number;
   seconds: number;

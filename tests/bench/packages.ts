@@ -1,6 +1,6 @@
 /**
- * What a release takes on the disk and on the way, and how long it takes from its first start to its first answered
- * launch: the npm package, the binary of an archive, and the image. Each is unpacked anew, with an empty home and
+ * The sizes of the npm package, the binary and the image, to download and unpacked, and the time from the first start of
+ * each to its first answered launch. Each is unpacked anew, with an empty home and
  * cache, before each start. Files that were just unpacked are in the memory of the machine.
  *
  * @module
@@ -52,7 +52,7 @@ interface Way {
   unpack: string;
   /** A script that replaces itself by `serve`, with the arguments behind it. */
   serve: string;
-  /** What lies unpacked, where that is no file of the working folder: a script that prints the bytes. */
+  /** A script that prints the unpacked bytes, where it does not unpack into the working folder. */
   size?: string;
   needs?: "docker";
 }

@@ -21,8 +21,9 @@ const MIB = 1024 * 1024;
 const STARTS = 3;
 /** Fewer than a service accepts, so that it waits for the disk and not for the processor. */
 const LAUNCHES_PER_SECOND = 100;
-/** How long launches are measured, and a cleanup is watched at most. */
+/** Launches are measured for so long. */
 const LAUNCHES_S = 20;
+/** A cleanup that takes longer is measured until then. */
 const CLEANUP_MAX_S = 600;
 const CLEANUP_QUICK_MAX_S = 30;
 /** The slowest launch of a hundred, against the same on an empty data folder. */

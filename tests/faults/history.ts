@@ -6,7 +6,7 @@
 import { has } from "../needs.ts";
 import type { Findings } from "./findings.ts";
 
-/** Where `.ci/run` keeps what it builds. */
+/** A `PATH` with the folder in which `.ci/run` installs programs. */
 const TOOLS = 'PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin";';
 
 /** Instances add the differences of their clocks to a period: 2 s where one has left just now. */
@@ -17,7 +17,7 @@ const COUNTED_PERIODS = 1.03;
 /** An operation of a client, as a line of a history. Its times are of `performance.now()`. */
 export interface Operation {
   client: number;
-  /** What its key promises: `checker/models.go` has them. */
+  /** The model that its key is checked by, in `checker/models.go`. */
   model: "quota" | "delivery" | "version" | "turn" | "burst" | "refusal";
   key: string;
   kind:

@@ -1,5 +1,5 @@
 /**
- * What happens to instances and to their database in the fault tests.
+ * The faults of instances and of their database in the fault tests.
  *
  * @module
  */

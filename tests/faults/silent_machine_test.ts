@@ -2,6 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ignoreMissing } from "../../src/platform/files/missing_file.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
+import type { NotifiedCause } from "../../src/store/records/notifications.ts";
 import { type Receiver, startReceiver } from "../http/receiver.ts";
 import { has } from "../needs.ts";
 import { GitFixture } from "../projects/code/git_fixture.ts";
@@ -177,9 +178,7 @@ async function stop(served: Served, { id }: Execution): Promise<Execution> {
 /** Waits for the first message of a receiver. Returns its causes, each with its instance. */
 async function told({ arrived }: Receiver): Promise<string[]> {
   const [first] = await arrived("/told", 1);
-  // The contract of the webhook.
-  // deno-lint-ignore no-explicit-any
-  const causes: any[] = JSON.parse(first?.body ?? "").data.causes;
+  const causes: NotifiedCause[] = JSON.parse(first?.body ?? "").data.causes;
   return causes.map(({ code, state, subject: { kind, name } }) =>
     [code, state, kind, name].join(" ")
   );

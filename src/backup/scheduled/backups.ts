@@ -1,6 +1,6 @@
 /**
  * Scheduled backups of a service: when one is due, its proof, and which are kept. The leader makes them, one at a time.
- * A record keeps their state: any instance shows it, and the next leader continues.
+ * Their state is in the database: every instance shows it, and a new leader goes on from there.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * A shared database is read while others go on: between any two reads of the backup, commits of launches, of their
- * work and of its end are stored. What comes of it has to hold together.
+ * Backups of a shared database that changes meanwhile: between any two reads of one, launches are stored, or their
+ * work, or its end. No record of the copy may contradict another.
  */
 import { assert, assertEquals } from "@std/assert";
 import { hash } from "node:crypto";
@@ -204,7 +204,7 @@ async function copyOf(seed: number): Promise<{ copy: Map<string, unknown>; befor
   return { copy, before };
 }
 
-/** What is wrong with a copy. */
+/** Yields each contradiction between records of a copy. */
 function* flawsOf(copy: ReadonlyMap<string, unknown>, before: readonly string[]) {
   const has = (key: Deno.KvKey) => copy.has(key.join(" "));
   const keysOf = (kind: string) =>
