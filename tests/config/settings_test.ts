@@ -1,6 +1,7 @@
 /** What a service is told is taken, or refused by the name that it was told under. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { InvalidInputError } from "../../src/platform/errors.ts";
+import { digestsOfSettings } from "../../src/config/shared_settings.ts";
 import { checkSettings, type ServiceSettings } from "../../src/config/settings.ts";
 
 const SETTINGS: ServiceSettings = {
@@ -53,3 +54,14 @@ for (const [told, name, found] of refused) {
     assertEquals(message.includes("secret@"), false, message);
   });
 }
+
+Deno.test("instances tell each other digests of settings, which nobody makes without the key", () => {
+  const settings = { ...SETTINGS, adminToken: "a-token-of-operators" };
+  const digests = digestsOfSettings({ ...settings, ...SECRET });
+  assertEquals(digestsOfSettings({ ...settings, ...SECRET, port: 1 }), digests);
+  const others = digestsOfSettings({ ...settings, secretKey: "1".repeat(64) });
+  for (const [name, digest] of Object.entries(digests)) assert(others[name] !== digest, name);
+  const changed = digestsOfSettings({ ...settings, ...SECRET, adminToken: "another-token" });
+  const differing = Object.keys(digests).filter((name) => digests[name] !== changed[name]);
+  assertEquals(differing, ["HOOKLAUNCH_ADMIN_TOKEN"]);
+});
