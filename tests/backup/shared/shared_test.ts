@@ -55,7 +55,6 @@ async function cleanupWaits(service: Service): Promise<void> {
 Deno.test("an instance backs the shared database up and proves it; it is restored to a file and to another database", async () => {
   await using stack = new AsyncDisposableStack();
   Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
-  stack.defer(() => Deno.env.delete(KV_TOKEN.name));
   const folder = stack.use(await temporaryFolder());
   const kv = has("denokv")
     ? stack.use(await denokv(folder.path)).url
