@@ -71,6 +71,8 @@ export type Command = keyof typeof OPTIONAL_COMMANDS | "git";
 export const FOUND = "TESTS_FOUND_COMMANDS";
 /** The variable with the folder in which the ports are noted that tests have taken; `deno task test` sets it. */
 export const PORTS_FOLDER = "TESTS_PORTS_FOLDER";
+/** The variable with the main module of the bundle that the tests start; `deno task test` sets it. */
+export const BUNDLE = "TESTS_BUNDLE";
 
 /** Commands that do as well as others. */
 const INSTEAD: Readonly<Record<string, string>> = { chromium: "chromium-headless-shell" };

@@ -1,10 +1,11 @@
 /**
- * `deno task test`: every test that this machine can run. Arguments go to `deno test`, such as a file
- * or `--filter`.
+ * `deno task test`: every test that this machine can run. Arguments are files or folders of tests, or go to
+ * `deno test`, such as `--filter`.
  *
  * @module
  */
-import { FOUND, look, OPTIONAL_COMMANDS, PORTS_FOLDER } from "./needs.ts";
+import { makeBundle } from "../src/packaging/bundle.ts";
+import { BUNDLE, FOUND, look, OPTIONAL_COMMANDS, PORTS_FOLDER } from "./needs.ts";
 
 /**
  * Makes a folder for all that the tests write, and prints it: in memory where this user may mount that,
@@ -40,6 +41,11 @@ const REMOVE_FOLDER = `
 { ! command -v podman || podman system reset --force; umount -l "$1"; rm -rf "$1"; } >/dev/null 2>&1
 `;
 
+/**
+ * The service as a release has it. Its place stays the same, as Deno keeps compiled code for a place, and never removes
+ * it.
+ */
+const PRODUCT = "dist/tests";
 /**
  * The most test files that one module imports: many, as each module loads and compiles anew what it tests, which takes
  * a second of a processor.
@@ -118,6 +124,11 @@ if (!look("git")) {
   console.error("The tests need git: install it first, such as with apt-get install git");
   Deno.exit(1);
 }
+const isFolder = (argument: string) => existing(argument)?.isDirectory === true;
+const isPath = (argument: string) => existing(argument) !== undefined;
+const named = Deno.args.filter(isPath).map((path) => path.replace(/^\.\/|\/+$/g, ""));
+const isFew = named.length > 0 && !named.some(isFolder);
+const making = isFew ? undefined : makeProduct();
 const folder = await sh(MAKE_FOLDER);
 const env: Record<string, string> = {
   TMPDIR: folder,
@@ -129,6 +140,7 @@ const env: Record<string, string> = {
 const optional = Object.keys(OPTIONAL_COMMANDS) as (keyof typeof OPTIONAL_COMMANDS)[];
 const found = optional.filter((command) => look(command, env));
 env[FOUND] = ["git", ...found].join();
+if (making !== undefined) env[BUNDLE] = await making;
 const isBrowserTest = (argument: string) => argument.endsWith("browser_test.ts");
 const files = filesIn("tests");
 const permissions = [
@@ -142,13 +154,17 @@ const permissions = [
   `--allow-run=${Deno.execPath()},git,sh,setsid,bash`,
 ];
 const everything = ["--allow-all"];
-const [most, ...beside]: Group[] = Deno.args.length > 0
+const flags = Deno.args.filter((argument) => !isPath(argument));
+const chosen = files.filter((file) =>
+  named.length === 0 || named.some((path) => file === path || file.startsWith(`${path}/`))
+);
+const [most, ...beside]: Group[] = isFew
   ? [{
     args: Deno.args,
     permissions: Deno.args.some(isBrowserTest) ? everything : permissions,
     jobs: AT_ONCE.others,
   }]
-  : groupsOf(files, folder);
+  : groupsOf(chosen, folder).map((group) => ({ ...group, args: [...group.args, ...flags] }));
 if (most === undefined) throw new Error("Expected tests");
 const running = new Set<Deno.ChildProcess>();
 // An interrupted run removes its folder, too.
@@ -179,6 +195,15 @@ for (const command of optional.filter((command) => !found.includes(command))) {
   console.log(`Left out: ${what}, since ${command} is not installed, or cannot be used`);
 }
 Deno.exit(ends.every(({ success }) => success) ? 0 : 1);
+
+/** Makes the bundle that the tests start, and returns its main module. */
+async function makeProduct(): Promise<string> {
+  const made = `${PRODUCT}.${Deno.pid}`;
+  await makeBundle(made, "a checkout");
+  if (existing(PRODUCT)) await Deno.remove(PRODUCT, { recursive: true });
+  await Deno.rename(made, PRODUCT);
+  return Deno.realPathSync(`${PRODUCT}/main.js`);
+}
 
 /** Arguments of `deno test`: files and others. */
 interface Group {
@@ -222,7 +247,7 @@ function groupsOf(files: readonly string[], scratch: string): Group[] {
     { args: modulesOf(others, scratch), permissions, jobs: AT_ONCE.others },
     { args: waiting, permissions, jobs: AT_ONCE.waiting },
     {
-      args: bundled("browser", inBrowser, AT_ONCE.browser, scratch),
+      args: bundled("browser", inBrowser, inBrowser.length > 0 ? AT_ONCE.browser : 0, scratch),
       permissions: everything,
       jobs: AT_ONCE.browser,
     },
@@ -279,6 +304,14 @@ function bundled(
     Deno.writeTextFileSync(path, imports.join(""));
     return path;
   });
+}
+
+function existing(path: string): Deno.FileInfo | undefined {
+  try {
+    return Deno.statSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 function filesIn(folder: string): string[] {

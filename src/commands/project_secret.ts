@@ -105,13 +105,13 @@ async function remove(
 /** Prints the lines that keep a change in a configuration file that lists the secrets of the project. */
 async function printFileLines(api: ApiClient, project: string): Promise<void> {
   // Commands that only ask a service do not load it.
-  const { stringify } = await import("yaml");
+  const { yamlLines } = await import("./console/yaml_lines.ts");
   const secrets = (await secretsOf(api, project))
     .map(({ fingerprint: _, ...secret }) => secret);
   const lines = [
     "If a configuration file lists the secrets of this project, the next apply or start with --config sets",
     "those of the file again. To keep this change, write in the file, at the project:",
-    ...stringify({ secrets }, { lineWidth: 0 }).trimEnd().split("\n"),
+    ...yamlLines({ secrets }),
   ];
   // The result itself goes to standard output.
   for (const line of lines) console.error(harmless(line));

@@ -163,14 +163,14 @@ async function printFileLines(
   place: number,
 ): Promise<void> {
   // Commands that only ask a service do not load it.
-  const { stringify } = await import("yaml");
+  const { yamlLines } = await import("./console/yaml_lines.ts");
   const secrets = secretsOf(conditions[place] ?? {});
   const isMasked = JSON.stringify(secrets).includes('"********"');
   const lines = [
     `Trigger ${name} belongs to ${file}: the next apply of it, or start with it, sets the secrets of the file`,
     `again. To keep this change, write in the file, at conditions/${place} of the trigger:`,
     ...(isMasked ? ["# The service keeps the stored secret in place of ********."] : []),
-    ...stringify({ secrets }, { lineWidth: 0 }).trimEnd().split("\n"),
+    ...yamlLines({ secrets }),
   ];
   // The trigger itself goes to standard output.
   for (const line of lines) console.error(harmless(line));

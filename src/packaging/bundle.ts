@@ -26,6 +26,9 @@ const REPLACED: readonly [text: string, by: string][] = [
 const REQUIRE =
   'import{createRequire as ofNode}from"node:module";const require=ofNode(import.meta.url);';
 
+/** A file for an `import()` of a CommonJS package: none of the names that it exports is there. */
+const DEFAULT_ALONE = /^(import[^;]*;)*export default \w+\(\);\s*$/;
+
 /** Flags of `deno run` that name files of the checkout. */
 const OF_CHECKOUT = /^--(lock=.*|frozen)$/;
 
@@ -66,6 +69,11 @@ export async function makeBundle(folder: string, commit: string): Promise<void> 
     if (!isFile) continue;
     const path = join(folder, name);
     const text = await Deno.readTextFile(path);
+    if (DEFAULT_ALONE.test(text)) {
+      throw new ReleaseError(
+        `${name} has none of its package's names: import the package in a file of ours, and that file by import()`,
+      );
+    }
     let changed = text.includes("Dynamic require of") ? REQUIRE + text : text;
     for (const [each, by] of replaced) {
       const parts = changed.split(each);

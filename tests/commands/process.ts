@@ -5,15 +5,25 @@
  */
 
 import denoConfig from "../../deno.json" with { type: "json" };
+import { runFlags } from "../../src/packaging/bundle.ts";
+import { BUNDLE } from "../needs.ts";
 import { PATIENCE_MS } from "../surroundings.ts";
 
-const MAIN = new URL("../../src/main.ts", import.meta.url).href;
 /**
  * The permissions that `deno task start` gives the command line, and what it tells Deno and V8: Deno keeps compiled code
  * for one set of V8's flags alone, so others would have it compiled anew each time.
  */
 export const FLAGS: readonly string[] = denoConfig.tasks.start.command.split(" ")
   .filter((word) => /^--(?:allow|unstable|v8)/.test(word));
+
+const bundle = Deno.env.get(BUNDLE);
+/**
+ * The arguments of Deno that run the command line. Of many files it is the bundle of a release, as that starts in half
+ * the time; of a few, the checkout itself.
+ */
+export const HOOKLAUNCH: readonly string[] = bundle === undefined
+  ? ["run", "--quiet", ...FLAGS, new URL("../../src/main.ts", import.meta.url).href]
+  : ["run", ...runFlags(), bundle];
 
 /** A command that runs. */
 export interface Running extends AsyncDisposable {
@@ -29,7 +39,7 @@ export interface Running extends AsyncDisposable {
 /** Starts `hooklaunch` with the permissions that the tasks give it. */
 export function hooklaunch(args: string[], env: Record<string, string> = {}): Running {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", ...FLAGS, MAIN, ...args],
+    args: [...HOOKLAUNCH, ...args],
     env: { NO_COLOR: "1", XDG_CONFIG_HOME: "/nonexistent", ...env },
     stdin: "null",
     stdout: "piped",

@@ -4,6 +4,7 @@
  * @module
  */
 import { assertStringIncludes } from "@std/assert";
+import { HOOKLAUNCH } from "../commands/process.ts";
 import { blocksOf } from "./blocks.ts";
 import { hostCommands } from "./hosted_commands.ts";
 import { eventually, freePort, PATIENCE_MS, temporaryFolder } from "../surroundings.ts";
@@ -76,7 +77,7 @@ export class Terminal implements AsyncDisposable {
   static async afterGettingStarted(): Promise<Terminal> {
     const terminal = await Terminal.open();
     const commands = `${terminal.#folder.path}/commands`;
-    terminal.#commands = await hostCommands(commands, `${CHECKOUT}src/bin/hooklaunch`);
+    terminal.#commands = await hostCommands(commands, [Deno.execPath(), ...HOOKLAUNCH].join(" "));
     await terminal.run(`export PATH="${commands}:$PATH"; mkdir ~/hooks; cd ~/hooks`);
     for (const { file, text } of blocksOf("src/docs/getting_started.md")) {
       if (file !== undefined) await terminal.write(file, text);

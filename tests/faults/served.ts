@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { FLAGS } from "../commands/process.ts";
+import { FLAGS, HOOKLAUNCH } from "../commands/process.ts";
 import { eventually } from "../surroundings.ts";
 
 /** The operator's token of these services. */
 export const TOKEN = "an-operators-token-for-tests";
 
-const MAIN = new URL("../../src/main.ts", import.meta.url).href;
+const CHECKOUT = new URL("../..", import.meta.url).pathname;
 const PRINTED_MAX = 256 * 1024;
 
 /** A service that runs. */
@@ -65,16 +65,11 @@ export async function serve(
   const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
   const before = preload === undefined ? [] : ["--preload", preload.url];
-  const deno = [
-    "run",
-    "--quiet",
-    ...FLAGS,
-    ...before,
-    checkout === undefined ? MAIN : `${checkout}/src/main.ts`,
-    ...serveArguments,
-    ...config,
-    ...flags,
-  ];
+  // What runs before the service shares its modules.
+  const product = preload === undefined && checkout === undefined
+    ? HOOKLAUNCH
+    : ["run", "--quiet", ...FLAGS, ...before, `${checkout ?? CHECKOUT}/src/main.ts`];
+  const deno = [...product, ...serveArguments, ...config, ...flags];
   const [command = "", ...args] = bootId === undefined
     ? [Deno.execPath(), ...deno]
     : [...await startedAs(folder, bootId), Deno.execPath(), ...deno];
