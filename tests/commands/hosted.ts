@@ -9,8 +9,15 @@ import { PATIENCE_MS } from "../surroundings.ts";
 import { FLAGS } from "./process.ts";
 
 const HOST = new URL("./command_host.ts", import.meta.url).href;
-/** Starts the process of the commands, and returns its port. It ends with this module. */
-async function startHost(): Promise<number> {
+
+/** A process of commands. */
+export interface CommandHost {
+  child: Deno.ChildProcess;
+  port: number;
+}
+
+/** Starts a process of commands. It ends with the module that starts it. */
+export async function startHost(): Promise<CommandHost> {
   using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--quiet", ...FLAGS, HOST, String(listener.addr.port)],
@@ -28,23 +35,32 @@ async function startHost(): Promise<number> {
   ended.catch(() => {});
   const bytes = new Uint8Array(16);
   const length = await connection.read(bytes) ?? 0;
-  return Number(new TextDecoder().decode(bytes.subarray(0, length)));
+  return { child, port: Number(new TextDecoder().decode(bytes.subarray(0, length))) };
 }
 
 // It begins before any test does, and is left when all of them have ended.
-const port = await startHost();
+const host = await startHost();
 
 /** Runs `hooklaunch` to its end. A second command begins when the first has ended. */
-export async function runHosted(
+export function runHosted(
   args: string[],
   env: Record<string, string> = {},
   folder?: string,
 ): Promise<HostedEnd> {
-  const command: HostedCommand = { args, env, ...folder === undefined ? {} : { folder } };
+  const command = { args, env, ...folder === undefined ? {} : { folder } };
+  return runIn(host, command, AbortSignal.timeout(PATIENCE_MS));
+}
+
+/** Runs a command in a process of commands. */
+export async function runIn(
+  { port }: CommandHost,
+  command: HostedCommand,
+  signal?: AbortSignal,
+): Promise<HostedEnd> {
   const answer = await fetch(`http://127.0.0.1:${port}/`, {
     method: "POST",
     body: JSON.stringify(command),
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    ...signal && { signal },
   });
   return await answer.json();
 }

@@ -9,6 +9,7 @@ import { jwt } from "../../src/conditions/jwt.ts";
 import { verifyToken } from "../../src/conditions/jwt/verify.ts";
 import type { JwtAlgorithm } from "../../src/conditions/jwt/algorithms.ts";
 import { TestClock } from "../surroundings.ts";
+import { rsaPairs } from "../rsa_keys.ts";
 import { checkOnce, context, json, NOW_MS, problemsOf, request } from "./fixture.ts";
 import { Issuer, p256 } from "./jwt/issuer.ts";
 
@@ -33,7 +34,7 @@ function makeToken(
 const hs256 = (payload: JWTPayload, secret = SECRET) =>
   makeToken(payload, new TextEncoder().encode(secret), { alg: "HS256" });
 
-const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const [rsa] = rsaPairs;
 const ed25519 = generateKeyPairSync("ed25519");
 const curves = { ES256: "P-256", ES384: "P-384", ES512: "P-521" };
 const pairs: Record<string, typeof rsa> = {

@@ -8,13 +8,14 @@ import { conditionSchema } from "../../src/conditions/mod.ts";
 import { prepareConditions } from "../../src/conditions/prepare.ts";
 import { launchRequest } from "../../src/conditions/request.ts";
 import { signRequest, type UnsignedRequest } from "../../src/conditions/sign_request.ts";
+import { rsaPairs } from "../rsa_keys.ts";
 import { checkOnce, context, NOW_MS } from "./fixture.ts";
 
 type Settings = Record<string, unknown>;
 
 const env: Record<string, string> = { TOKEN: "t0ken from outside" };
 const parse = (settings: Settings[]) => z.array(conditionSchema).parse(settings);
-const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
+const [rsa] = rsaPairs;
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const ed = generateKeyPairSync("ed25519");
 const pem = ({ publicKey }: typeof rsa) =>

@@ -5,13 +5,13 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import fc from "fast-check";
 import { signature } from "../../src/conditions/signature.ts";
 import { withFlippedBit } from "../arbitraries.ts";
+import { rsaPairs, weakRsaPair } from "../rsa_keys.ts";
 import { checkOnce, context, problemsOf, request, type RequestParts } from "./fixture.ts";
 
 const ed = generateKeyPairSync("ed25519");
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const p384 = generateKeyPairSync("ec", { namedCurve: "P-384" });
-const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
-const rsa1024 = generateKeyPairSync("rsa", { modulusLength: 1024 });
+const [rsa, other] = rsaPairs;
 
 const der = (key: KeyObject) => Buffer.from(key.export({ format: "der", type: "spki" }));
 const pem = (key: KeyObject) => String(key.export({ format: "pem", type: "spki" }));
@@ -82,7 +82,7 @@ const wrong: { name: string; key: unknown; settings?: object; problem: RegExp }[
   },
   {
     name: "a key that is too small",
-    key: pem(rsa1024.publicKey),
+    key: pem(weakRsaPair.publicKey),
     settings: { algorithm: "rsa_sha256" },
     problem: /Must have at least 2048 bits: current value is 1024$/,
   },
@@ -199,7 +199,6 @@ Deno.test("signature ecdsa_p256: a changed bit of DER is refused, and never an e
 });
 
 Deno.test("signature rsa_sha256: one of several keys matches", async () => {
-  const other = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const value = sign("sha256", Buffer.from(body), rsa.privateKey).toString("base64");
   const settings = {
     algorithm: "rsa_sha256",

@@ -6,7 +6,7 @@
 import { assertStringIncludes } from "@std/assert";
 import { HOOKLAUNCH } from "../commands/process.ts";
 import { blocksOf } from "./blocks.ts";
-import { hostCommands } from "./hosted_commands.ts";
+import { hostCommands, type HostedCommands } from "./hosted_commands.ts";
 import { eventually, freePort, PATIENCE_MS, temporaryFolder } from "../surroundings.ts";
 
 const CHECKOUT = new URL("../../", import.meta.url).pathname;
@@ -53,7 +53,7 @@ export class Terminal implements AsyncDisposable {
   readonly #folder: AsyncDisposable & { path: string };
   readonly #port: number;
   #service: Deno.ChildProcess | undefined;
-  #commands: AsyncDisposable | undefined;
+  #commands: HostedCommands | undefined;
 
   private constructor(folder: AsyncDisposable & { path: string }, port: number) {
     this.#folder = folder;
@@ -152,6 +152,7 @@ export class Terminal implements AsyncDisposable {
     await new Deno.Command("sh", { args: ["-c", 'kill -- "-$0"; :', String(service.pid)] })
       .output();
     await service.status;
+    await this.#commands?.stop();
   }
 
   /** Pages name the default port; here it is a free one. */

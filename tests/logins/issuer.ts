@@ -6,9 +6,10 @@
  */
 import { createServer } from "node:http";
 import { assert, assertEquals } from "@std/assert";
-import { exportJWK, generateKeyPair } from "@panva/jose";
+import { exportJWK } from "@panva/jose";
 import Provider from "oidc-provider";
 import type { Browser, Seen } from "../http/console/fixture.ts";
+import { rsaPairs } from "../rsa_keys.ts";
 
 /** The secret of the client at the issuer. */
 export const CLIENT_SECRET = "a-secret-of-the-client";
@@ -39,7 +40,7 @@ export async function startIssuer(
   serviceUrl: string,
   tls?: { cert: string; key: string },
 ): Promise<Issuer> {
-  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  const [{ privateKey }] = rsaPairs;
   const people: Issuer["people"] = {};
   const seen: string[] = [];
   const inner = createServer();

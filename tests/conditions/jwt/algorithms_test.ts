@@ -2,6 +2,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import type { JWK } from "@panva/jose";
+import { rsaPairs, weakRsaPair } from "../../rsa_keys.ts";
 import {
   fits,
   isSymmetric,
@@ -10,8 +11,7 @@ import {
   readJwk,
 } from "../../../src/conditions/jwt/algorithms.ts";
 
-const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
-const weak = generateKeyPairSync("rsa", { modulusLength: 1024 });
+const [rsa] = rsaPairs;
 const p256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const p384 = generateKeyPairSync("ec", { namedCurve: "P-384" });
 const p521 = generateKeyPairSync("ec", { namedCurve: "P-521" });
@@ -93,7 +93,7 @@ const refused: { name: string; key: string | object; problem: RegExp }[] = [
   },
   {
     name: "a weak RSA key",
-    key: pem(weak.publicKey),
+    key: pem(weakRsaPair.publicKey),
     problem: /^Must have at least 2048 bits: current value is 1024$/,
   },
   {

@@ -15,6 +15,7 @@ import { signRequest } from "../../../src/conditions/sign_request.ts";
 import type { KeySetting } from "../../../src/conditions/keys.ts";
 import { hmacPresets, signaturePresets } from "../../../src/conditions/signing/presets/mod.ts";
 import type { Scheme } from "../../../src/conditions/signing/scheme.ts";
+import { rsaPairs } from "../../rsa_keys.ts";
 import { context, NOW_MS } from "../fixture.ts";
 
 export const URL_OF_TRIGGER =
@@ -116,13 +117,13 @@ function macSender(name: string): Sender {
 
 function keySender(name: string): Sender {
   const scheme = signatureScheme({ type: "signature", preset: name });
-  const pairs = KEYS.map(() =>
-    scheme.algorithm === "ed25519"
-      ? generateKeyPairSync("ed25519")
-      : scheme.algorithm === "rsa_sha256"
-      ? generateKeyPairSync("rsa", { modulusLength: 2048 })
-      : generateKeyPairSync("ec", { namedCurve: "P-256" })
-  );
+  const pairs = scheme.algorithm === "rsa_sha256"
+    ? rsaPairs
+    : KEYS.map(() =>
+      scheme.algorithm === "ed25519"
+        ? generateKeyPairSync("ed25519")
+        : generateKeyPairSync("ec", { namedCurve: "P-256" })
+    );
   const shown = pairs.map(({ publicKey }) => {
     const der = Buffer.from(publicKey.export({ format: "der", type: "spki" }));
     // The last 32 bytes of an Ed25519 key's DER are the key.

@@ -14,12 +14,13 @@ import { candidatesReader, writeSignatures } from "../../../src/conditions/signi
 import { resolveScheme } from "../../../src/conditions/signing/scheme.ts";
 import { formatTimestamp } from "../../../src/conditions/freshness.ts";
 import { anyText, mutated, pieces, withFlippedBit } from "../../arbitraries.ts";
+import { rsaPairs } from "../../rsa_keys.ts";
 import { checkOnce, NOW_MS } from "../fixture.ts";
 
 const keys = {
   ed25519: generateKeyPairSync("ed25519"),
   ecdsa_p256: generateKeyPairSync("ec", { namedCurve: "P-256" }),
-  rsa_sha256: generateKeyPairSync("rsa", { modulusLength: 2048 }),
+  rsa_sha256: rsaPairs[0],
 };
 
 /** How signatures are written. What stands between them stands in none of them. */

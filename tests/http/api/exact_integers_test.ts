@@ -1,7 +1,7 @@
 /** Integers beyond 2^53 in settings: exact up to 64 bits where they have a place, and refused elsewhere. */
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, endOfRun, startService, type TestService } from "../../data.ts";
-import { run } from "../../commands/process.ts";
+import { runHosted } from "../../commands/hosted.ts";
 import { loggedIn } from "../console/fixture.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -115,9 +115,9 @@ Deno.test("files and the console keep their digits, and a job gets them", async 
     response: { type: text, text: "{run_id}" }
 `,
     );
-    const applied = await run(["apply", file, "--url", service.url], TOKEN);
+    const applied = await runHosted(["apply", file, "--url", service.url], TOKEN);
     assertEquals(applied.code, 0, applied.printed);
-    const again = await run(["apply", file, "--check", "--url", service.url], TOKEN);
+    const again = await runHosted(["apply", file, "--check", "--url", service.url], TOKEN);
     assertEquals(again.code, 0, again.printed);
     const { body } = await service.api("GET", "triggers/?name=big");
     const { url } = body.results[0];
@@ -132,7 +132,7 @@ Deno.test("files and the console keep their digits, and a job gets them", async 
   });
   await t.step("a mistake is told with its line", async () => {
     await Deno.writeTextFile(file, `triggers:\n  - name: big\n    max_payload: ${ID}\n`);
-    const refused = await run(["apply", file, "--url", service.url], TOKEN);
+    const refused = await runHosted(["apply", file, "--url", service.url], TOKEN);
     assertEquals(refused.code, 1);
     assertMatch(refused.printed, /max_payload: line 3, column \d+: .*found 9007199254740993/);
   });

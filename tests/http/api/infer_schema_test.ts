@@ -7,7 +7,7 @@ import { schemaProblems } from "../../../src/conditions/json_schema/problems.ts"
 import { schemaJob } from "../../../src/conditions/json_schema/job.ts";
 import { shapeJob } from "../../../src/conditions/json_schema/shape_job.ts";
 import { inferSchema } from "../../../src/triggers/infer_schema.ts";
-import { run } from "../../commands/process.ts";
+import { runHosted } from "../../commands/hosted.ts";
 import { ADMIN_TOKEN, startService } from "../../data.ts";
 import { json, request } from "../../conditions/fixture.ts";
 import { loggedIn, textOf } from "../console/fixture.ts";
@@ -196,14 +196,14 @@ Deno.test("infer-schema makes a schema that the stored payloads match, and tells
   assertEquals(others, []);
   assertEquals([found.expected, found.found], ["integer", '"eight"']);
   const args = ["schema", "infer", "inferred", "--last", "20", "--url", service.url];
-  const { code, printed } = await run(args, { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN });
+  const { code, printed } = await runHosted(args, { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN });
   assertEquals(code, 0, printed);
   assertStringIncludes(
     printed,
     `${found.delivery_id}  differs from those before: The body does not match`,
   );
   assertStringIncludes(printed, '"$schema": "https://json-schema.org/draft/2020-12/schema"');
-  const listed = await run(["schema", "fields", "inferred", "-q", "--url", service.url], {
+  const listed = await runHosted(["schema", "fields", "inferred", "-q", "--url", service.url], {
     HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN,
   });
   assertEquals(listed.code, 0, listed.printed);

@@ -1,7 +1,7 @@
 /** Names of triggers in any script: what is one, what is refused, and each place that a name goes to. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, startService, type TestService } from "../../data.ts";
-import { run } from "../../commands/process.ts";
+import { runHosted } from "../../commands/hosted.ts";
 import { loggedIn } from "../console/fixture.ts";
 
 const SETTINGS = { project: "files", actions: [{ type: "run_execution", step: "echo" }] };
@@ -189,7 +189,7 @@ Deno.test("each place takes the names of triggers", async (t) => {
     }
   });
   await t.step("the command line, quoted", async () => {
-    const list = await run(["trigger", "list", "--url", service.url], TOKEN);
+    const list = await runHosted(["trigger", "list", "--url", service.url], TOKEN);
     // Characters of two columns are counted as two.
     const columns = list.printed.split("\n").filter((line) => /再学習|Neue/.test(line));
     assertEquals(
@@ -200,35 +200,38 @@ Deno.test("each place takes the names of triggers", async (t) => {
       ],
     );
     for (const [name, id] of ids) {
-      const shown = await run(["trigger", "show", name, "--url", service.url], TOKEN);
+      const shown = await runHosted(["trigger", "show", name, "--url", service.url], TOKEN);
       assertEquals(shown.code, 0, shown.printed);
       assertStringIncludes(shown.printed, id);
     }
-    const unknown = await run(["send", "Neue Bestellung 2", "--url", service.url], TOKEN);
+    const unknown = await runHosted(["send", "Neue Bestellung 2", "--url", service.url], TOKEN);
     assertMatch(
       unknown.printed,
       /There is no trigger "Neue Bestellung 2"; there are: .*再学習 データ/,
     );
     const removed = ["trigger", "delete", "Neue Bestellung", "--yes", "--url", service.url];
     assertStringIncludes(
-      (await run(removed, TOKEN)).printed,
+      (await runHosted(removed, TOKEN)).printed,
       "hooklaunch runs --trigger 'Neue Bestellung'",
     );
-    const runs = await run(["runs", "--trigger", "Neue Bestellung", "--url", service.url], TOKEN);
+    const runs = await runHosted(
+      ["runs", "--trigger", "Neue Bestellung", "--url", service.url],
+      TOKEN,
+    );
     assertEquals(runs.code, 0, runs.printed);
   });
   await t.step("configuration files: what is exported is applied again", async () => {
-    const exported = await run(["export", "--url", service.url], TOKEN);
+    const exported = await runHosted(["export", "--url", service.url], TOKEN);
     const file = `${service.folder}/hooklaunch.yaml`;
     await Deno.writeTextFile(file, exported.printed);
-    const plan = await run(["apply", file, "--plan", "--url", service.url], TOKEN);
+    const plan = await runHosted(["apply", file, "--plan", "--url", service.url], TOKEN);
     assertEquals(plan.code, 0, plan.printed);
     assertMatch(plan.printed, /[Nn]othing|no change/i);
     const twice =
       "triggers: [{ name: Ä b, project: files, actions: &a [{ type: fetch_repository }] },\n" +
       '  { name: "A\u0308 b", project: files, actions: *a }]\n';
     await Deno.writeTextFile(file, twice);
-    const refused = await run(["apply", file, "--url", service.url], TOKEN);
+    const refused = await runHosted(["apply", file, "--url", service.url], TOKEN);
     assertEquals(refused.code, 1);
     assertMatch(refused.printed, /Ä b/);
   });

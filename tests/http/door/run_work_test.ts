@@ -9,7 +9,8 @@ import {
   startService,
   type TestService,
 } from "../../data.ts";
-import { run as runCommand } from "../../commands/process.ts";
+import { runHosted } from "../../commands/hosted.ts";
+import { run as runProcess } from "../../commands/process.ts";
 import { workStateOf } from "../../../src/runs/work_state.ts";
 
 const GATED = { type: "run_execution", step: "gated" };
@@ -147,11 +148,13 @@ Deno.test("run info with work=true tells how what a run launched ended, and wait
     ];
     for (const [actions, end, code, says] of ends) {
       const { id } = await service.trigger({ actions });
-      const sending = runCommand(["send", id, "--wait", ...url], env);
+      // Beside another command, it has a process of its own.
+      const send = end === "stop" ? runProcess : runHosted;
+      const sending = send(["send", id, "--wait", ...url], env);
       if (typeof end === "number") await open(end);
       if (end === "stop") {
         const execution = await firstExecution(service, id);
-        const waiting = runCommand(["execution", "wait", execution, ...url], env);
+        const waiting = runHosted(["execution", "wait", execution, ...url], env);
         await service.api("POST", `executions/${execution}/stop/`);
         assertMatch((await waiting).printed, /^stopped: /);
         assertEquals((await waiting).code, 3);
@@ -160,7 +163,7 @@ Deno.test("run info with work=true tells how what a run launched ended, and wait
       assertEquals(sent.code, code, sent.printed);
       assertMatch(sent.printed, says);
     }
-    const failed = await runCommand(["runs", "--work", "error", "--json", ...url], env);
+    const failed = await runHosted(["runs", "--work", "error", "--json", ...url], env);
     const works = JSON.parse(failed.printed).map(({ work }: { work: string }) => work);
     assertEquals([...new Set(works)], ["error"]);
     const filter = { type: "payload_filter", expression: "false" };
@@ -168,7 +171,7 @@ Deno.test("run info with work=true tells how what a run launched ended, and wait
       conditions: [HMAC_CONDITION, filter],
       filtered: { status: 200 },
     });
-    const ignored = await runCommand(["send", id, "--wait", ...url], env);
+    const ignored = await runHosted(["send", id, "--wait", ...url], env);
     assertEquals(ignored.code, 1);
     assertMatch(ignored.printed, /launched nothing: .*hooklaunch deliveries --trigger trigger-/);
   });
