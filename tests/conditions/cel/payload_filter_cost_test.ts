@@ -20,6 +20,9 @@ const BODY_BYTES = 16 * 1024 * 1024;
 const VALUES_MAX = 1_000_000;
 
 const TIME = `it took longer than ${TIMEOUT_MS} ms`;
+const LOST = "it ended the Worker";
+/** The Worker is lost where the machine gives it no time to end a job: not three times in a row. */
+const TRIES_MAX = 3;
 const TOO_LARGE = /Invalid string length$|longer than|it ended the Worker/;
 const LONG_LIST = "a list of more than 1000000 elements";
 const NOT_AT_ONCE = /is false$|longer than/;
@@ -291,7 +294,12 @@ Deno.test("payload_filter: whatever it costs, requests go on being answered", as
       const heavyWork = within(isOtherLimit ? LONG_TIMEOUT_MS : TIMEOUT_MS);
       await assertTakesLess(BUSY_MS_MAX, async () => {
         const surroundings = { ...context(), heavyWork };
-        const refusal = await checkOnce(payloadFilter, { expression }, made, surroundings);
+        const check = () => checkOnce(payloadFilter, { expression }, made, surroundings);
+        let refusal = await check();
+        for (let tries = 1; reason === TIME && tries < TRIES_MAX; tries++) {
+          if (!refusal?.reason.includes(LOST)) break;
+          refusal = await check();
+        }
         assert(refusal, "it passes");
         if (typeof reason === "string") assert(refusal.reason.endsWith(reason), refusal.reason);
         else assertMatch(refusal.reason, reason ?? /^/);

@@ -5,9 +5,9 @@ import { eventually, SECRET, startService, type TestService } from "../../data.t
 const POST = { method: "POST" };
 
 /** Reads all pages of a list, and answers the names of each. */
-async function pagesOf(service: TestService, path: string): Promise<string[][]> {
+async function pagesOf(service: TestService, path: string, limit = 2): Promise<string[][]> {
   const pages: string[][] = [];
-  for (let query = "?limit=2";;) {
+  for (let query = `?limit=${limit}`;;) {
     const { body } = await service.api("GET", path + query);
     pages.push(body.results.map(({ name }: { name: string }) => name));
     if (body.next === null) return pages;
@@ -45,6 +45,7 @@ Deno.test("a page that is full has a next one only when there is more", async (t
   for (const path of [`triggers/${id}/runs/`, `triggers/${id}/log/`, "executions/"]) {
     await t.step(path, async () => {
       assertEquals((await pagesOf(service, path)).map(({ length }) => length), [2, 2]);
+      assertEquals((await pagesOf(service, path, 1)).length, 4);
     });
   }
 });
@@ -76,15 +77,19 @@ Deno.test("a limit that is none is refused by every list", async (t) => {
   }
 });
 
-Deno.test("an empty cursor means the first page of every list", async (t) => {
+Deno.test("an empty cursor means the first page of every list, and a page of one is one", async (t) => {
   await using service = await startService();
   const { id } = await service.trigger();
-  const lists = ["triggers/", "projects/", "tokens/", "executions/", "pipelines/"];
+  const lists = [
+    ...["triggers/", "projects/", "tokens/", "executions/", "pipelines/"],
+    ...["attention/", "audit/", "deliveries/", "notifications/", "replays/", "runs/"],
+  ];
   for (const path of [...lists, `triggers/${id}/runs/`, `triggers/${id}/log/`]) {
     await t.step(path, async () => {
       const { body: first } = await service.api("GET", path);
       const { status, body } = await service.api("GET", `${path}?cursor=`);
       assertEquals([status, body], [200, first]);
+      assertEquals((await service.api("GET", `${path}?limit=1`)).status, 200);
     });
   }
 });
