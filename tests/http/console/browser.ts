@@ -22,8 +22,6 @@ chromium=$(command -v chromium-headless-shell) || chromium="chromium --headless=
 setsid $chromium --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \\
   --disable-extensions --disable-background-networking --disable-component-update --disable-sync \\
   --disable-default-apps --disable-breakpad --metrics-recording-only --hide-scrollbars \\
-  --in-process-gpu --renderer-process-limit=1 --disable-back-forward-cache \\
-  --disable-features=SpareRendererForSitePerProcess,Translate,MediaRouter,OptimizationHints \\
   --user-data-dir="$1" --remote-debugging-port=0 about:blank >/dev/null 2>&1 &
 read -r _ || true
 kill -- -$! || kill $!
