@@ -32,13 +32,22 @@ export class Described {
   readonly seen = new Set<string>();
   /** The fields that were seen of answers, by the names of their schemas. */
   readonly #fields = new Map<string, Set<string>>();
-  /** What each schema accepts: made once, as making it takes longer than looking at an answer. */
-  readonly #readers = new Map<string, z.ZodType>();
+  /** What each schema accepts: made once and of all, as what they share takes longer than looking at an answer. */
+  readonly #readers: Record<string, z.ZodType>;
 
   private constructor(document: Json) {
     this.#document = document;
     const text = JSON.stringify(document.components.schemas, closed);
     this.#schemas = JSON.parse(text.replaceAll("#/components/schemas/", "#/$defs/"));
+    const required = Object.keys(this.#schemas);
+    const all = z.fromJSONSchema({
+      type: "object",
+      required,
+      properties: Object.fromEntries(required.map((name) => [name, { $ref: `#/$defs/${name}` }])),
+      $defs: this.#schemas,
+    });
+    assert(all instanceof z.ZodObject);
+    this.#readers = all.shape;
   }
 
   /** A service as it describes itself. */
@@ -118,9 +127,8 @@ export class Described {
 
   #expect(value: Json, reference: string, say: string): void {
     const name = reference.slice("#/components/schemas/".length);
-    const schema = this.#readers.get(name) ??
-      z.fromJSONSchema({ $ref: `#/$defs/${name}`, $defs: this.#schemas });
-    this.#readers.set(name, schema);
+    const schema = this.#readers[name];
+    assert(schema, name);
     const { error } = schema.safeParse(value);
     assertEquals(error, undefined, `${say}\nis no ${name}`);
     assert(!schema.safeParse({ ...value, unknown: 1 }).success, `${name} is not looked at`);
