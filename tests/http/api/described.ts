@@ -39,7 +39,7 @@ export class Described {
     this.#document = document;
     const text = JSON.stringify(document.components.schemas, closed);
     this.#schemas = JSON.parse(text.replaceAll("#/components/schemas/", "#/$defs/"));
-    const required = Object.keys(this.#schemas);
+    const required = namesOfAnswers(document);
     const all = z.fromJSONSchema({
       type: "object",
       required,
@@ -142,6 +142,17 @@ export class Described {
     this.#fields.set(name, fields);
     Object.keys(value).forEach((field) => fields.add(field));
   }
+}
+
+/** Returns the names of the schemas of answers. */
+function namesOfAnswers({ paths }: Json): string[] {
+  const responses = Object.values<Json>(paths).flatMap((item) =>
+    Object.values<Json>(item).flatMap(({ responses }) => Object.values<Json>(responses))
+  );
+  const schemas = responses.flatMap(({ content = {} }) =>
+    Object.values<Json>(content).flatMap(({ schema }) => schema?.$ref ?? [])
+  );
+  return [...new Set<string>(schemas.map((reference) => reference.split("/").at(-1)))];
 }
 
 /** Has objects refuse fields that the description does not name, and be nothing that they do not say. */
