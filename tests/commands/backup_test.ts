@@ -16,7 +16,7 @@ import {
 } from "../data.ts";
 import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted } from "./hosted.ts";
-import { hooklaunch, run, type Running } from "./process.ts";
+import { hooklaunch, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 /** How many launches are acknowledged before the backup begins. */
@@ -183,7 +183,7 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
   });
 
   await t.step("what is restored from it goes on where the backup was made", async () => {
-    const restored = await run(["restore", at("backup.tar.gz"), "--data", at("restored")]);
+    const restored = await runHosted(["restore", at("backup.tar.gz"), "--data", at("restored")]);
     assertEquals(restored.code, 0, restored.printed);
     assertStringIncludes(restored.printed, "running in the backup");
     await using service = await serve(at("restored"));
@@ -344,7 +344,9 @@ Deno.test("backup of a stopped service", async (t) => {
     assert(file);
   });
   await t.step("says what to look at where it has no folder for temporary files", async () => {
-    const { code, printed } = await run(["backup", "-", "--data", data], { TMPDIR: "/nowhere" });
+    const { code, printed } = await runHosted(["backup", "-", "--data", data], {
+      TMPDIR: "/nowhere",
+    });
     assertEquals(code, 1);
     assertMatch(printed, /^hooklaunch: Cannot make a temporary folder, look at TMPDIR: .*\n$/);
   });

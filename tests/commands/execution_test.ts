@@ -193,7 +193,7 @@ Deno.test("what cannot be printed or put into a folder is told without a stack t
   const id = await launchCommand(service, `echo x; echo x > "$VH_OUTPUTS_DIR/x"`);
   await endOfExecution(service, id);
   const main = new URL("../../src/main.ts", import.meta.url).href;
-  for (const args of ["list", "list --json", `log ${id}`]) {
+  for (const args of ["list", `log ${id}`]) {
     const line =
       `"$0" run --quiet ${
         V8_FLAGS.join(" ")

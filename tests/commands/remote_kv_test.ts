@@ -4,7 +4,7 @@ import { Browser, textOf } from "../http/console/fixture.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { runHosted } from "./hosted.ts";
-import { hooklaunch, run } from "./process.ts";
+import { hooklaunch } from "./process.ts";
 
 const TOKEN = "an-operators-token-for-tests";
 const ID = "01900000-0000-7000-8000-000000000001";
@@ -69,6 +69,9 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
   await using _folder = folder;
   await using first = machine("first", remote.way().url);
   const [, firstUrl = ""] = await first.expect(REACHED);
+  await using twin = machine("first", remote.way().url);
+  assertEquals((await twin.end()).code, 1, "two machines with one data folder are refused");
+  assertMatch(twin.printed(), /another (Hooklaunch )?process is using it/);
   await using second = machine("second", remote.way().url);
   await second.expect(/Following: another instance leads/);
   const [, url = ""] = await second.expect(REACHED);
@@ -126,7 +129,7 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
   const rotated = () => {
     const keys = { HOOKLAUNCH_SECRET_KEY: `${"11".repeat(32)},${ENV.HOOKLAUNCH_SECRET_KEY}` };
     const args = ["--kv", remote.way().url, "--data", `${folder.path}/rotating`];
-    return run(["secret-key", "rotate", ...args], { ...ENV, ...keys });
+    return runHosted(["secret-key", "rotate", ...args], { ...ENV, ...keys });
   };
   const busy = await rotated();
   assertMatch(busy.printed, /another Hooklaunch process is using it/);
@@ -139,17 +142,6 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
   const free = await rotated();
   assertMatch(free.printed, /Encrypted the secrets of 1 triggers/);
   assertEquals(free.code, 0);
-});
-
-Deno.test("serve --kv: two machines with one data folder are refused", async () => {
-  await using remote = new RemoteKv();
-  const { folder, machine } = await setUp();
-  await using _folder = folder;
-  await using first = machine("shared", remote.way().url);
-  await first.expect(REACHED);
-  await using second = machine("shared", remote.way().url);
-  assertEquals((await second.end()).code, 1);
-  assertMatch(second.printed(), /another (Hooklaunch )?process is using it/);
 });
 
 Deno.test("serve --kv: it is stopped though its database does not answer", async () => {

@@ -18,14 +18,14 @@ export interface ContractOptions {
   fields: Partial<Execution>;
   /** Whether this machine cannot run it. */
   ignore?: boolean;
-  /** True when one execution takes seconds: the suite then runs the short form of the contract. */
+  /** True when one execution takes long: the suite then runs what differs by the way in which commands are run. */
   isSlow?: boolean;
   /**
    * True for a real cluster: the suite then runs what differs from a cluster that a test plays. The agent and what it
    * reports are the same.
    */
   isCluster?: boolean;
-  /** True for containers: the suite then runs the short form, and how they are stopped and found again. */
+  /** True for containers: the suite then runs that, and how they are stopped and found again. */
   isContainer?: boolean;
   /** Ends what an engine has left in a data folder. */
   end?(dataFolder: string): Promise<void>;
@@ -69,9 +69,10 @@ export class ContractService extends EngineService<Engine> {
     await super[Symbol.asyncDispose]();
   }
 
-  /** True where a few of many cases that are alike are enough: each is a job of a real cluster. */
+  /** True where a few of many cases that are alike are enough: each is a container, or a job of a real cluster. */
   get isSparing(): boolean {
-    return this.#options.isCluster === true && !isLong;
+    const { isCluster, isContainer, isSlow } = this.#options;
+    return !isLong && [isCluster, isContainer, isSlow].includes(true);
   }
 
   /** Waits until an execution has printed a line. */
@@ -94,7 +95,7 @@ export class ContractService extends EngineService<Engine> {
 /** One test of the contract. */
 export interface Case {
   name: string;
-  /** True when it belongs to the short form of the contract. */
+  /** True when it belongs to the short form of the contract: what each way of running commands does by itself. */
   isShort?: boolean;
   /** True when the short form on a real cluster has it, too. */
   isOnClusters?: boolean;

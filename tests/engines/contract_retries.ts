@@ -18,7 +18,6 @@ echo "$VH_ATTEMPT" >"$VH_OUTPUTS_DIR/file-$VH_ATTEMPT"
 export const retries: Case[] = [
   {
     name: "an execution is tried again, and each attempt has its own log, metadata and outputs",
-    isShort: true,
     async test(service) {
       const rule = { attempts: 5, first: 0, factor: 1, exit_codes: [75] };
       const id = await service.submitWithRetry(THIRD_TIME, rule);

@@ -138,7 +138,6 @@ export const ofSecrets: Case[] = [
   {
     name:
       "a secret that is replaced is masked in the log of who has got it, also by the next service",
-    isShort: true,
     async test(service) {
       const [before, after] = ["the-secret-before-rotation", "the-secret-after-rotation"];
       await setSecrets(service, { token: before });
@@ -179,7 +178,6 @@ export const ofSecrets: Case[] = [
   },
   {
     name: "a command without one of its secrets does not start, and says which",
-    isShort: true,
     async test(service) {
       await setSecrets(service, { token: "a-token-that-is-there" });
       const { status, reason = "" } = await service.run("echo started", {

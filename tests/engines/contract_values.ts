@@ -22,7 +22,6 @@ const DRAWN = 12;
 export const values: Case[] = [
   {
     name: "values of a request are those that the command gets, byte by byte",
-    isShort: true,
     async test(service) {
       // Some interpreters are in no image.
       const { id } = await service.run(

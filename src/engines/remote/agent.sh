@@ -76,6 +76,8 @@ if [ -n "$ca" ]; then
   echo 'cacert = "control/ca.pem"' >>control/curl
 fi
 unset token ca
+: >control/stdout
+: >control/stderr
 : >control/stdout.marks
 : >control/stderr.marks
 : >control/not_uploaded

@@ -3,7 +3,7 @@ import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { addressOf } from "../../../src/commands/api/address.ts";
 import { ApiClient, ApiError, unreachable } from "../../../src/commands/api/client.ts";
 import { ADMIN_TOKEN, startService } from "../../data.ts";
-import { run } from "../process.ts";
+import { runHosted as run } from "../hosted.ts";
 
 const pem = (name: string) =>
   Deno.readTextFileSync(new URL(`../../http/localhost_${name}.pem`, import.meta.url));

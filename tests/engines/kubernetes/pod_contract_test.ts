@@ -17,7 +17,7 @@ const hosts = new Map<string, RemoteHost>();
 engineContract("pods", {
   fields: { engine: { type: "remote" } },
   ignore: !has("unshare"),
-  isSlow: true,
+  isContainer: true,
   makeEngine({ executionsMax, ...parts }) {
     const folder = `${parts.dataFolder}-cluster`;
     const host = hosts.get(parts.dataFolder) ?? podHost(folder);

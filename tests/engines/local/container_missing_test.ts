@@ -4,43 +4,47 @@
  * @module
  */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import type { Execution } from "../../../src/store/records/executions.ts";
+import { temporaryFolder } from "../../surroundings.ts";
 import { hasContainers, runHosted } from "./containers.ts";
 
-/** Runs an execution in a container, by an engine that has this environment. */
-function runIn(
-  runner: string,
-  env: Record<string, string>,
-  stop = "",
-): Promise<Execution & { waited?: string }> {
-  const fields = { engine: { type: "local", runner }, image: "busybox" };
-  return runHosted(fields, { env, settings: { poll_ms: 20, reach_ms: 300 }, stop });
-}
-
+const SETTINGS = { poll_ms: 20, reach_ms: 300 };
 const HOSTS = { docker: "DOCKER_HOST", podman: "CONTAINER_HOST" };
+const RUNNERS = ["docker", "podman"] as const;
 
-for (const runner of ["docker", "podman"] as const) {
-  Deno.test(`containers: ${runner} is not installed`, async () => {
-    const path = await Deno.makeTempDir();
-    // Nothing but what the engine needs of the machine.
-    const link = 'for each; do ln -s "$(command -v "$each")" "$0/$each"; done';
-    const names = ["sh", "cat", "rm", "chmod"];
-    await new Deno.Command("sh", { args: ["-c", link, path, ...names] }).output();
-    const { status, reason } = await runIn(runner, { PATH: path });
+const fieldsOf = (runner: string) => ({ engine: { type: "local", runner }, image: "busybox" });
+
+Deno.test("containers: docker and podman are not installed", async () => {
+  await using path = await temporaryFolder();
+  // Nothing but what the engine needs of the machine.
+  const link = 'for each; do ln -s "$(command -v "$each")" "$0/$each"; done';
+  const names = ["sh", "cat", "rm", "chmod"];
+  await new Deno.Command("sh", { args: ["-c", link, path.path, ...names] }).output();
+  const runs = RUNNERS.map((runner) => ({ fields: fieldsOf(runner), settings: SETTINGS }));
+  const ran = await runHosted(runs, { PATH: path.path });
+  for (const [index, { status, reason }] of ran.entries()) {
     assertEquals(status, "error");
-    assertStringIncludes(reason ?? "", `Cannot run: ${runner} is not installed: install it`);
-    await Deno.remove(path, { recursive: true });
-  });
+    const said = `Cannot run: ${RUNNERS[index]} is not installed: install it`;
+    assertStringIncludes(reason ?? "", said);
+  }
+  assertEquals(ran.length, RUNNERS.length);
+});
 
-  Deno.test({
-    name: `containers: one waits for ${runner} that cannot be reached, and can be stopped`,
-    ignore: !hasContainers(runner),
-    async fn() {
-      const env = { [HOSTS[runner]]: "unix:///no/such.sock" };
-      const { status, waited } = await runIn(runner, env, "stop");
+const there = RUNNERS.filter(hasContainers);
+
+Deno.test({
+  name: `containers: one waits for what cannot be reached, and can be stopped: ${there.join(", ")}`,
+  ignore: there.length === 0,
+  async fn() {
+    const ran = await runHosted(
+      there.map((runner) => ({ fields: fieldsOf(runner), settings: SETTINGS, isStopped: true })),
+      Object.fromEntries(there.map((runner) => [HOSTS[runner], "unix:///no/such.sock"])),
+    );
+    for (const [index, { status, waited }] of ran.entries()) {
+      const runner = there[index] ?? "docker";
       assertEquals(status, "stopped");
       assertStringIncludes(waited ?? "", `Cannot reach ${runner}: `);
       assertStringIncludes(waited ?? "", HOSTS[runner]);
-    },
-  });
-}
+    }
+    assertEquals(ran.length, there.length);
+  },
+});

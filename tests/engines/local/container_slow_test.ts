@@ -5,103 +5,92 @@
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "node:path";
-import type { Execution } from "../../../src/store/records/executions.ts";
-import { type Containers, hasContainers, makeImage, runHosted } from "./containers.ts";
-import { atOnce } from "../../at_once.ts";
-
-const test = atOnce("containers that take long");
-
-/** Runs a command in a container, by a program that takes some seconds for each call of a subcommand. */
-function runSlowly(
-  program: Containers | undefined,
-  { subcommand, seconds, stop = "" }: { subcommand: string; seconds: number; stop?: string },
-): Promise<Execution & { stop_ms: number; stopped_as: string }> {
-  return runWith(program, `[ "$1" != ${subcommand} ] || sleep ${seconds}`, stop);
-}
-
-/** Runs a command in a container, by a program that does something before each call. */
-async function runWith(
-  program: Containers | undefined,
-  before: string,
-  stop = "",
-  given: Partial<Execution> = {},
-): Promise<Execution & { stop_ms: number; stopped_as: string }> {
-  assert(program);
-  const bin = await Deno.makeTempDir();
-  const path = Deno.env.get("PATH") ?? "";
-  const script = `#!/bin/sh
-${before}
-PATH='${path}' exec ${program} "$@"
-`;
-  await Deno.writeTextFile(join(bin, program), script, { mode: 0o700 });
-  const image = await makeImage(program);
-  const fields = { image, ...given, engine: { type: "local", runner: program, ...given.engine } };
-  const ran = await runHosted<Execution & { stop_ms: number; stopped_as: string }>(fields, {
-    env: { PATH: `${bin}:${path}` },
-    stop,
-  });
-  await Deno.remove(bin, { recursive: true });
-  return ran;
-}
+import { newId } from "../../../src/platform/ids.ts";
+import { temporaryFolder } from "../../surroundings.ts";
+import { hasContainers, makeImage, runHosted } from "./containers.ts";
+import type { HostedRun, Ran } from "./run_host.ts";
 
 // What is shown is the engine's own, the same for both programs.
 const program = (["docker", "podman"] as const).find(hasContainers);
 
-test({
-  name: "containers: how long one ran does not count how long it takes to remove",
-  ignore: program === undefined,
-  async fn() {
-    const { status, duration } = await runSlowly(program, { subcommand: "rm", seconds: 6 });
-    assertEquals(status, "complete");
-    assert(duration !== undefined && duration < 6, `${duration}`);
-  },
-});
+/** An execution, and what its engine of containers does before each call that names it, in the shell. */
+interface SlowRun extends HostedRun {
+  before?: string;
+}
 
-test({
-  name: "containers: who stops one does not wait until the engine answers",
+/** Runs executions at once, in one process, by a program of containers that has its ways with each. */
+async function runWith(
+  runs: Readonly<Record<string, SlowRun>>,
+): Promise<Readonly<Record<string, Ran>>> {
+  assert(program);
+  await using bin = await temporaryFolder();
+  const path = Deno.env.get("PATH") ?? "";
+  const image = await makeImage(program);
+  const cases: string[] = [];
+  const given = Object.values(runs).map(({ before = ":", fields, ...rest }) => {
+    const id = newId(Date.now());
+    cases.push(`*${id}*) ${before} ;;`);
+    const engine = { type: "local", runner: program, ...fields.engine };
+    return { fields: { id, image, ...fields, engine }, ...rest };
+  });
+  // No registry is asked: pulling an image gives another name to one that is there.
+  const script = `#!/bin/sh
+case "$*" in
+${cases.join("\n")}
+esac
+case "$1" in pull) set -- tag ${image} "$3" ;; esac
+PATH='${path}' exec ${program} "$@"
+`;
+  await Deno.writeTextFile(join(bin.path, program), script, { mode: 0o700 });
+  const ran = await runHosted(given, { PATH: `${bin.path}:${path}` });
+  return Object.fromEntries(
+    Object.keys(runs).map((name, index) => {
+      const one = ran[index];
+      assert(one);
+      return [name, one];
+    }),
+  );
+}
+
+Deno.test({
+  name: "containers that take long, of an engine without priorities, of images that are too large",
   ignore: program === undefined,
-  async fn() {
-    const { status, stop_ms, stopped_as } = await runSlowly(program, {
-      subcommand: "kill",
-      seconds: 8,
-      stop: "stop",
+  async fn(t) {
+    const pulled = () => `hooklaunch.invalid/pulled-${crypto.randomUUID().slice(0, 8)}`;
+    const limited = (disk_mb: number) => ({
+      fields: { image: pulled(), engine: { type: "local", disk_mb } },
     });
-    assertEquals([status, stopped_as], ["stopped", "stopping"]);
-    assert(stop_ms < 8_000, `${stop_ms}`);
-  },
-});
-
-test({
-  name: "containers: an engine that cannot give them a low priority runs them without",
-  ignore: program === undefined,
-  async fn() {
-    // As crun says it where the controller is not delegated to the user.
-    const { status, reason } = await runWith(
-      program,
-      `case "$*" in *--cpu-shares*)
-        echo 'Error: the requested cgroup controller \`cpu\` is not available' >&2; exit 126 ;;
-      esac`,
-    );
-    assertEquals([status, reason], ["complete", undefined]);
-  },
-});
-
-test({
-  name:
-    "containers: an image that is too large for its project is removed, and fails its execution",
-  ignore: program === undefined,
-  async fn() {
-    // No registry is asked: pulling an image gives another name to one that is there.
-    const pull = 'case "$1" in pull) set -- tag hooklaunch-test "$3" ;; esac';
-    const run = (image: string, disk_mb: number) =>
-      runWith(program, pull, "", { image, engine: { type: "local", disk_mb } });
-    const image = `hooklaunch.invalid/pulled-${crypto.randomUUID().slice(0, 8)}`;
-    const { status, reason } = await run(image, 1);
-    assertEquals(status, "error");
-    assertMatch(
-      reason ?? "",
-      /^Cannot run: The images of project "files" take \d+ MiB on disk, .* which is 1 MiB/,
-    );
-    assertEquals((await run(image, 100)).status, "complete");
+    const { removed, stopped, plain, large, small } = await runWith({
+      removed: { fields: {}, before: '[ "$1" != rm ] || sleep 6' },
+      stopped: { fields: {}, before: '[ "$1" != kill ] || sleep 8', isStopped: true },
+      // As crun says it where the controller is not delegated to the user.
+      plain: {
+        fields: {},
+        before: `case "$*" in *--cpu-shares*)
+          echo 'Error: the requested cgroup controller \`cpu\` is not available' >&2; exit 126 ;;
+        esac`,
+      },
+      large: limited(1),
+      small: limited(100),
+    });
+    await t.step("how long one ran does not count how long it takes to remove", () => {
+      assertEquals(removed?.status, "complete");
+      assert((removed?.duration ?? 6) < 6, `${removed?.duration}`);
+    });
+    await t.step("who stops one does not wait until the engine answers", () => {
+      assertEquals([stopped?.status, stopped?.stopped_as], ["stopped", "stopping"]);
+      assert((stopped?.stop_ms ?? 8_000) < 8_000, `${stopped?.stop_ms}`);
+    });
+    await t.step("an engine that cannot give them a low priority runs them without", () => {
+      assertEquals([plain?.status, plain?.reason], ["complete", undefined]);
+    });
+    await t.step("an image that is too large for its project fails its execution", () => {
+      assertEquals(large?.status, "error");
+      assertMatch(
+        large?.reason ?? "",
+        /^Cannot run: The images of project "files" take \d+ MiB on disk, .* which is 1 MiB/,
+      );
+      assertEquals(small?.status, "complete");
+    });
   },
 });

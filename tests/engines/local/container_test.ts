@@ -95,6 +95,7 @@ const cases: Case[] = [
   },
   {
     name: "afterwards only what the command left behind is kept, and no container",
+    isAlike: true,
     async test(context) {
       const { fixture, fields } = context;
       const { id } = await fixture.run(
@@ -166,6 +167,7 @@ const cases: Case[] = [
   },
   {
     name: "an image without a shell is told of",
+    isAlike: true,
     shell: false,
     async test(context) {
       const { fixture, fields } = context;
@@ -318,6 +320,7 @@ const cases: Case[] = [
   },
   {
     name: "one of the origin's is left alone by a copy of its data, which runs what waited itself",
+    isAlike: true,
     async test({ fixture, fields }) {
       const id = await fixture.submit(WAITS, fields);
       await until(async () => (await fixture.printed(id, "stdout")).length === 1);

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import { CONFIG_FLAGS } from "../../surroundings.ts";
+import { CONFIG_FLAGS, temporaryFolder } from "../../surroundings.ts";
 import { join } from "node:path";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { LocalEngine } from "../../../src/engines/local/mod.ts";
-import type { Execution } from "../../../src/store/records/executions.ts";
 import { has } from "../../needs.ts";
 import { checkoutOfContract, CONTRACT_SETTINGS, engineContract } from "../contract.ts";
+import type { HostedRun, Ran } from "./run_host.ts";
 
 /** A program that runs containers. */
 export type Containers = "docker" | "podman";
@@ -84,22 +84,12 @@ export async function containerContract(program: Containers): Promise<void> {
   });
 }
 
-/** How {@linkcode runHosted} has an execution run. */
-export interface HostOptions {
-  /** The environment of the process. */
-  env: Record<string, string>;
-  /** Settings of the engine. */
-  settings?: Record<string, unknown>;
-  /** `stop` has it stopped as soon as it has begun. */
-  stop?: string;
-}
-
-/** Runs an execution with these fields in a process of its own, and answers what that tells of it. */
-export async function runHosted<T extends Execution = Execution>(
-  fields: Partial<Execution>,
-  { env, settings = {}, stop = "" }: HostOptions,
-): Promise<T> {
-  const folder = await Deno.makeTempDir();
+/** Runs executions in a process of their own with this environment, and answers what that tells of them. */
+export async function runHosted(
+  runs: readonly HostedRun[],
+  env: Record<string, string>,
+): Promise<Ran[]> {
+  await using folder = await temporaryFolder();
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: [
       "run",
@@ -112,13 +102,12 @@ export async function runHosted<T extends Execution = Execution>(
       "--allow-env",
       "--allow-net",
       join(import.meta.dirname ?? "", "run_host.ts"),
-      folder,
-      JSON.stringify(fields),
-      JSON.stringify(settings),
-      stop,
+      folder.path,
+      JSON.stringify(runs),
     ],
     cwd: join(import.meta.dirname ?? "", "../../.."),
     env,
+    stderr: "inherit",
   }).output();
   return JSON.parse(new TextDecoder().decode(stdout));
 }

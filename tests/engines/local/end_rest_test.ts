@@ -5,7 +5,8 @@
 import { assertEquals } from "@std/assert";
 import { endRest } from "../../../src/engines/local/processes.ts";
 import { lives, textOf, until } from "../fixture.ts";
-import { temporaryFolder, V8_FLAGS } from "../../surroundings.ts";
+import { temporaryFolder } from "../../surroundings.ts";
+import { runHosted } from "./containers.ts";
 
 /** A leader of a session with a capture, which is busy until a file is there, and what a command has left. */
 const SESSION = `
@@ -26,15 +27,9 @@ Deno.test("a capture that begins late takes in all that was printed", async () =
   await using folder = await temporaryFolder();
   await Deno.mkdir(`${folder.path}/bin`);
   await Deno.writeTextFile(`${folder.path}/bin/tee`, SLOW_TEE, { mode: 0o755 });
-  const host = new URL("run_host.ts", import.meta.url).pathname;
-  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-qA", ...V8_FLAGS, host, `${folder.path}/data`],
-    env: { PATH: `${folder.path}/bin:${Deno.env.get("PATH")}` },
-  }).output();
-  const said = new TextDecoder().decode(stdout);
-  if (said === "") throw new Error(new TextDecoder().decode(stderr));
-  const { status, printed } = JSON.parse(said);
-  assertEquals([status, printed], ["complete", ["ran"]]);
+  const env = { PATH: `${folder.path}/bin:${Deno.env.get("PATH")}` };
+  const [ran] = await runHosted([{ fields: {}, settings: {} }], env);
+  assertEquals([ran?.status, ran?.printed], ["complete", ["ran"]]);
 });
 
 Deno.test("what a command has left is killed, and its captures only when they have nothing to do", async () => {

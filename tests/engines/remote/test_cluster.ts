@@ -37,7 +37,7 @@ export interface Faults {
 const DOUBLE_MS = 700;
 /** The longest time from the folder of a job to its process. */
 const START_MS_MAX = 10_000;
-const QUICK_AGENT = { HOOKLAUNCH_TICK: "0.1", HOOKLAUNCH_SILENCE: "0.3" };
+const QUICK_AGENT = { HOOKLAUNCH_TICK: "0.25", HOOKLAUNCH_SILENCE: "0.3" };
 /** Runs the agent, and leaves its own process id, the agent's, and the agent's exit code. */
 const RUN = "echo $$ >runner; PATH=${AGENT_PATH:-$PATH}; unset AGENT_PATH; " +
   "sh ./script >agent.out 2>&1 & echo $! >pid; wait $!; echo $? >exit";

@@ -11,10 +11,11 @@ import { runHosted } from "../local/containers.ts";
 Deno.test("variables that bash keeps for itself keep no step from running", async () => {
   await using folder = await temporaryFolder();
   await shell(`ln -s "$(command -v bash || command -v sh)" '${folder.path}/sh'`);
-  const { status, metadata } = await runHosted({
+  const fields = {
     command: `printf '{"name": "%s"}' "$NAME"`,
     environment_variables: { UID: "1000", EUID: "1000", PPID: "1", NAME: "it's $1" },
-  }, { env: { PATH: `${folder.path}:${Deno.env.get("PATH")}` } });
-  assertEquals(status, "complete");
-  assertEquals(metadata, { name: "it's $1" });
+  };
+  const [ran] = await runHosted([{ fields }], { PATH: `${folder.path}:${Deno.env.get("PATH")}` });
+  assertEquals(ran?.status, "complete");
+  assertEquals(ran?.metadata, { name: "it's $1" });
 });
