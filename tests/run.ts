@@ -69,15 +69,15 @@ const SLOW = [
   "runs",
   "store",
 ];
-/**
- * The test files that mostly wait, for containers, clusters, and silence, and the one that takes longest: these begin
- * first.
- */
+/** Test files with a cluster of their own: each is a module by itself, and its cluster runs no longer than its tests. */
+const CLUSTERS = [
+  "engines/kubernetes/cluster_test.ts",
+  "engines/slurm/slurm_test.ts",
+];
+/** The other test files that mostly wait, for containers and silence, and the one that takes longest. */
 const WAITING = [
   "packaging/release_test.ts",
   "faults/instances_test.ts",
-  "engines/slurm/slurm_test.ts",
-  "engines/kubernetes/cluster_test.ts",
   "engines/remote/contract_test.ts",
   "engines/local/docker_test.ts",
   "http/jobs/agent_faults_test.ts",
@@ -85,7 +85,6 @@ const WAITING = [
   "faults/silent_machine_test.ts",
   "engines/local/container_test.ts",
   "engines/remote/faults_test.ts",
-  "engines/slurm/contract_test.ts",
   "engines/remote/crash_test.ts",
   "engines/kubernetes/pod_contract_test.ts",
   "engines/local/podman_test.ts",
@@ -241,11 +240,20 @@ function test({ args, permissions, jobs }: Group, stdout: "inherit" | "piped"): 
  */
 function groupsOf(files: readonly string[], scratch: string): Group[] {
   const inBrowser = files.filter(isBrowserTest).sort();
+  const clusters = inTests(CLUSTERS, files);
   const waiting = inTests(WAITING, files);
-  const others = files.filter((file) => !isBrowserTest(file) && !waiting.includes(file));
+  const beside = [...clusters, ...waiting];
+  const others = files.filter((file) => !isBrowserTest(file) && !beside.includes(file));
   return [
     { args: modulesOf(others, scratch), permissions, jobs: AT_ONCE.others },
-    { args: waiting, permissions, jobs: AT_ONCE.waiting },
+    {
+      args: [
+        ...clusters,
+        ...bundled("waiting", waiting, Math.min(waiting.length, AT_ONCE.waiting + 1), scratch),
+      ],
+      permissions,
+      jobs: AT_ONCE.waiting,
+    },
     {
       args: bundled("browser", inBrowser, inBrowser.length > 0 ? AT_ONCE.browser : 0, scratch),
       permissions: everything,

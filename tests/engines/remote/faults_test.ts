@@ -8,6 +8,7 @@ import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { join } from "node:path";
 import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
 import { textOf } from "../fixture.ts";
@@ -59,10 +60,26 @@ test("remote: of a job that appears late, and was launched again, one runs the c
 });
 
 test("remote: a job that the cluster does not show is not lost while its agent is heard", async () => {
-  await using service = await RemoteService.make({ silence_ms: 3_000 });
-  const id = await service.submit(service.noting(5));
+  let ahead_ms = 0;
+  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
+  const silence_ms = 600_000;
+  await using service = await RemoteService.make({ silence_ms }, { clock });
+  const go = join(service.folder, "go");
+  const id = await service.submit(
+    `echo run >>${service.folder}/ran; echo begun; until [ -e ${go} ]; do sleep 0.1; done; echo done`,
+  );
   await service.said(id, "begun");
   service.cluster.faults.isForgetful = true;
+  const beats = () => service.host.asked.filter((each) => each === "POST beat").length;
+  // It is not shown for longer than an agent may be silent, and heard between.
+  for (const part of [0, 0.6, 0.6]) {
+    ahead_ms += part * silence_ms;
+    const [heard, looks] = [beats(), service.cluster.looks];
+    // The second of them begins when the first has been answered.
+    await until(() => beats() >= heard + 2);
+    await until(() => service.cluster.looks >= looks + 2);
+  }
+  await Deno.writeTextFile(go, "");
   await endsWell(service, id);
 });
 

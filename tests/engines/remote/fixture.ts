@@ -127,20 +127,25 @@ export class RemoteHost implements AsyncDisposable {
 export class RemoteService extends EngineService<RemoteEngine> {
   readonly host: RemoteHost;
   readonly #settings: Partial<RemoteSettings>;
+  readonly #clock: Clock | undefined;
 
   constructor(
     folder: string,
     settings: Partial<RemoteSettings>,
-    { port = 0, kind = {} }: { port?: number; kind?: Partial<HostKind> } = {},
+    { port = 0, kind = {}, clock }: { port?: number; kind?: Partial<HostKind>; clock?: Clock } = {},
   ) {
     super(folder);
     this.host = new RemoteHost(join(folder, "cluster"), port, kind);
     this.#settings = settings;
+    this.#clock = clock;
   }
 
   /** Makes one in a new folder, and starts it. */
-  static async make(settings: Partial<RemoteSettings> = {}): Promise<RemoteService> {
-    const service = new RemoteService(await Deno.makeTempDir(), settings);
+  static async make(
+    settings: Partial<RemoteSettings> = {},
+    options: { clock?: Clock } = {},
+  ): Promise<RemoteService> {
+    const service = new RemoteService(await Deno.makeTempDir(), settings, options);
     await service.begin();
     return service;
   }
@@ -150,7 +155,7 @@ export class RemoteService extends EngineService<RemoteEngine> {
   }
 
   protected override makeEngine(parts: EngineParts): RemoteEngine {
-    return this.host.makeEngine(parts, this.#settings);
+    return this.host.makeEngine(parts, this.#settings, this.#clock);
   }
 
   /** The cluster. */

@@ -151,7 +151,7 @@ export class SlurmCluster implements AsyncDisposable {
   settings(fields: Record<string, unknown> = {}) {
     const environment = {
       PATH: "/usr/bin:/bin",
-      HOOKLAUNCH_TICK: "0.1",
+      HOOKLAUNCH_TICK: "0.25",
       HOOKLAUNCH_SILENCE: "0.3",
     };
     return {

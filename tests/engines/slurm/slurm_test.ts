@@ -1,5 +1,5 @@
 /**
- * What only Slurm does: its reasons for waiting, its refusals, its tokens, and a controller and machines that fail.
+ * The Slurm engine on a real Slurm: it keeps the contract of engines, and what only Slurm does: its reasons for waiting, its refusals, its tokens, and a controller and machines that fail.
  *
  * @module
  */
@@ -13,9 +13,10 @@ import { hasNoS3 } from "../../artifacts/s3_server.ts";
 import { has } from "../../needs.ts";
 import { isLong } from "../../surroundings.ts";
 import { hostedJobs } from "../../deploy/jobs.ts";
+import { engineContract } from "../contract.ts";
 import { runDemo } from "../demo.ts";
 import { until } from "../service.ts";
-import { RemoteService } from "../remote/fixture.ts";
+import { RemoteHost, RemoteService } from "../remote/fixture.ts";
 import { SlurmCluster } from "./slurm_cluster.ts";
 
 const ignore = !has("slurmctld");
@@ -25,6 +26,25 @@ const KIND = {
   backendOf: (settings: Execution["engine"]) => new SlurmBackend(settings),
   wrapOf: ({ engine }: Execution) => engine.wrap === undefined ? undefined : String(engine.wrap),
 };
+
+const hosts = new Map<string, RemoteHost>();
+
+engineContract("jobs of Slurm", {
+  ignore,
+  isCluster: true,
+  fields: { engine: running?.settings() ?? { type: "slurm" } },
+  makeEngine({ executionsMax, ...parts }) {
+    const { type, backendOf } = KIND;
+    const host = hosts.get(parts.dataFolder) ??
+      new RemoteHost(`${parts.dataFolder}-none`, 0, { type, backendOf });
+    hosts.set(parts.dataFolder, host);
+    return host.makeEngine(parts, { executionsMax, look_ms: 500 });
+  },
+  async end(dataFolder) {
+    await hosts.get(dataFolder)?.[Symbol.asyncDispose]();
+    hosts.delete(dataFolder);
+  },
+});
 
 function slurmTest(
   name: string,
