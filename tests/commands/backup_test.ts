@@ -199,7 +199,7 @@ Deno.test("a backup that is made while launches arrive has all that was acknowle
       return found.every(({ status }) => ["complete", "error"].includes(status))
         ? found
         : undefined;
-    }, { within_ms: 30_000, what: "the end of all executions" });
+    }, { what: "the end of all executions" });
 
     const byRun = Map.groupBy(executions, ({ run_id }) => run_id);
     for (const [id, of] of byRun) assertEquals(of.length, 1, `executions of run ${id}`);
