@@ -150,10 +150,18 @@ export class Engines {
     return job && await this.#engines.get(job.engine)?.desk?.();
   }
 
-  /** Returns the machine that has the files of an execution; undefined when every instance can read them. */
-  async machineOf(executionId: string): Promise<string | undefined> {
+  /**
+   * Returns the machine that has the files of an execution; none when every instance can read them, or when it is still
+   * to come, as `isComing` tells.
+   */
+  async filesOf(
+    executionId: string,
+  ): Promise<{ machine?: string | undefined; isComing?: boolean }> {
     const execution = await getExecution(this.#store, executionId);
-    return execution && this.#engines.get(execution.engine.type)?.machineOf?.(execution);
+    const engine = execution && this.#engines.get(execution.engine.type);
+    if (engine?.machineOf === undefined || execution === undefined) return {};
+    const machine = engine.machineOf(execution);
+    return { machine, isComing: machine === undefined && !hasEnded(execution.status) };
   }
 
   /**

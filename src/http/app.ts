@@ -20,7 +20,7 @@ import type { ConsoleParts } from "./console/parts.ts";
 import { WrongTokens } from "./api/wrong_tokens.ts";
 import type { Door } from "./door/door.ts";
 import { launchHandler } from "./door/launch.ts";
-import { forwardToLeader, type Leading, type SendToInstance } from "./forward.ts";
+import { Forwarding, type Leading, type SendToInstance } from "./forward.ts";
 import type { Hops } from "./hops.ts";
 import { isHttp2 } from "./http2.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
@@ -122,18 +122,16 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     }
   });
   app.use("/api/v0/*", keepPrivate).use("/metrics", keepPrivate).use("/mcp", keepPrivate);
-  if (parts.forwarding) {
-    const { leading, hops, ...way } = parts.forwarding;
-    const { clock } = door;
-    app.use(forwardToLeader(leading, hops, { clock, peerOf: (each) => door.peerOf(each), ...way }));
-  }
+  const forwarding = forwardingOf(parts);
+  const toAny = forwarding?.toAny ?? here;
+  const toLeader = forwarding?.toLeader ?? here;
   let ofJobs: Promise<Hono> | undefined;
-  app.all("/api/v0/jobs/*", async (context) => {
+  app.all("/api/v0/jobs/*", toLeader, async (context) => {
     ofJobs ??= loadJobs({ ...jobs, clock: operator.clock, closing: door.closing });
     return (await ofJobs).fetch(context.req.raw, context.env);
   });
   let callback: Promise<(context: Context) => Promise<Response>> | undefined;
-  app.all("/api/v0/callbacks/:id/:token", async (context) => {
+  app.all("/api/v0/callbacks/:id/:token", toLeader, async (context) => {
     callback ??= import("./callbacks/routes.ts").then(({ callbackHandler }) =>
       callbackHandler(parts.callbacks)
     );
@@ -164,7 +162,14 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   const checkToken = tokenCheck(operator, adminToken);
   const wrongTokens = new WrongTokens(operator.clock);
   const ipOf = (context: Context) => door.peerOf(context).ip;
-  const token = requireToken(checkToken, wrongTokens, ipOf);
+  const checkGrant = grantCheck(operator, checkToken);
+  const token = requireToken({
+    check: checkToken,
+    checkGrant,
+    wrong: wrongTokens,
+    ipOf,
+    grantOf: ({ req: { raw } }) => parts.forwarding?.hops.grantOf(raw),
+  });
   app.get("/metrics", token, async (context) => {
     const { requireUnlimited } = await import("./api/access.ts");
     requireUnlimited(context.get("access"));
@@ -173,22 +178,26 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     return context.body(body, 200, { "content-type": contentType });
   }).all(token, onlyGet);
   const hasEnvironmentToken = adminToken !== undefined;
-  const checkGrant = grantCheck(operator, checkToken);
-  const options = { closing: door.closing, hasEnvironmentToken, checkGrant };
+  const options = {
+    closing: door.closing,
+    hasEnvironmentToken,
+    checkGrant,
+    ...(forwarding && { elsewhere: forwarding }),
+  };
   let logins: Promise<Hono> | undefined;
-  app.all("/api/v0/login/*", async (context) => {
+  app.all("/api/v0/login/*", toLeader, async (context) => {
     logins ??= loadLogins({ ...operator, checkGrant, wrongTokens, ipOf });
     return (await logins).fetch(context.req.raw, context.env);
   });
   let loaded: Promise<Hono> | undefined;
   const api = () => loaded ??= loadApi(operator, options);
-  app.all("/api/v0/*", token, async (context) => {
+  app.all("/api/v0/*", toAny, token, async (context) => {
     return (await api()).fetch(context.req.raw, { ...Object(context.env), ...context.var });
   });
 
   if (operator.settings.mcp !== false) {
     let mcp: Promise<(context: Context) => Promise<Response>> | undefined;
-    app.all("/mcp", token, async (context) => {
+    app.all("/mcp", toAny, token, async (context) => {
       mcp ??= import("./mcp/routes.ts").then(({ mcpHandler }) =>
         mcpHandler({ ...operator, api, launch })
       );
@@ -211,7 +220,8 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     });
     return (await console).fetch(context.req.raw, context.env);
   };
-  app.on("ALL", ["/", ...CONSOLE_PATHS], toConsole);
+  app.all("/login/:way/*", toLeader);
+  app.on("ALL", ["/", ...CONSOLE_PATHS], forwarding?.pageToAny ?? here, toConsole);
 
   return answeringErrors(app).notFound((context) => {
     const isForBrowser = !context.req.path.startsWith("/api/") &&
@@ -219,6 +229,16 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
     return isForBrowser ? toConsole(context) : problem(STATUS_CODE.NotFound);
   });
 }
+
+/** Returns the ways to other instances; undefined where this one has the database alone. */
+function forwardingOf({ forwarding, door }: AppParts): Forwarding | undefined {
+  if (forwarding === undefined) return undefined;
+  const { leading, hops, ...way } = forwarding;
+  const peerOf = (context: Context) => door.peerOf(context);
+  return new Forwarding(leading, hops, { clock: door.clock, peerOf, ...way });
+}
+
+const here: MiddlewareHandler = (_context, next) => next();
 
 /** Describes the API as JSON. It is made once: that takes a tenth of a second, and anybody may ask. */
 function described(baseUrl: () => string): () => Promise<string> {

@@ -1,6 +1,7 @@
 /**
- * Forwards requests of operators and jobs to the leader, where several instances share the database. The
- * leader believes what the forwarding instance says of the sender, since both have the same key.
+ * Forwards requests of operators and jobs to another instance, where several share the database: to the leader what
+ * its memory decides, and to the machine that has the files what is read from them. The other instance believes what
+ * the forwarding one says of the sender, since both have the same key.
  *
  * @module
  */
@@ -11,24 +12,24 @@ import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { every } from "../platform/waiting/timers.ts";
 import { GONE_MS } from "../store/commit/instance_limits.ts";
+import type { Grant } from "../store/records/passkeys.ts";
 import type { Hops } from "./hops.ts";
 import type { Peer } from "./peer.ts";
 import { problem } from "./problem.ts";
 
 /** Headers that belong to one connection (RFC 9110 section 7.6.1), and those that the leader must not get. */
 const DROPPED = ["connection", "host", "keep-alive", "transfer-encoding", "upgrade"];
-/** The paths that any instance answers itself. */
-const OWN_PATHS = /^\/(?:healthz|readyz|metrics|docs(?:\/.*)?|api\/v0\/(?:openapi\.json|docs))\/?$/;
-
 /** The interval at which it is looked whether the instance that is to answer lives. */
 const LOOK_MS = 1_000;
 const RETRY_S = 5;
+/** A read does not wait for an instance that has been silent for so long. */
+const SILENT_MS = 5_000;
 
 const log = getLogger(["hooklaunch", "http"]);
 
-/** The paths that read the log and the outputs of an execution, which are on the machine that runs it. */
+/** The paths that show the log and the outputs of an execution, which are on the machine that runs it. */
 const FILE_PATHS =
-  /^(?:\/api\/v0)?\/executions\/([0-9a-f-]{36})(?:\/(?:log|outputs?)(?:\/.*)?)?\/?$/;
+  /^\/(?:api\/v0\/executions\/([0-9a-f-]{36})\/(?:log|outputs)(?:\/.*)?|executions\/([0-9a-f-]{36})(?:\/(?:log|outputs?)(?:\/.*)?)?)\/?$/;
 
 /** The instance that answers a request. */
 export interface Place {
@@ -39,10 +40,15 @@ export interface Place {
 
 /** The leader, and the instances that have files. */
 export interface Leading extends Place {
+  /** True while this instance can read what is stored: it is of its own format, and the database answers. */
+  readonly canRead: boolean;
   /** Returns the instance that has the files of an execution; undefined when it is silent, or is not needed. */
   placeOf(executionId: string): Promise<Place | undefined>;
-  /** Returns true for the address of an instance that counts as gone. */
-  isGone(url: string): boolean;
+  /**
+   * Returns true for the address of an instance that has been silent for so long; by default for as long as that it
+   * counts as gone.
+   */
+  isGone(url: string, silent_ms?: number): boolean;
 }
 
 /** Sends a request to another instance. */
@@ -54,28 +60,75 @@ interface ForwardParts {
   send?: SendToInstance;
 }
 
-/** Makes the middleware that forwards a request to the leader, or to the instance that has the files. */
-export function forwardToLeader(
-  leading: Leading,
-  hops: Hops,
-  { clock, peerOf, send = fetch }: ForwardParts,
-): MiddlewareHandler {
-  return async function forward(context, next) {
+/** The operator who asks, as this instance has checked. */
+interface Asker {
+  remoteIp: string;
+  grant: Grant;
+}
+
+/** The ways to the other instances. */
+export class Forwarding {
+  readonly #leading: Leading;
+  readonly #hops: Hops;
+  readonly #parts: ForwardParts;
+
+  constructor(leading: Leading, hops: Hops, parts: ForwardParts) {
+    this.#leading = leading;
+    this.#hops = hops;
+    this.#parts = parts;
+  }
+
+  /** Leads what is at a path to the leader. */
+  readonly toLeader: MiddlewareHandler = async (context, next) => {
+    const { isHere } = this.#leading;
+    return isHere ? await next() : await this.#sent(context, this.#leading.url);
+  };
+
+  /**
+   * Answers what is at a path here, as far as this instance can read what is stored; logs and outputs come from the
+   * machine that has them. What else needs the leader is declared at each operation.
+   */
+  readonly toAny: MiddlewareHandler = async (context, next) => {
+    const { isHere, canRead, url } = this.#leading;
+    const found = context.req.method === "GET" ? FILE_PATHS.exec(context.req.path) : undefined;
+    const executionId = found?.[1] ?? found?.[2];
+    const place = executionId && await this.#leading.placeOf(executionId);
+    if (place) return place.isHere ? await next() : await this.#sent(context, place.url);
+    return isHere || canRead ? await next() : await this.#sent(context, url);
+  };
+
+  /** Answers a page here, and leads a form to the leader. */
+  readonly pageToAny: MiddlewareHandler = async (context, next) => {
+    const isPage = ["GET", "HEAD"].includes(context.req.method);
+    return await (isPage ? this.toAny : this.toLeader)(context, next);
+  };
+
+  /** Asks the leader; undefined where this instance is the leader. */
+  askLeader(context: Context, { remoteIp: ip, grant }: Asker): Promise<Response> | undefined {
+    const { isHere, url } = this.#leading;
+    if (isHere) return undefined;
+    const hasToken = context.req.header("authorization") !== undefined;
+    return this.#sent(context, url, { ip, ...(!hasToken && { grant }) });
+  }
+
+  async #sent(
+    context: Context,
+    url: string | undefined,
+    { ip = this.#parts.peerOf(context).ip, grant }: { ip?: string; grant?: Grant } = {},
+  ): Promise<Response> {
     const request = context.req.raw;
-    const { path } = context.req;
-    if (OWN_PATHS.test(path)) return await next();
-    const [, executionId] = request.method === "GET" && FILE_PATHS.exec(path) || [];
-    const { isHere, url } = executionId && await leading.placeOf(executionId) || leading;
-    if (isHere) return await next();
+    const { clock, send = fetch } = this.#parts;
     // The leader or the place has changed meanwhile: whoever asked may ask again. Twice would be a circle.
-    if (hops.senderOf(request) !== undefined) return unreachable();
-    if (url === undefined) return unreachable();
+    if (this.#hops.senderOf(request) !== undefined || url === undefined) return unreachable();
+    // A read that has begun changes nothing.
+    const silent_ms = request.method === "GET" ? SILENT_MS : undefined;
+    const isGone = () => this.#leading.isGone(url, silent_ms);
+    if (silent_ms !== undefined && isGone()) return unreachable();
     // The service passes what Deno tells of a request.
     const sent = (context.env as Partial<Deno.ServeHandlerInfo> | undefined)?.completed;
-    const watch = new Watch(clock, request.signal, () => leading.isGone(url));
-    const { ip } = peerOf(context);
-    return await forwarded(request, url, { hops, send, ip, watch, sent });
-  };
+    const watch = new Watch(clock, request.signal, isGone);
+    return await forwarded(request, url, { hops: this.#hops, send, ip, grant, watch, sent });
+  }
 }
 
 /** Watches whether the instance that is to answer lives. */
@@ -114,10 +167,11 @@ class Watch {
 async function forwarded(
   request: Request,
   leader: string,
-  { hops, send, ip, watch, sent }: {
+  { hops, send, ip, grant, watch, sent }: {
     hops: Hops;
     send: SendToInstance;
     ip: string;
+    grant: Grant | undefined;
     watch: Watch;
     /** Settles when the answer has been sent. */
     sent: Promise<unknown> | undefined;
@@ -129,7 +183,7 @@ async function forwarded(
   const init = {
     method: request.method,
     headers,
-    body: hops.sign(request, ip, headers),
+    body: hops.sign(request, ip, headers, grant),
     redirect: "manual",
     signal: watch.signal,
   } as const;
@@ -150,7 +204,7 @@ async function forwarded(
         error: messageOf(error),
       });
     }
-    return watch.hasGivenUp ? gone() : unreachable();
+    return watch.hasGivenUp && request.method !== "GET" ? gone() : unreachable();
   }
 }
 

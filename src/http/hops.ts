@@ -7,10 +7,13 @@
 import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
+import type { Grant } from "../store/records/passkeys.ts";
 import type { Peer } from "./peer.ts";
 
 /** The header of a hop: time, sender, a number used once, whether a body follows, and the code of them all. */
 const HOP_HEADER = "x-hooklaunch-hop";
+/** The header of the grounds on which an operator asks, where the request has no token of its own. */
+const GRANT_HEADER = "x-hooklaunch-grant";
 const HOP_AGE_MAX_MS = 30_000;
 /** A hop may be as old as that, and its clock as much ahead. */
 const REMEMBERED_MS = 2 * HOP_AGE_MAX_MS;
@@ -22,6 +25,7 @@ export class Hops {
   readonly #key: Uint8Array;
   readonly #clock: Pick<Clock, "now" | "steady">;
   readonly #senders = new WeakMap<Request, Peer>();
+  readonly #grants = new WeakMap<Request, Grant>();
   /** The numbers of the hops that came, in two generations: the older one is forgotten as a whole. */
   #used = new Set<string>();
   #usedBefore = new Set<string>();
@@ -38,12 +42,21 @@ export class Hops {
    * Signs a request that is forwarded for a sender. Sets its headers, and returns its body.
    *
    * @param headers those that it is forwarded with
+   * @param grant the grounds on which an operator asks who has no token
    */
-  sign(request: Request, ip: string, headers: Headers): ReadableStream<Uint8Array> | null {
+  sign(
+    request: Request,
+    ip: string,
+    headers: Headers,
+    grant?: Grant,
+  ): ReadableStream<Uint8Array> | null {
     const { body } = request;
     const nonce = crypto.randomUUID();
     const fields = [this.#clock.now(), ip, nonce, body === null ? "none" : "body"];
-    headers.set(HOP_HEADER, [...fields, this.#code(request, fields).toString("hex")].join(" "));
+    headers.delete(GRANT_HEADER);
+    if (grant) headers.set(GRANT_HEADER, JSON.stringify(grant));
+    const code = this.#code(request, fields, headers.get(GRANT_HEADER));
+    headers.set(HOP_HEADER, [...fields, code.toString("hex")].join(" "));
     if (body === null) return null;
     changeLength(headers, CODE_BYTES);
     return body.pipeThrough(this.#withCode(nonce));
@@ -58,7 +71,8 @@ export class Hops {
     if (header === null) return request;
     const [time = "", ip = "", nonce = "", content = "", code = ""] = header.split(" ");
     const fields = [time, ip, nonce, content];
-    const expected = this.#code(request, fields);
+    const grant = request.headers.get(GRANT_HEADER);
+    const expected = this.#code(request, fields, grant);
     const found = Buffer.from(code, "hex");
     const isGenuine = found.length === expected.length && timingSafeEqual(found, expected) &&
       Math.abs(this.#clock.now() - Number(time)) <= HOP_AGE_MAX_MS &&
@@ -68,7 +82,13 @@ export class Hops {
       ? request
       : withBody(request, request.body.pipeThrough(this.#withoutCode(nonce)));
     this.#senders.set(received, { ip, secure: true });
+    if (grant !== null) this.#grants.set(received, JSON.parse(grant));
     return received;
+  }
+
+  /** Returns the grounds on which the operator of a hop asks; undefined where its token tells them. */
+  grantOf(request: Request): Grant | undefined {
+    return this.#grants.get(request);
   }
 
   /** Returns the sender of a hop that was received; undefined for any other request. */
@@ -89,9 +109,10 @@ export class Hops {
     return true;
   }
 
-  #code({ method, url }: Request, fields: readonly unknown[]): Buffer {
+  #code({ method, url }: Request, fields: readonly unknown[], grant: string | null): Buffer {
     const { pathname, search } = new URL(url);
-    const text = ["head", ...fields, method, pathname, search].join("\n");
+    const granted = grant === null ? [] : [grant];
+    const text = ["head", ...fields, method, pathname, search, ...granted].join("\n");
     return createHmac("sha256", this.#key).update(text).digest();
   }
 

@@ -1,5 +1,5 @@
 /**
- * The leader's part of a service: it applies the configuration, performs the work, and answers operators.
+ * The leader's part of a service: it applies the configuration, performs the work, and makes operators' changes.
  * Without other instances, the only one does so from its start.
  *
  * @module
@@ -45,11 +45,20 @@ export class Leadership implements Leading {
     return shared?.instances.isLeader ? undefined : shared?.instances.leader?.url;
   }
 
-  /** Returns the instance that has the files of an execution; undefined when it is silent, or is not needed. */
+  get canRead(): boolean {
+    return this.#parts.store.shared?.instances.obstacle === undefined;
+  }
+
+  /**
+   * Returns the instance that has the files of an execution, or will know who has them; undefined when it is silent, or
+   * is not needed.
+   */
   async placeOf(executionId: string): Promise<Place | undefined> {
     const { engines, store: { shared } } = this.#parts;
-    const machine = await engines.machineOf(executionId);
-    if (machine === undefined || shared === undefined) return undefined;
+    const { machine, isComing } = await engines.filesOf(executionId);
+    if (shared === undefined) return undefined;
+    if (isComing && !shared.instances.isLeader) return { isHere: false, url: this.url };
+    if (machine === undefined) return undefined;
     if (machine === shared.machineId) return { isHere: true, url: undefined };
     const there = shared.instances.all.find(({ machine_id, url, silent_ms }) =>
       machine_id === machine && url !== undefined && silent_ms < SILENT_MS
@@ -57,9 +66,9 @@ export class Leadership implements Leading {
     return there && { isHere: false, url: there.url };
   }
 
-  isGone(url: string): boolean {
+  isGone(url: string, silent_ms = GONE_MS): boolean {
     const all = this.#parts.store.shared?.instances.all ?? [];
-    return !all.some((each) => each.url === url && each.silent_ms < GONE_MS);
+    return !all.some((each) => each.url === url && each.silent_ms < silent_ms);
   }
 
   /**
@@ -99,7 +108,7 @@ export class Leadership implements Leading {
     await this.#work();
     await replays.start();
     metrics.leads();
-    log.info("Leading: this instance performs the work and answers operators");
+    log.info("Leading: this instance performs the work");
   }
 
   async #work(): Promise<void> {

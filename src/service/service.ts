@@ -187,7 +187,7 @@ export class Service {
     );
   }
 
-  /** True when this instance performs the work and answers operators. */
+  /** True when this instance performs the work. */
   get leads(): boolean {
     return this.#leadership.isHere;
   }

@@ -1,7 +1,7 @@
 /** Requests that one instance forwards to another. */
 import { Hono } from "@hono/hono";
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { forwardToLeader, type Leading } from "../../src/http/forward.ts";
+import { Forwarding, type Leading } from "../../src/http/forward.ts";
 import { Hops } from "../../src/http/hops.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 
@@ -12,6 +12,7 @@ function instance() {
   const hops = new Hops("a-secret-of-all-instances", new TestClock());
   const leading: Leading = {
     isHere: true,
+    canRead: true,
     url: undefined,
     placeOf: () => Promise.resolve({ isHere: false, url }),
     isGone: () => false,
@@ -24,10 +25,10 @@ function instance() {
   });
   app.use(
     "*",
-    forwardToLeader(leading, hops, {
+    new Forwarding(leading, hops, {
       clock: new TestClock(),
       peerOf: () => ({ ip: "127.0.0.1", secure: true }),
-    }),
+    }).toAny,
   );
   app.all("*", (context) => context.text("here"));
   const server = Deno.serve(
@@ -121,6 +122,7 @@ Deno.test("forward: the leader gets a body as it was sent, long or short, with i
   const url = `http://127.0.0.1:${leader.addr.port}`;
   const leading = {
     isHere: false,
+    canRead: true,
     url,
     placeOf: () => Promise.resolve(undefined),
     isGone: () => false,
@@ -128,10 +130,10 @@ Deno.test("forward: the leader gets a body as it was sent, long or short, with i
   const app = new Hono();
   app.use(
     "*",
-    forwardToLeader(leading, hops, {
+    new Forwarding(leading, hops, {
       clock: new TestClock(),
       peerOf: () => ({ ip: "192.0.2.7", secure: true }),
-    }),
+    }).toLeader,
   );
   await using follower = serve((request) => app.fetch(request));
   for (const body of ["", "short", "x".repeat(300_000)]) {
@@ -181,13 +183,14 @@ Deno.test("forward: an instance that counts as gone is not waited for, and its e
   let isGone = false;
   const leading = {
     isHere: false,
+    canRead: true,
     url,
     placeOf: () => Promise.resolve(undefined),
     isGone: () => isGone,
   };
   const app = new Hono();
   const peerOf = () => ({ ip: "192.0.2.7", secure: true });
-  app.use("*", forwardToLeader(leading, hops, { clock, peerOf }));
+  app.use("*", new Forwarding(leading, hops, { clock, peerOf }).toLeader);
   await using follower = serve((request, info) => app.fetch(request, info));
   const path = `http://127.0.0.1:${follower.addr.port}/api/v0/triggers/`;
   const late = fetch(path, { method: "POST" });

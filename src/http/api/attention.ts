@@ -73,6 +73,7 @@ export const attentionOperations = [
   operation({
     id: "listAttention",
     method: "get",
+    answeredBy: "leader",
     path: "/attention/",
     summary: "List what needs attention: what fails, and warnings of how triggers are set up",
     description:

@@ -21,7 +21,7 @@ import {
 } from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";
 import type { Access } from "./access.ts";
-import { grantCheck, type TokenCheck } from "./grants.ts";
+import { type GrantCheck, grantCheck, type TokenCheck } from "./grants.ts";
 import type { WrongTokens } from "./wrong_tokens.ts";
 
 /** The longest token that is looked up. */
@@ -89,17 +89,34 @@ export interface Authenticated {
   isAllowed(): Promise<boolean>;
 }
 
+/** The parts that {@linkcode requireToken} uses. */
+interface TokenParts {
+  check: TokenCheck;
+  checkGrant: GrantCheck;
+  wrong: WrongTokens;
+  ipOf(context: Context): string;
+  /** Returns the grounds that another instance has checked for a page of the console; undefined elsewhere. */
+  grantOf(context: Context): Grant | undefined;
+}
+
 /**
  * Passes on requests with a known token, and answers 401 to all others. A network that sends many wrong
  * tokens is answered 429 for a while.
  */
 export function requireToken(
-  check: TokenCheck,
-  wrong: WrongTokens,
-  ipOf: (context: Context) => string,
+  { check, checkGrant, wrong, ipOf, grantOf }: TokenParts,
 ): MiddlewareHandler<{ Variables: Authenticated }> {
   return async function requireToken(context, next) {
     const remoteIp = ipOf(context);
+    const grant = grantOf(context);
+    const granted = grant && await checkGrant(grant);
+    if (grant && granted) {
+      context.set("access", granted);
+      context.set("grant", grant);
+      context.set("remoteIp", remoteIp);
+      context.set("isAllowed", async () => await checkGrant(grant) !== undefined);
+      return await next();
+    }
     const token = tokenOf(context);
     const hash = token === undefined ? undefined : tokenHash(token);
     const { found: access, wait_s } = hash === undefined

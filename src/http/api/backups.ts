@@ -60,6 +60,7 @@ export const backupOperations = [
   operation({
     id: "listBackups",
     method: "get",
+    answeredBy: "leader",
     path: "/backups/",
     summary: "List the backups in the place that the setting backup names, newest first",
     description: "409 where the service makes no backups by itself.",

@@ -55,6 +55,11 @@ export interface Declaration {
   limitedTokens?: "refused" | "checked";
   /** It stores nothing, though it is no GET: it is not written into the audit log. */
   isTrial?: true;
+  /**
+   * The instance that answers it where several share the database: `leader` where its memory or its files are needed.
+   * When absent, a GET is answered by any, and a change by the leader.
+   */
+  answeredBy?: "any" | "leader";
   /** It takes no operator's token. */
   isOpen?: true;
   /** Its path begins at the service's root, not below `/api/v0`. */

@@ -13,6 +13,8 @@ import type { Events, Followed } from "./event_stream.ts";
 
 /** The time for which one look is good. Streams look each second. */
 const LOOK_MS = 900;
+/** The executions, pipelines and requests under way that a look sees, where other instances may change them. */
+const OPEN_MAX = 500;
 
 /** The parts of the service that are looked at. */
 interface DeliveryChangesParts {
@@ -49,6 +51,8 @@ export class DeliveryChanges {
    * changes hear of the next one later, and ask again then.
    */
   async newest(limit: number, read: () => Promise<DeliveryList>): Promise<DeliveryList> {
+    // The look does not tell of all that other instances change.
+    if (this.#parts.store.shared) return await read();
     const state = await this.state();
     if (this.#newestState !== state) this.#newest.clear();
     this.#newestState = state;
@@ -62,7 +66,8 @@ export class DeliveryChanges {
 
   async #look(): Promise<string> {
     const { store, engines } = this.#parts;
-    return `${engines.changes} ${await newestIds(store)}`;
+    const open = store.shared ? await openWork(store) : "";
+    return `${engines.changes} ${await newestIds(store)} ${open}`;
   }
 }
 
@@ -96,4 +101,14 @@ export async function newestIds(store: Store): Promise<string> {
     newestEntries(store, ["delivery_entry"], { limit: 1 }),
   ]);
   return lists.flat().map(({ key }) => key.join("/")).join(" ");
+}
+
+/** Returns a text that differs when another instance has changed what is under way. */
+async function openWork(store: Store): Promise<string> {
+  const lists = await Promise.all(
+    ["execution_open", "pipeline_open", "http_request_open"].map((kind) =>
+      newestEntries(store, [kind], { limit: OPEN_MAX })
+    ),
+  );
+  return lists.flat().map(({ key, value }) => `${key.join("/")} ${value}`).join(" ");
 }

@@ -24,6 +24,7 @@ import type { Operator } from "./operator.ts";
 import { launcherFields } from "../../store/records/launchers.ts";
 import { type Origin, shownLauncher } from "./origins.ts";
 import { TriggerLabels, type TriggerRecord } from "./trigger_labels.ts";
+import { pendingOf } from "./unended_runs.ts";
 import { statesOf, type WorkStates } from "./work_states.ts";
 
 /** A delivery as a list shows it. */
@@ -90,7 +91,7 @@ export async function listDeliveries(
   parts: DeliveryParts,
   { filter, limit, cursor }: { filter: DeliveryFilter; limit: number; cursor: string | undefined },
 ): Promise<DeliveryList> {
-  const { store, worker, triggerLog } = parts;
+  const { store, triggerLog } = parts;
   // What cannot be stored keeps nobody from reading what is.
   await triggerLog.flush().catch(() => {});
   const { trigger_id } = filter;
@@ -99,7 +100,7 @@ export async function listDeliveries(
     filter,
     limit,
     before: cursor,
-    ...(trigger_id === undefined ? {} : { pending: worker.pendingOf(trigger_id) }),
+    ...(trigger_id === undefined ? {} : { pending: await pendingOf(parts, trigger_id) }),
   });
   const labels = new TriggerLabels(parts);
   return {

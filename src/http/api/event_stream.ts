@@ -23,6 +23,8 @@ export const STREAM_HEADERS = {
 /** The surroundings of streams. */
 export interface EventStreamsOptions {
   clock: Clock;
+  /** Brings what is kept in memory up to what is stored, before each look. */
+  sync?: () => Promise<void>;
   /** Ends all streams. */
   closing: AbortSignal;
   /** The most streams at once. Default 100. */
@@ -67,6 +69,7 @@ export class EventStreams {
       poll_ms: 1_000,
       heartbeat_ms: 15_000,
       linesMax: 200,
+      sync: () => Promise.resolve(),
       ...options,
     };
   }
@@ -158,9 +161,10 @@ class EventSource implements UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> {
 
   /** Waits for something to send. */
   async #next(): Promise<Events> {
-    const { clock, poll_ms, heartbeat_ms } = this.#settings;
+    const { clock, poll_ms, heartbeat_ms, sync } = this.#settings;
     while (!this.#over.signal.aborted) {
       this.#hasNew = false;
+      await sync();
       const found = await this.#followed.look();
       if (found) return found;
       if (clock.steady() - this.#sent_ms >= heartbeat_ms) return { text: ": nothing new\n\n" };

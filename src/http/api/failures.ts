@@ -44,6 +44,7 @@ export const failureOperations = [
   operation({
     id: "listFailures",
     method: "get",
+    answeredBy: "leader",
     path: "/failures/",
     summary: "List what fails now: projects and engines",
     description:

@@ -31,7 +31,7 @@ const instance = answer<ShownInstance>()(
   "Instance",
   z.object({
     id: text,
-    leads: z.boolean().describe("It performs the work and answers operators"),
+    leads: z.boolean().describe("It performs the work and makes operators' changes"),
     url: text.exactOptional().describe("Where the other instances reach it"),
     started_at: time,
     seconds_silent: z.number().describe("Since it was seen to be alive"),

@@ -19,6 +19,7 @@ import { type ShownDelivery, shownDelivery } from "./delivery_views.ts";
 import { type Events, eventText, type Followed } from "./event_stream.ts";
 import type { Records } from "./records.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
+import { pendingOf } from "./unended_runs.ts";
 
 /** The time in which a delivery can come that has an older id than one that came before: its commit takes up to 10 s. */
 const WINDOW_MS = 15_000;
@@ -136,8 +137,8 @@ export class ListenSource implements Followed {
 
   /** Searches the deliveries, newest first. */
   async #search(filter: Wanted["filter"]): Promise<FoundDelivery[]> {
-    const { store, worker } = this.#parts;
-    const pending = worker.pendingOf(filter.trigger_id);
+    const { store } = this.#parts;
+    const pending = await pendingOf(this.#parts, filter.trigger_id);
     const found: FoundDelivery[] = [];
     let before: string | undefined;
     do {

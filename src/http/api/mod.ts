@@ -21,6 +21,7 @@ import { EventStreams, type EventStreamsOptions } from "./event_stream.ts";
 import { failureOperations } from "./failures.ts";
 import type { GrantCheck } from "./grants.ts";
 import { listenOperations } from "./listen.ts";
+import type { Elsewhere } from "./api.ts";
 import { type Operation, routesOf } from "./operation.ts";
 import type { Operator } from "./operator.ts";
 import { httpRequestOperations } from "./http_requests.ts";
@@ -102,19 +103,33 @@ export interface ApiOptions extends Omit<EventStreamsOptions, "clock"> {
   hasEnvironmentToken: boolean;
   /** Returns what somebody may do on some grounds now. */
   checkGrant: GrantCheck;
+  /** The other instances, where several share the database. */
+  elsewhere?: Elsewhere;
 }
 
 /** Makes the routes of the operations. The caller has checked the operator's token. */
 export function operatorRoutes(
   operator: Operator,
-  { hasEnvironmentToken, checkGrant, ...options }: ApiOptions,
+  { hasEnvironmentToken, checkGrant, elsewhere, ...options }: ApiOptions,
 ): Hono {
-  const { clock } = operator;
-  const streams = new EventStreams({ clock, ...options });
+  const { clock, store: { shared }, settings: { secretKey } } = operator;
+  const sync = async () => await shared?.triggers.sync();
+  const streams = new EventStreams({ clock, sync, ...options });
   const diagnoses = new DiagnosisLimits(clock);
   const deliveryChanges = new DeliveryChanges(operator);
-  const made = { streams, diagnoses, deliveryChanges, cursors: new SealedCursors() };
-  const parts = { ...operator, ...made, hasEnvironmentToken, checkGrant };
+  const made = {
+    streams,
+    diagnoses,
+    deliveryChanges,
+    cursors: new SealedCursors(shared && secretKey),
+  };
+  const parts = {
+    ...operator,
+    ...made,
+    hasEnvironmentToken,
+    checkGrant,
+    ...(elsewhere && { elsewhere }),
+  };
   const api = new Hono({ strict: false });
   return api
     .use(refuseOtherMethods({

@@ -84,6 +84,7 @@ export const notifierOperations = [
   operation({
     id: "listNotifiers",
     method: "get",
+    answeredBy: "leader",
     path: "/notifiers/",
     summary: "List the notifiers, without their secrets",
     query: notifierQuery,
@@ -97,6 +98,7 @@ export const notifierOperations = [
   operation({
     id: "getNotifier",
     method: "get",
+    answeredBy: "leader",
     path: "/notifiers/{name}/",
     summary: "Read a notifier",
     answers: { 200: { schema: notifier, headers: REVISION_HEADER } },

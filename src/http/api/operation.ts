@@ -67,6 +67,10 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       const params: Record<string, string> = context.req.param();
       const { access } = authenticated;
       requireScope(access, each);
+      const answered = isOfLeader(each) && api.elsewhere?.askLeader(context, authenticated);
+      if (answered) return await answered;
+      // What this instance keeps of triggers is as they are now.
+      await api.store.shared?.triggers.sync();
       const records = new Records(api, access);
       await records.requireTarget(each, params);
       const name = params.id ?? params.name;
@@ -93,6 +97,11 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
     });
   }
   return app;
+}
+
+/** Tells whether the leader alone performs an operation. */
+export function isOfLeader({ method, answeredBy }: Declaration): boolean {
+  return (answeredBy ?? (method === "get" ? "any" : "leader")) === "leader";
 }
 
 /** Tells whether an answer is a stream of events. Its operation leaves out what a limited token may not see. */

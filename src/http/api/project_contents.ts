@@ -47,6 +47,7 @@ export const projectContentsOperations = [
   operation({
     id: "getProjectContents",
     method: "get",
+    answeredBy: "leader",
     path: "/projects/{name}/contents/",
     summary: "List the steps and pipelines of a project, and the problems of its file",
     description: "At the commit of the last fetch, or as the folder is now.",

@@ -24,6 +24,7 @@ import type { Declaration } from "./declaration.ts";
 import type { Operator } from "./operator.ts";
 import { sourcesOf } from "./sources.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
+import { pendingOf } from "./unended_runs.ts";
 
 /** The parts of the service that records are read from. */
 type RecordParts = Pick<
@@ -88,9 +89,9 @@ export class Records {
 
   /** Lists the newest stored requests of a trigger, newest first. */
   async recentRequests(triggerId: string, limit: number): Promise<RecentRequest[]> {
-    const { store, triggers, keptRequests, triggerLog, worker, baseUrl } = this.#parts;
+    const { store, triggers, keptRequests, triggerLog, baseUrl } = this.#parts;
     await triggerLog.flush().catch(() => {});
-    const pending = worker.pendingOf(triggerId);
+    const pending = await pendingOf(this.#parts, triggerId);
     const isVisible = (found: FoundDelivery) => this.seesDelivery(found);
     const parts = { store, triggers, keptRequests, baseUrl, pending, isVisible };
     return await recentRequests(parts, triggerId, limit);

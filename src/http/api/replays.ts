@@ -21,6 +21,7 @@ import { searchable } from "../../triggers/shown_body.ts";
 import type { Operator } from "./operator.ts";
 import { pageAnswer } from "./page_answer.ts";
 import { idQuery, replayFilter, triggerIdOf } from "./queries.ts";
+import { pendingOf } from "./unended_runs.ts";
 
 const RATE_MAX = 1_000;
 const PAGE_SIZE = 200;
@@ -221,10 +222,11 @@ export const replayOperations = [
  * @param leavesOutSuccess leaves out those that have succeeded by now
  */
 async function deliveriesOf(
-  { store, triggerLog, triggers, worker }: Operator,
+  api: Operator,
   { trigger, from, to, outcome = "accepted", ...filter }: z.output<typeof replayFilter>,
   { isBrief, leavesOutSuccess }: { isBrief: boolean; leavesOutSuccess: boolean },
 ): Promise<{ ids: string[]; isWhole: boolean }> {
+  const { store, triggerLog, triggers } = api;
   await triggerLog.flush().catch(() => {});
   const wanted = {
     ...filter,
@@ -239,13 +241,14 @@ async function deliveriesOf(
   const ids: string[] = [];
   let found = 0;
   let before: string | undefined;
+  const pending = wanted.trigger_id && await pendingOf(api, wanted.trigger_id);
   for (;;) {
     const { records, next } = await searchDeliveries(store, {
       shown: searchable({ triggers, store }),
       filter: wanted,
       limit: PAGE_SIZE,
       before,
-      ...(wanted.trigger_id && { pending: worker.pendingOf(wanted.trigger_id) }),
+      ...(pending && { pending }),
     });
     const replayable = records.filter(isReplayable);
     const succeeded = leavesOutSuccess

@@ -22,6 +22,7 @@ import { waitingSchema, workState, workStates } from "./work_states.ts";
 import { authorOf, origin, scheduleFields } from "./origins.ts";
 import { type ShownRun, shownRun } from "./shown_run.ts";
 import { TriggerLabels } from "./trigger_labels.ts";
+import { pendingOf } from "./unended_runs.ts";
 import { listQuery, runQuery, triggerIdOf } from "./queries.ts";
 
 /** The object that an action created. */
@@ -208,8 +209,9 @@ function allShown(api: Operator, runs: readonly Run[]): Promise<ShownRun[]> {
   return Promise.all(runs.map((run) => shownRun(api, labels, run)));
 }
 
-function runsOf({ store, worker }: Operator, triggerId: string, part: Page): Promise<Listed<Run>> {
-  return listTriggerRuns(store, triggerId, { ...part, pending: worker.pendingOf(triggerId) });
+async function runsOf(api: Operator, triggerId: string, part: Page): Promise<Listed<Run>> {
+  const pending = await pendingOf(api, triggerId);
+  return await listTriggerRuns(api.store, triggerId, { ...part, pending });
 }
 
 async function* concatenated<T>(

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { createCipheriv, createDecipheriv } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac } from "node:crypto";
 
 const CIPHER = "aes-256-gcm";
 const KEY_BYTES = 32;
@@ -14,9 +14,19 @@ const TAG_BYTES = 16;
 const CURSOR_LENGTH = 64;
 const ENCODING = { alphabet: "base64url", omitPadding: true } as const;
 
-/** Seals cursors with a key of this process: after a restart, a client begins with the first page. */
+/**
+ * Seals cursors with a key of this process: after a restart, a client begins with the first page. Instances that share
+ * a secret have one key.
+ */
 export class SealedCursors {
-  readonly #key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
+  readonly #key: Uint8Array;
+
+  /** @param secret that of all instances; undefined where there is only one */
+  constructor(secret?: string) {
+    this.#key = secret === undefined
+      ? crypto.getRandomValues(new Uint8Array(KEY_BYTES))
+      : createHmac("sha256", secret).update("hooklaunch cursors").digest();
+  }
 
   /** @param owner the token and the list, for which alone it is opened */
   seal(cursor: string, owner: string): string {

@@ -78,6 +78,7 @@ export const serviceOperations = [
   operation({
     id: "getService",
     method: "get",
+    answeredBy: "leader",
     path: "/service/",
     summary: "Read the settings of the service, and the work before it",
     answers: { 200: { schema: service } },

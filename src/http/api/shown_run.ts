@@ -14,7 +14,7 @@ export type ShownRun = Omit<Run, "launched_by"> & Origin & WorkStates & RunWorkS
 
 /** Returns a run with its origin, the states of what it has launched, and what it waits for. */
 export async function shownRun(
-  parts: Pick<Operator, "store" | "worker">,
+  parts: Pick<Operator, "store" | "worker" | "clock">,
   labels: TriggerLabels,
   run: Run,
 ): Promise<ShownRun> {

@@ -27,7 +27,9 @@ import { launchedBy, WORK_STATES, type WorkState, workStateOf } from "../../runs
 import type { Store } from "../../store/store.ts";
 import type { Waiting } from "../../runs/pace/waiting.ts";
 import type { Worker } from "../../runs/worker.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { count, text, time } from "./answer.ts";
+import { waitingOf } from "./unended_runs.ts";
 
 /** An execution that an action of a run has launched, and how far it is. */
 interface ExecutionState {
@@ -114,12 +116,14 @@ export const workStates = {
 };
 
 /** Returns a run with the states of what it has launched, and what it waits for. */
-export async function withStates<T extends Pick<Run, "id" | "actions" | "status">>(
-  { store, worker }: { store: Store; worker: Pick<Worker, "pacer"> },
+export async function withStates<T extends Pick<Run, "id" | "trigger_id" | "actions" | "status">>(
+  parts: { store: Store; worker: Pick<Worker, "pacer">; clock: Clock },
   run: T,
 ): Promise<T & WorkStates & RunWorkState & RunTurn> {
-  const states = await statesOf(store, run);
-  const waiting = worker.pacer.waitingOf(run.id);
+  const [states, waiting] = await Promise.all([
+    statesOf(parts.store, run),
+    waitingOf(parts, run),
+  ]);
   const { executions, pipelines, http_requests } = states;
   const launched = [...executions, ...pipelines, ...http_requests].map(({ status }) => status);
   const work = workStateOf(run, launched);

@@ -39,6 +39,7 @@ export interface ListPage<T> {
 export class ApiClient {
   readonly #api: Hono;
   readonly #env: Authenticated;
+  #lacksLeader = false;
 
   constructor(api: Hono, env: Authenticated) {
     this.#api = api;
@@ -61,10 +62,28 @@ export class ApiClient {
     return { results: page.results, cursor: cursorOf(page.next) };
   }
 
-  /** Reads the first page of a list; an empty one where the token may not read it. */
+  /** True once something was left out that the leading instance alone knows, which is silent. */
+  get lacksLeader(): boolean {
+    return this.#lacksLeader;
+  }
+
+  /** Returns what is found; undefined where the leading instance alone knows it, and is silent. */
+  async ifKnown<T>(finding: Promise<T>): Promise<T | undefined> {
+    try {
+      return await finding;
+    } catch (error) {
+      if (!(error instanceof ApiCallError) || error.status !== STATUS_CODE.ServiceUnavailable) {
+        throw error;
+      }
+      this.#lacksLeader = true;
+      return undefined;
+    }
+  }
+
+  /** Reads the first page of a list; an empty one where the token may not read it, or the leader is silent. */
   async listIfAllowed<T>(path: string, query: Query = {}): Promise<readonly T[]> {
     try {
-      return (await this.list<T>(path, query)).results;
+      return (await this.ifKnown(this.list<T>(path, query)))?.results ?? [];
     } catch (error) {
       if (error instanceof ApiCallError && error.status === STATUS_CODE.Forbidden) return [];
       throw error;

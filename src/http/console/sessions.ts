@@ -54,7 +54,7 @@ export class Sessions {
 
   /** Returns the session of a request; undefined when it has none that is open. */
   async of(context: Context): Promise<OpenSession | undefined> {
-    const secret = getCookie(context, this.#cookie(context, "session").name);
+    const secret = getCookie(context, this.#sentCookie(context, "session").name);
     if (secret === undefined) return undefined;
     const found = await this.#access(secret);
     return found && {
@@ -103,7 +103,7 @@ export class Sessions {
   /** Ends the session of a request. Returns the login at an issuer that it rests on. */
   async close(context: Context): Promise<EndedLogin | undefined> {
     const { store, box } = this.#parts;
-    const { name, options } = this.#cookie(context, "session");
+    const { name, options } = this.#sentCookie(context, "session");
     const secret = getCookie(context, name);
     const session = secret && await getSession(store, secret);
     if (session) await removeSession(store, session.id);
@@ -130,7 +130,7 @@ export class Sessions {
 
   /** Takes what was kept for the login: it serves once. */
   takeLogin(context: Context): string | undefined {
-    const { name, options } = this.#cookie(context, "login");
+    const { name, options } = this.#sentCookie(context, "login");
     const value = getCookie(context, name);
     if (value !== undefined) deleteCookie(context, name, options);
     return value;
@@ -145,7 +145,7 @@ export class Sessions {
 
   /** Takes the message that was kept for this page. */
   takeNotice(context: Context): Message | undefined {
-    const { name, options } = this.#cookie(context, "notice");
+    const { name, options } = this.#sentCookie(context, "notice");
     const notice = getCookie(context, name);
     if (notice === undefined) return undefined;
     deleteCookie(context, name, options);
@@ -162,6 +162,15 @@ export class Sessions {
     const grant = grantOf(session);
     const access = await checkGrant(grant);
     return access && { id, access, grant };
+  }
+
+  /** Returns the cookie that was sent: one that the leader has set for another instance has the prefix. */
+  #sentCookie(context: Context, kind: "session" | "notice" | "login") {
+    const cookie = this.#cookie(context, kind);
+    const isAlone = this.#parts.store.shared === undefined;
+    if (isAlone || getCookie(context, cookie.name) !== undefined) return cookie;
+    const options = { ...cookie.options, secure: true };
+    return { name: `__Host-hooklaunch_${kind}`, options };
   }
 
   /** Over plain HTTP a cookie has no prefix, and the port in its name: it is sent to all ports of a host. */

@@ -1,6 +1,6 @@
 /**
  * A cache of records that do not change until they are removed, such as ended runs: pollers ask for the
- * same one again and again.
+ * same one again and again. Where several instances share the database, each request reads.
  *
  * @module
  */
@@ -26,7 +26,8 @@ export class RecordCaches<T extends object> {
   of(store: Store): RecordCache<T> {
     let cache = this.#caches.get(store);
     if (cache === undefined) {
-      const made = cache = new RecordCache<T>(this.#size_max);
+      // Of what another instance removes nothing is told here.
+      const made = cache = new RecordCache<T>(store.shared ? 0 : this.#size_max);
       this.#caches.set(store, cache);
       store.committer.onWrite(([kind, id]) => {
         if (kind === this.#kind) made.forget(String(id));
@@ -54,6 +55,7 @@ class RecordCache<T extends object> {
 
   /** Returns a record from memory, or else what `read` returns. */
   async get(id: string, read: () => Read<T>): Read<T> {
+    if (this.#size_max === 0) return await read();
     return this.#records.get(id) ?? await (this.#reads.get(id) ?? this.#read(id, read));
   }
 

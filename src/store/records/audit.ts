@@ -67,7 +67,7 @@ export async function writeAudit(
   const id = newId(now_ms);
   const value: AuditEntry = { id, time: new Date(now_ms).toISOString(), ...entry };
   const bytes = 1_024 + 2 * JSON.stringify(entry.changes).length;
-  await store.committer.write([{ key: keys.audit(id), value, bytes }]);
+  await store.intake.write([{ key: keys.audit(id), value, bytes }]);
 }
 
 /**

@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { scan, whole } from "../read/scan.ts";
+import { readWhole, scan, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import { endWrites, pendingIn, type PendingRun, pendingWrite, type Run } from "./runs.ts";
 
@@ -19,7 +19,7 @@ interface Held {
 }
 
 /** A run that waits for its turn. */
-interface HeldRun extends PendingRun {
+export interface HeldRun extends PendingRun {
   held: Held;
 }
 
@@ -106,6 +106,15 @@ export async function* turns(store: Store): AsyncGenerator<Turn> {
     const turn = whole(entry, isTurn);
     if (turn !== undefined) yield turn;
   }
+}
+
+/** Reads the open burst of a key; undefined where there is none. */
+export async function getBurst(
+  store: Store,
+  triggerId: string,
+  key: string,
+): Promise<Burst | undefined> {
+  return await readWhole(store.kv, keys.burst(triggerId, hash("sha256", key)), isBurst);
 }
 
 /** The open bursts. */

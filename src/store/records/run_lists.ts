@@ -46,6 +46,17 @@ export async function listTriggerRuns(
   };
 }
 
+/** Reads the ids of a trigger's runs that have not ended, oldest first, whichever instance knows of them. */
+export async function pendingIdsOf(store: Store, triggerId: string): Promise<string[]> {
+  const ids = new Set<string>();
+  for (const kind of PENDING_KINDS) {
+    for await (const { key } of scan(store.kv, [kind], { ids: 2 })) {
+      if (key[2] === triggerId) ids.add(String(key[1]));
+    }
+  }
+  return [...ids].sort();
+}
+
 /** Returns the newest ids before one, at most so many. There may be many more, most of which are in their order. */
 function newestOf(ids: readonly string[], before: string | undefined, most: number): string[] {
   const newest: string[] = [];

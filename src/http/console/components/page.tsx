@@ -55,6 +55,14 @@ export function Page({ view, title, nav, hasLog = false, children }: PageProps):
               )}
             </Notice>
           )}
+          {view.access !== undefined && view.api.lacksLeader
+            ? (
+              <Notice tone="waiting">
+                The instance that leads is silent. What it alone knows is left out: what needs
+                attention, and the work under way
+              </Notice>
+            )
+            : null}
           {children}
         </main>
         <KeyHelp />

@@ -22,10 +22,10 @@ export async function warningsOf(
   if (warnings.length === 0) return { open: [], dismissed: [] };
   const query = { trigger: id, group: "setup", limit: 200 };
   const [open, dismissed] = await Promise.all([
-    api.list<Cause>("attention/", query),
-    api.list<Cause>("attention/", { ...query, dismissed: "true" }),
+    api.ifKnown(api.list<Cause>("attention/", query)),
+    api.ifKnown(api.list<Cause>("attention/", { ...query, dismissed: "true" })),
   ]);
-  return { open: open.results, dismissed: dismissed.results };
+  return { open: open?.results ?? [], dismissed: dismissed?.results ?? [] };
 }
 
 interface WarningsProps {

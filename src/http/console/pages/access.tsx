@@ -30,8 +30,8 @@ interface AccessProps {
 }
 
 async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
-  const [{ settings }, tokens, sessions, passkeys, providers, audit] = await Promise.all([
-    view.api.get<ServiceState>("service/"),
+  const [service, tokens, sessions, passkeys, providers, audit] = await Promise.all([
+    view.api.ifKnown(view.api.get<ServiceState>("service/")),
     view.api.list<ListedToken>("tokens/", { limit: 200 }),
     view.api.list<ShownSession>("sessions/", { limit: 200 }),
     view.api.list<ShownPasskey>("passkeys/", { limit: 200 }),
@@ -50,7 +50,7 @@ async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
         view={view}
         tokens={tokens.results}
         sessions={sessions.results}
-        hasVariable={settings.HOOKLAUNCH_ADMIN_TOKEN === true}
+        hasVariable={service?.settings.HOOKLAUNCH_ADMIN_TOKEN === true}
       />
       <TokenForm view={view} {...props} />
       <h2 id="sessions">Sessions</h2>

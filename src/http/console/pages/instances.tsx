@@ -19,8 +19,8 @@ async function show({ view }: Visit): Promise<Html> {
         {results.length === 0 ? <OneInstance /> : (
           <>
             <p class="dim">
-              All accept launches. The one that leads also performs the work and answers operators;
-              when it is silent for {GONE_MS / 1_000} s, another takes its place.
+              All accept launches. The one that leads also performs the work and makes changes; when
+              it is silent for {GONE_MS / 1_000} s, another takes its place.
             </p>
             <Table label="Instances" columns={COLUMNS}>
               {results.toSorted((a, b) => Number(b.leads) - Number(a.leads)).map((instance) => (

@@ -31,7 +31,7 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
   const [page, service, causes] = await Promise.all([
     view.api.list<ShownTrigger>("triggers/", { limit: TRIGGERS, cursor, activity: "true" }),
     serviceState(view),
-    view.api.list<Cause>("attention/", { limit: CAUSES }),
+    view.api.ifKnown(view.api.list<Cause>("attention/", { limit: CAUSES })),
   ]);
   const triggers = page.results.map(activeTrigger);
   const isWhole = cursor === undefined && page.cursor === undefined;
@@ -40,7 +40,7 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
     <Page view={view} title="Overview" nav="Overview">
       <h1>Overview</h1>
       <div id="overview" data-refresh={REFRESH_S}>
-        <Attention view={view} causes={causes} />
+        {causes === undefined ? null : <Attention view={view} causes={causes} />}
         {service === undefined ? null : <UnderWay service={service} />}
         {service?.backup === undefined ? null : <LastBackup view={view} backup={service.backup} />}
         <h2>Triggers</h2>
@@ -53,11 +53,11 @@ async function OverviewPage({ view }: { view: View }): Promise<Html> {
   );
 }
 
-function FirstPage({ view, causes }: { view: View; causes: ListPage<Cause> }): Html {
+function FirstPage({ view, causes }: { view: View; causes?: ListPage<Cause> | undefined }): Html {
   return (
     <Page view={view} title="Overview" nav="Overview">
       <h1>Welcome</h1>
-      <SettingNotes causes={causes.results} />
+      <SettingNotes causes={causes?.results ?? []} />
       <Empty title="There is no trigger yet">
         <p>
           A trigger has a URL for webhooks, and launches your steps for each that it accepts.
@@ -84,7 +84,7 @@ function FirstPage({ view, causes }: { view: View; causes: ListPage<Cause> }): H
 /** Reads the state of the service; undefined for a token that is limited to some triggers or projects. */
 async function serviceState(view: View): Promise<ServiceState | undefined> {
   try {
-    return await view.api.get<ServiceState>("service/");
+    return await view.api.ifKnown(view.api.get<ServiceState>("service/"));
   } catch (error) {
     if (error instanceof ApiCallError && error.status === 403) return undefined;
     throw error;

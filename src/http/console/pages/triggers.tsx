@@ -27,7 +27,9 @@ async function show({ view }: Visit): Promise<Shown> {
   const name = view.query.get("name") || undefined;
   const [found, dismissed] = await Promise.all([
     orRefused(view.api.list<ShownTrigger>("triggers/", { cursor, name })),
-    view.api.list<Cause>("attention/", { dismissed: "true", limit: DISMISSED }),
+    view.api.ifKnown(
+      view.api.list<Cause>("attention/", { dismissed: "true", limit: DISMISSED }),
+    ),
   ]);
   const refused = found instanceof ApiCallError ? found : undefined;
   const page = (
