@@ -83,7 +83,7 @@ export interface DeliveryList {
 /** The parts of the service that deliveries are read from. */
 export type DeliveryParts = Pick<
   Operator,
-  "store" | "triggers" | "triggerLog" | "worker"
+  "store" | "triggers" | "triggerLog" | "worker" | "clock"
 >;
 
 /** Searches the deliveries, newest first. */
