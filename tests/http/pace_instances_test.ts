@@ -220,10 +220,7 @@ Deno.test("the pace of triggers over two instances", async (t) => {
       assertEquals(others, []);
       isLeading = false;
       await leader[Symbol.asyncDispose]();
-      await eventually(async () => {
-        const { body } = await follower.api("GET", "instances/");
-        return body?.results?.length === 1 || undefined;
-      }, { what: "another leader" });
+      await eventually(() => follower.service.leads, { what: "another leader" });
       assertEquals(await times(), [first]);
       clock.toHour();
       await follower.service.parts.scheduler.tick();

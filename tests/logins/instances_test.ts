@@ -202,7 +202,7 @@ for (const [kind, start] of Object.entries(KINDS)) {
       const back = await atIssuer(await beginLogin(browser, "access"));
       await leader.stop();
       // The next one leads: nothing that serves once is sent before.
-      await reached(() => api(follower, "GET", "instances/"));
+      await reached(() => api(follower, "GET", "service/"));
       const returned = await comeBack(browser.to(follower), back);
       const { status, headers, text } = returned;
       assertEquals([status, headers.get("location")], [303, "/access"], text);
