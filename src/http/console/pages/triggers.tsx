@@ -61,7 +61,7 @@ async function show({ view }: Visit): Promise<Shown> {
       </form>
       {found instanceof ApiCallError
         ? null
-        : <Found view={view} name={name} page={found} dismissed={dismissed.results} />}
+        : <Found view={view} name={name} page={found} dismissed={dismissed?.results ?? []} />}
     </Page>
   );
   return refused === undefined ? page : { page, status: refused.status };
