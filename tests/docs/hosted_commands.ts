@@ -9,7 +9,7 @@ import { runHosted, runIn, startHost } from "../commands/hosted.ts";
 
 /** Asks the tests; what reads its input is a process. */
 const COMMAND = `#!/bin/sh
-if [ -p /dev/stdin ] || ! [ -e /proc/self/fd/1 ]; then exec REAL "$@"; fi
+if [ -p /dev/stdin ] || [ -f /dev/stdin ] || ! [ -e /proc/self/fd/1 ]; then exec REAL "$@"; fi
 end=$(mktemp -d)
 { printf '%s\\0' "$end" "$PWD" "$#" "$@"; env -0; } |
   curl --silent --fail --noproxy '*' --data-binary @- URL || { rm -r "$end"; exec REAL "$@"; }

@@ -171,7 +171,10 @@ Deno.test("a login of a command line is confirmed in the console", async (t) => 
   await t.step("a network begins so many a minute", async () => {
     clock.time_ms += MINUTE_MS;
     for (let index = 0; index < 30; index++) assert((await begin(service)).user_code);
-    const refused = await fetch(`${service.url}/api/v0/login/device/`, { method: "POST" });
+    const refused = await fetch(`${service.url}/api/v0/login/device/`, {
+      method: "POST",
+      body: new URLSearchParams(),
+    });
     await refused.body?.cancel();
     assertEquals(refused.status, 429);
     assertMatch(refused.headers.get("retry-after") ?? "", /^\d+$/);
