@@ -4,23 +4,37 @@
  *
  * @module
  */
-import { type ClaimMark, claimUpTo } from "../store/commit/claims.ts";
+import { type ClaimMark, claimMarks, claimUpTo } from "../store/commit/claims.ts";
 import type { Intake } from "../store/commit/committer.ts";
 import type { PendingEntry, PendingRun } from "../store/records/runs.ts";
+import type { Store } from "../store/store.ts";
 
 /** Some pending runs of other instances. */
 export class Claims {
   readonly #marks: ReadonlyMap<string, ClaimMark>;
   readonly #intake: Pick<Intake, "commit">;
   readonly #entries: { pending: PendingRun; versionstamp: string }[] = [];
+  readonly #met: Set<string>;
   #size = 0;
-  /** True when some could not be claimed: one of them was withdrawn meanwhile. */
+  /** True when some could not be claimed: one of them may have been withdrawn meanwhile. */
   isIncomplete = false;
 
-  /** @param marks as they were before the runs were read */
-  constructor(marks: ReadonlyMap<string, ClaimMark>, intake: Pick<Intake, "commit">) {
+  private constructor(
+    marks: ReadonlyMap<string, ClaimMark>,
+    { intake, met }: { intake: Pick<Intake, "commit">; met: Set<string> },
+  ) {
     this.#marks = marks;
     this.#intake = intake;
+    this.#met = met;
+  }
+
+  /**
+   * Begins before the runs are read: a withdrawal in between changes the mark of its instance.
+   *
+   * @param met the instances that were met so far
+   */
+  static async begin({ kv, intake }: Store, met: Set<string>): Promise<Claims> {
+    return new Claims(await claimMarks(kv), { intake, met });
   }
 
   /** Number of the runs that are performed as soon as there is a place: others wait elsewhere. */
@@ -39,11 +53,15 @@ export class Claims {
     const byInstance = Map.groupBy(this.#entries, ({ pending }) => pending.worker);
     const claimed = await Promise.all(Array.from(byInstance, async ([id, entries]) => {
       const mark = this.#marks.get(id);
-      // An instance without a mark is gone, and withdraws nothing any more.
-      if (mark === undefined || await this.#claim(mark, entries)) return entries;
+      // One without a mark may have joined since the marks were read. If it was met before, it is gone, and
+      // withdraws nothing any more.
+      const isClaimed = mark ? await this.#claim(mark, entries) : this.#met.has(id);
+      if (isClaimed) return entries;
       this.isIncomplete = true;
       return [];
     }));
+    this.#met.clear();
+    for (const id of [...this.#marks.keys(), ...byInstance.keys()]) this.#met.add(id);
     return claimed.flat().map(({ pending }) => pending);
   }
 

@@ -16,7 +16,6 @@ import { getPending, pendingEntries, type PendingRun, type Run } from "../store/
 import type { LeaderLoad } from "../store/commit/instance_record.ts";
 import { inTrace } from "../telemetry/spans.ts";
 import type { WaitingRun } from "./outcome.ts";
-import { claimMarks } from "../store/commit/claims.ts";
 import { Allowance } from "./allowance.ts";
 import { Claims, Unclaimed } from "./claims.ts";
 import { PacedEntries } from "./pace/paced_entries.ts";
@@ -63,6 +62,8 @@ export class Worker {
   /** The launches that this instance may accept while another one leads; undefined where it has the database alone. */
   readonly #allowance: Allowance | undefined;
   readonly #unclaimed = new Unclaimed();
+  /** The instances that the last pass over the pending runs has met. */
+  readonly #met = new Set<string>();
   /** The next look for a place. */
   readonly #nextLook: NextCall;
   readonly #nextClaim: NextCall;
@@ -314,9 +315,7 @@ export class Worker {
   async #claimPending(): Promise<void> {
     const { store } = this.#parts;
     this.#unclaimed.beginPass();
-    // Read before the runs: a withdrawal in between changes the mark of its instance.
-    const marks = store.shared && await claimMarks(store.kv);
-    const claimed = marks && new Claims(marks, store.intake);
+    const claimed = store.shared && await Claims.begin(store, this.#met);
     const isPaced = this.#isPaced || store.shared === undefined;
     const paced = isPaced ? await PacedEntries.begin(store, this.pacer.room) : undefined;
     let [isMissed, isUndecided, isComplete] = [false, false, true];

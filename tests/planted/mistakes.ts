@@ -110,6 +110,13 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     to: "  if (versionstamp !== mark.value) return true;",
     finder: SIMULATE,
   },
+  "instance that has just joined taken for gone": {
+    breaks: "a run that its instance withdraws is performed",
+    file: "runs/claims.ts",
+    from: ": this.#met.has(id);",
+    to: ": true;",
+    finder: { test: ["tests/runs/shared_test.ts"] },
+  },
   "listing that shows ended runs": {
     breaks: "a run is performed again after its end",
     file: "runs/worker.ts",

@@ -8,7 +8,7 @@ import { saveExecution } from "../../src/store/records/executions.ts";
 import type { ActionOutcome, Run } from "../../src/store/records/runs.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
 import { executionOf } from "../store/execution.ts";
-import { contents, sharedStore, watchedKv } from "../store/fixture.ts";
+import { contents, sharedStore, standIn, watchedKv } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import {
   accept,
@@ -355,4 +355,57 @@ Deno.test("a search for pending runs that fails is made again, and not by the ne
   await desk.worker.start();
   await desk.worker.ended(id, AbortSignal.timeout(10_000));
   assertEquals([failures, performed], [1, [id]]);
+});
+
+Deno.test("a launch is not performed that an instance withdraws which has joined during the search", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  const sent = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  let hasGone = false;
+  let end: Promise<string> | undefined;
+  await using opened = new AsyncDisposableStack();
+  /** Joins, and has a launch stored whose sender goes before it is answered. */
+  const join = async () => {
+    const held = watchedKv(kv, async (commit, store) => {
+      const result = await store();
+      if (commit.keys.every(([kind]) => kind !== "pending") || hasGone) return result;
+      sent.resolve();
+      await answered.promise;
+      return result;
+    });
+    const { acceptor } = opened.use(openDesk(opened.use(await follower(held, clock)), { clock }));
+    end = acceptor.accept(launchOf({ isAbandoned: () => hasGone })).then(() => "", messageOf);
+    await sent.promise;
+    hasGone = true;
+  };
+  const leading = watchedKv(kv, async (commit, store) => {
+    const isClaim = commit.keys.some(([kind]) => kind === "claimed") && end !== undefined;
+    if (isClaim) {
+      answered.resolve();
+      assertEquals(await end, GONE);
+    }
+    return await store();
+  });
+  const searched = standIn(leading, {
+    async *list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+      yield* kv.list(selector, options);
+      const isMarks = "prefix" in selector && selector.prefix[0] === "claimed";
+      if (isMarks && end === undefined) await join();
+    },
+  });
+  await using store = await sharedStore(searched, clock);
+  const performed: string[] = [];
+  await using desk = openDesk(store, {
+    clock,
+    perform({ run: { id } }) {
+      performed.push(id);
+      answered.resolve();
+      return Promise.resolve([{ action: "none" }]);
+    },
+  });
+  await desk.worker.start();
+  await eventually(() => end);
+  assertEquals(await end, GONE);
+  assertEquals([performed, await pendingIds(store)], [[], []]);
 });
