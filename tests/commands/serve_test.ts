@@ -6,7 +6,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { newId } from "../../src/platform/ids.ts";
-import { executionWrites } from "../../src/store/records/executions.ts";
+import { executionWrites, getExecution } from "../../src/store/records/executions.ts";
 import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
@@ -135,7 +135,7 @@ Deno.test("serve takes its configuration through a pipe, its folders from the cu
   let printed = "";
   for await (const text of service.stderr.pipeThrough(new TextDecoderStream())) {
     printed += text;
-    if (/reached as .*\n/.test(printed) && /Accepting plain HTTP/.test(printed)) break;
+    if (/reached as .*\n/.test(printed)) break;
   }
   const [, url] = /reached as (http:\/\/127\.0\.0\.1:\d+)/.exec(printed) ?? [];
   const headers = { authorization: `Bearer ${TOKEN}` };
@@ -240,6 +240,11 @@ Deno.test("serve holds what its variables and flags say, and a stop lets a runni
   await Deno.writeTextFile(`${folder.path}/go`, "");
   assertEquals((await service.end()).code, 0, service.printed());
   const id = started.results[0]?.id;
+  {
+    await using store = await openStore(`${folder.path}/data`);
+    const { status } = await getExecution(store, id) ?? {};
+    assertEquals(status, "complete", "the service has waited for its end");
+  }
   const out = await Deno.readTextFile(`${folder.path}/data/executions/${id}/outputs/out`);
   assertEquals(out, "done\n");
   assertNotMatch(service.printed(), /Launch URLs begin/);
