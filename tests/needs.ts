@@ -25,6 +25,9 @@ export const OPTIONAL_COMMANDS = {
     "the printed configuration of HAProxy in front of the service (Debian's package haproxy)",
   helm: "the chart of a release (.ci/run builds it where go is)",
   kubelet: "running steps in a Kubernetes (.ci/run builds its programs where go is)",
+  "lossy-network":
+    "packets that are lost, delayed, doubled and overtaken between network namespaces (.ci/run builds it where go " +
+    "is), which needs root and Debian's package iproute2",
   mount: "filling a small disk to its last byte",
   nginx:
     "the printed configuration of nginx in front of the service (Debian's package nginx-light)",
@@ -49,6 +52,8 @@ const CHECKS: Readonly<Record<string, string>> = {
   docker: "docker info",
   kubelet: `for each in containerd runc ctr etcd ip openssl curl busybox dash flock; do
     command -v $each || exit 1; done; [ "$(id -u)" = 0 ]`,
+  "lossy-network":
+    `[ "$(id -u)" = 0 ] && [ -c /dev/net/tun ] && command -v ip && unshare --net --mount --pid --fork true`,
   mount: `(d=$(mktemp -d) && { mount -t tmpfs -o size=1m tmpfs "$d" && umount "$d"; code=$?
     rmdir "$d"; exit $code; })`,
   podman: "podman info",

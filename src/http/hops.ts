@@ -8,7 +8,9 @@ import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
 import type { Grant } from "../store/records/passkeys.ts";
+import { STATUS_CODE } from "@std/http/status";
 import type { Peer } from "./peer.ts";
+import { problem } from "./problem.ts";
 
 /** The header of a hop: time, sender, a number used once, whether a body follows, and the code of them all. */
 const HOP_HEADER = "x-hooklaunch-hop";
@@ -17,13 +19,14 @@ const GRANT_HEADER = "x-hooklaunch-grant";
 const HOP_AGE_MAX_MS = 30_000;
 /** A hop may be as old as that, and its clock as much ahead. */
 const REMEMBERED_MS = 2 * HOP_AGE_MAX_MS;
+const RETRY_S = 1;
 /** The code behind a body: HMAC-SHA-256. */
 const CODE_BYTES = 32;
 
 /** Signs forwarded requests, and recognises them. */
 export class Hops {
   readonly #key: Uint8Array;
-  readonly #clock: Pick<Clock, "now" | "steady">;
+  readonly #clock: Pick<Clock, "steady">;
   readonly #senders = new WeakMap<Request, Peer>();
   readonly #grants = new WeakMap<Request, Grant>();
   /** The numbers of the hops that came, in two generations: the older one is forgotten as a whole. */
@@ -32,7 +35,7 @@ export class Hops {
   #generation_ms: number;
 
   /** @param secret the same for all instances */
-  constructor(secret: string, clock: Pick<Clock, "now" | "steady">) {
+  constructor(secret: string, clock: Pick<Clock, "steady">) {
     this.#key = createHmac("sha256", secret).update("hooklaunch hops").digest();
     this.#clock = clock;
     this.#generation_ms = clock.steady();
@@ -52,7 +55,9 @@ export class Hops {
   ): ReadableStream<Uint8Array> | null {
     const { body } = request;
     const nonce = crypto.randomUUID();
-    const fields = [this.#clock.now(), ip, nonce, body === null ? "none" : "body"];
+    // The clock that instances compare: it does not jump.
+    const time_ms = Math.round(this.#clock.steady());
+    const fields = [time_ms, ip, nonce, body === null ? "none" : "body"];
     headers.delete(GRANT_HEADER);
     if (grant) headers.set(GRANT_HEADER, JSON.stringify(grant));
     const code = this.#code(request, fields, headers.get(GRANT_HEADER));
@@ -64,9 +69,10 @@ export class Hops {
 
   /**
    * Returns a request as it is to be answered: that of a hop has its own body again, which breaks off at its end when
-   * it is not the one that was signed. Any other request is returned as it is.
+   * it is not the one that was signed. A hop that is not believed is answered 503: its body has a code behind it, which
+   * nobody is to take for content. A request that is no hop is returned as it is.
    */
-  receive(request: Request): Request {
+  receive(request: Request): Request | Response {
     const header = request.headers.get(HOP_HEADER);
     if (header === null) return request;
     const [time = "", ip = "", nonce = "", content = "", code = ""] = header.split(" ");
@@ -75,9 +81,9 @@ export class Hops {
     const expected = this.#code(request, fields, grant);
     const found = Buffer.from(code, "hex");
     const isGenuine = found.length === expected.length && timingSafeEqual(found, expected) &&
-      Math.abs(this.#clock.now() - Number(time)) <= HOP_AGE_MAX_MS &&
+      Math.abs(this.#clock.steady() - Number(time)) <= HOP_AGE_MAX_MS &&
       content === (request.body === null ? "none" : "body") && this.#isNew(nonce);
-    if (!isGenuine) return request;
+    if (!isGenuine) return notBelieved();
     const received = request.body === null
       ? request
       : withBody(request, request.body.pipeThrough(this.#withoutCode(nonce)));
@@ -154,6 +160,14 @@ export class Hops {
       },
     });
   }
+}
+
+function notBelieved(): Response {
+  return problem(STATUS_CODE.ServiceUnavailable, {
+    detail: "A forwarded request is not believed: it came late or twice, or instances differ in " +
+      "HOOKLAUNCH_SECRET_KEY or in their clocks. Try again",
+    headers: { "retry-after": String(RETRY_S) },
+  });
 }
 
 function withBody(request: Request, body: ReadableStream<Uint8Array>): Request {

@@ -371,8 +371,9 @@ function listen(
       isPlainHttp(context.env.remoteAddr.hostname, exposure),
   });
   const answer = (request: Request, arrival: HandlerInfo) => {
+    const received = hops?.receive(request) ?? request;
     const answered = requests.refusal ?? refuseHost(request.headers) ??
-      app.fetch(hops?.receive(request) ?? request, arrival);
+      (received instanceof Response ? received : app.fetch(received, arrival));
     requests.add(answered);
     return request.method === "HEAD" ? withoutLength(answered) : answered;
   };

@@ -6,10 +6,10 @@
  */
 import { pause } from "./findings.ts";
 import type { History } from "./history.ts";
-import { type Served, TOKEN } from "./served.ts";
+import { OPERATOR, type Served } from "./served.ts";
 
 const READERS = 3;
-/** The pause between two requests of a client: launches that meet a change commit again. */
+/** The least pause between two requests of a client: launches that meet a change commit again. */
 const PAUSE_MS = 200;
 const ADDED_WITHIN_MS = 60_000;
 
@@ -18,6 +18,8 @@ interface ChangesOptions {
   history: History;
   /** After so long another instance is asked. */
   answer_ms: number;
+  /** The pause of other senders. */
+  pause_ms: number;
   goesOn: () => boolean;
 }
 
@@ -60,7 +62,7 @@ export async function changes(options: ChangesOptions): Promise<void> {
       ] as const;
       const outcome = text === undefined ? "unknown" : "ok";
       history.add({ client, ...operation, kind, outcome, value, sent_ms, answered_ms });
-      await pause(PAUSE_MS);
+      await pause(Math.max(PAUSE_MS, options.pause_ms));
     }
   };
   await Promise.all([
@@ -80,7 +82,7 @@ async function asked(
     const answer = await fetch(url, {
       method,
       body,
-      headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+      headers: { ...OPERATOR, "content-type": "application/json" },
       signal: AbortSignal.timeout(answer_ms),
     });
     const text = await answer.text();

@@ -4,7 +4,7 @@
  * @module
  */
 import { eventually } from "../surroundings.ts";
-import { type Served, TOKEN } from "./served.ts";
+import { OPERATOR, type Served } from "./served.ts";
 
 /** A frozen instance is taken for gone after 15 s, and later where those that look at it are slow. */
 const GONE_WITHIN_MS = 120_000;
@@ -39,7 +39,7 @@ export async function untilReady(served: Served): Promise<void> {
 /** Returns the instances that one knows. */
 async function instancesAt(url: string): Promise<{ url?: string }[]> {
   const answer = await fetch(`${url}/api/v0/instances/`, {
-    headers: { authorization: `Bearer ${TOKEN}` },
+    headers: OPERATOR,
     // It may wait for a leader that is frozen.
     signal: AbortSignal.timeout(2_000),
   });

@@ -14,6 +14,7 @@ import { mostWithin } from "./check_ledger.ts";
 import { changes } from "./changes.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import { untilReady } from "./gone.ts";
+import { checkFar, FAR_TRIGGER } from "./far.ts";
 import { checkHistory, History } from "./history.ts";
 import { suffer } from "./instance_faults.ts";
 import type { InstancesSize, Quota } from "./instances_size.ts";
@@ -34,6 +35,11 @@ const FREE = "01900000-0000-7000-8000-000000000001";
 const LIMITED = "01900000-0000-7000-8000-000000000002";
 const ONCE = "01900000-0000-7000-8000-000000000003";
 const QUOTA: Quota = [3, 30];
+
+/** Each launch of a trigger at the cluster starts a job. */
+const FAR_PAUSE_MS = 4_000;
+/** As a proxy that serves HTTPS passes a launch on. */
+const FORWARDED = { "x-forwarded-proto": "https" };
 
 /** A launch that was answered 200. */
 interface Answered extends KeptLaunch {
@@ -64,6 +70,7 @@ export async function instances(
 ): Promise<void> {
   const { faults, gap_ms, answer_ms, pause_ms, paced, changed, settle_ms, earlier } = size;
   const { instances: count = INSTANCES, senders = SENDERS, least = LEAST } = size;
+  const { network } = size;
   const { quota = QUOTA, deliveries = DELIVERIES, rounds = ROUNDS } = size;
   await using shop = await workshop([
     { id: FREE, name: "free" },
@@ -73,19 +80,25 @@ export async function instances(
       name: "once",
       conditions: [{ type: "deduplication", in: "header", name: "x-id", window: 86_400 }],
     },
-    ...PACED_TRIGGERS,
-  ]);
-  await using server = await denokv(shop.folder);
+    ...paced === undefined ? [] : PACED_TRIGGERS,
+    ...network === undefined ? [] : [FAR_TRIGGER],
+  ], network?.place.engine);
+  await using server = await denokv(shop.folder, network?.place.database);
   await using stack = new AsyncDisposableStack();
-  const ways = Array.from({ length: count }, () => stack.use(faultyWay(server.port)));
+  const ways = network === undefined
+    ? Array.from({ length: count }, () => stack.use(faultyWay(server.port)))
+    : [];
   const upgraded = new Set<number>();
-  const start = (index: number) =>
-    serve(shop.folder, {
+  const start = (index: number) => {
+    const { within = [], flags = [], env = {} } = network?.place.optionsOf(index) ?? {};
+    return serve(shop.folder, {
+      within,
       checkout: upgraded.has(index) ? undefined : earlier,
       data: `${shop.folder}/data-${index}`,
-      flags: ["--kv", ways[index]?.url ?? "", "--max-executions", "2"],
-      env: { [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) },
+      flags: ["--kv", ways[index]?.url ?? server.url, "--max-executions", "2", ...flags],
+      env: { ...env, [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) },
     });
+  };
   const serving: Served[] = [await start(0)];
   stack.defer(async () => {
     for (const each of serving) if (!each.hasEnded) each.signal("SIGKILL");
@@ -114,11 +127,16 @@ export async function instances(
     { length: senders },
     (_, sender) => send({ ...common, random: random.fork(), sender, pause_ms }),
   );
-  for (const [index, { trigger, pause_ms }] of PACED_SENDERS.entries()) {
-    const pace = { trigger, pause_ms: pause_ms * paced };
+  const paces = [
+    ...paced === undefined
+      ? []
+      : PACED_SENDERS.map(({ trigger, pause_ms }) => ({ trigger, pause_ms: pause_ms * paced })),
+    ...network === undefined ? [] : [{ trigger: FAR_TRIGGER.id, pause_ms: FAR_PAUSE_MS }],
+  ];
+  for (const [index, pace] of paces.entries()) {
     sending.push(send({ ...common, random: random.fork(), sender: senders + index, ...pace }));
   }
-  if (changed) sending.push(changes({ ...common, history: told.history }));
+  if (changed) sending.push(changes({ ...common, history: told.history, pause_ms }));
   for (const fault of faults) {
     await pause(settle_ms);
     for (const [index, each] of serving.entries()) {
@@ -130,8 +148,9 @@ export async function instances(
     told.gap_ms = 0;
     const index = fault === "upgrade" ? upgraded.size : random.int(count);
     if (fault === "upgrade") upgraded.add(index);
-    await suffer(fault, { index, serving, ended, start, server, ways, rounds })
-      .catch((error) => {
+    const stage = { index, serving, ended, start, server, ways, rounds };
+    await (fault === "network" ? network?.suffer(stage) : suffer(fault, stage))
+      ?.catch((error) => {
         findings.say(`${fault} ${index}: ${error}`);
         sayLogs();
         throw error;
@@ -160,11 +179,14 @@ export async function instances(
     since_ms,
     least,
     quota,
+    isPaced: paced !== undefined,
   });
   const marks = await shop.marks();
   for (const [id, count] of marks) {
     findings.check(count <= 1, `The command of ${id} ran ${count} times`);
   }
+  const [served] = serving;
+  if (network && served) await checkFar(findings, { served, shop });
   if (findings.violations.length > 0) sayLogs();
 }
 
@@ -252,7 +274,7 @@ async function ask(
     const answer = await fetch(`${url}/api/v0/launch/${trigger}/`, {
       method: "POST",
       body,
-      headers: delivery === undefined ? {} : { "x-id": String(delivery) },
+      headers: { ...FORWARDED, ...delivery === undefined ? {} : { "x-id": String(delivery) } },
       signal: AbortSignal.timeout(answer_ms),
     });
     return { status: answer.status, text: await answer.text() };
@@ -263,7 +285,8 @@ async function ask(
 
 async function check(
   findings: Findings,
-  { served, kept, history, shop, since_ms, least, quota }: {
+  { served, kept, history, shop, since_ms, least, quota, isPaced }: {
+    isPaced: boolean;
     quota: Quota;
     least: number;
     served: Served | undefined;
@@ -311,7 +334,9 @@ async function check(
     `${runs.size} runs; at most ${most} launches in ${period} s, of a quota of ${most_count}`,
   );
   findings.check(most <= most_count, `${most} launches in ${period} s, the quota is ${most_count}`);
-  await checkPaces(findings, { served, kept, history, runs, works: shop.works, since_ms });
+  if (isPaced) {
+    await checkPaces(findings, { served, kept, history, runs, works: shop.works, since_ms });
+  }
   await checkHistory(findings, { history, path: `${shop.folder}/history` });
   findings.check(kept.length > least, `Only ${kept.length} launches were taken`);
 }

@@ -4,6 +4,9 @@
  * @module
  */
 
+import type { Stage } from "./instance_faults.ts";
+import type { Network } from "./network_stage.ts";
+
 /** What happens. */
 export type InstanceFault =
   | "kill"
@@ -16,7 +19,9 @@ export type InstanceFault =
   | "upgrade"
   | "connections"
   /** An instance is killed while another one's connections fail and the database is frozen, and is killed then. */
-  | "several";
+  | "several"
+  /** What the network of the size draws. */
+  | "network";
 
 /** A period in seconds, and the launches that are accepted in it. */
 export type Quota = readonly [period: number, quota: number];
@@ -30,8 +35,8 @@ export interface InstancesSize {
   answer_ms: number;
   /** The pause of a sender between two launches. */
   pause_ms: number;
-  /** How much longer the pauses of senders are whose runs have a pace. */
-  paced: number;
+  /** How much longer the pauses of senders are whose runs have a pace; no run has one when absent. */
+  paced?: number;
   /** Whether a trigger is changed meanwhile. */
   changed?: boolean;
   /** The time with load before and after a fault. */
@@ -44,6 +49,8 @@ export interface InstancesSize {
   quota?: Quota;
   deliveries?: number;
   rounds?: number;
+  /** A network of namespaces, and its faults. */
+  network?: { place: Network; suffer(stage: Stage): Promise<void> };
   /** The checkout of an earlier version, with which all begin; an upgrade puts this version in its place. */
   earlier?: string;
 }

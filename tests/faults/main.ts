@@ -22,6 +22,7 @@ import { fuzzBodies } from "./fuzz_bodies.ts";
 import { hostedFaults } from "../deploy/hosted_faults.ts";
 import { instances } from "./instances.ts";
 import { kills } from "./kills.ts";
+import { network } from "./network.ts";
 import { power } from "./power.ts";
 import { overload } from "./overload.ts";
 import { report } from "./report.ts";
@@ -132,6 +133,11 @@ const parts: Readonly<Record<string, Part>> = {
         changed: true,
         settle_ms: 3_000,
       }),
+  },
+  network: {
+    what:
+      "Three to five instances, denokv, S3 and agents in network namespaces, between which packets are lost",
+    run: (findings, random) => network(findings, random, 20),
   },
   paces: {
     what: "Runs with a pace on three instances for ten minutes, killed at random moments",

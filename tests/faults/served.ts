@@ -9,6 +9,9 @@ import { eventually } from "../surroundings.ts";
 /** The operator's token of these services. */
 export const TOKEN = "an-operators-token-for-tests";
 
+/** An operator's request, as a proxy that serves HTTPS passes it on. */
+export const OPERATOR = { authorization: `Bearer ${TOKEN}`, "x-forwarded-proto": "https" };
+
 const CHECKOUT = new URL("../..", import.meta.url).pathname;
 const PRINTED_MAX = 256 * 1024;
 
@@ -46,6 +49,8 @@ export interface ServeOptions {
   checkout?: string | undefined;
   /** Further variables of its environment. */
   env?: Readonly<Record<string, string>>;
+  /** The beginning of its command, such as that which enters a network namespace. */
+  within?: readonly string[];
   /** The id of the machine's start that the service sees, as after a power cut. Needs root. */
   bootId?: string;
   /** Is given the process before it has started to listen. */
@@ -59,10 +64,20 @@ export interface ServeOptions {
  */
 export async function serve(
   folder: string,
-  { data = `${folder}/data`, flags = [], preload, checkout, bootId, env = {}, onSpawn }:
-    ServeOptions = {},
+  {
+    data = `${folder}/data`,
+    flags = [],
+    preload,
+    checkout,
+    within = [],
+    bootId,
+    env = {},
+    onSpawn,
+  }: ServeOptions = {},
 ): Promise<Served> {
-  const serveArguments = ["serve", "--port", "0", "--dev", "--data", data, "--log-format", "text"];
+  // In a namespace of its own it is reached as if by a proxy that serves HTTPS.
+  const dev = within.length === 0 ? ["--dev"] : [];
+  const serveArguments = ["serve", "--port", "0", ...dev, "--data", data, "--log-format", "text"];
   const config = ["--config", `${folder}/hooklaunch.yaml`];
   const before = preload === undefined ? [] : ["--preload", preload.url];
   // What runs before the service shares its modules.
@@ -71,7 +86,7 @@ export async function serve(
     : ["run", "--quiet", ...FLAGS, ...before, `${checkout ?? CHECKOUT}/src/main.ts`];
   const deno = [...product, ...serveArguments, ...config, ...flags];
   const [command = "", ...args] = bootId === undefined
-    ? [Deno.execPath(), ...deno]
+    ? [...within, Deno.execPath(), ...deno]
     : [...await startedAs(folder, bootId), Deno.execPath(), ...deno];
   const child = new Deno.Command(command, {
     args,
@@ -95,7 +110,7 @@ export async function serve(
   };
   const url = await eventually(() => {
     if (hasEnded) throw new Error(`The service did not start:\n${printed}`);
-    return /reached as (http:\/\/127\.0\.0\.1:\d+)/.exec(printed)?.[1];
+    return /reached as (http:\/\/[\d.]+:\d+)/.exec(printed)?.[1];
   }, { what: "the start of the service" }).catch(async (error) => {
     if (!hasEnded) child.kill("SIGKILL");
     await end();
@@ -137,7 +152,7 @@ async function startedAs(folder: string, bootId: string): Promise<string[]> {
 export function operatorOf(url: string): Pick<Served, "api" | "all"> {
   const api = async (path: string) => {
     const address = path.startsWith("http") ? path : `${url}/api/v0/${path}`;
-    return await (await fetch(address, { headers: { authorization: `Bearer ${TOKEN}` } })).json();
+    return await (await fetch(address, { headers: OPERATOR })).json();
   };
   const all = async (path: string) => {
     const found = [];

@@ -10,6 +10,8 @@ import { eventually, temporaryFolder } from "../surroundings.ts";
 export interface TriggerSettings {
   id: string;
   name: string;
+  /** Another project than the usual one. */
+  project?: string;
   conditions?: readonly Record<string, unknown>[];
   actions?: readonly Record<string, unknown>[];
   coalesce?: Record<string, unknown>;
@@ -30,8 +32,18 @@ export interface Workshop extends AsyncDisposable {
 /** The action of a trigger where none is given. */
 export const MARK = { type: "run_execution", step: "mark", payload_input_name: "body" };
 
-/** Writes the configuration of a service with these triggers. */
-export async function workshop(triggers: readonly TriggerSettings[]): Promise<Workshop> {
+/** The project whose commands run at the engine that {@linkcode workshop} is given. */
+export const FAR_PROJECT = "far";
+
+/**
+ * Writes the configuration of a service with these triggers.
+ *
+ * @param engine the engine of a second project with the same steps
+ */
+export async function workshop(
+  triggers: readonly TriggerSettings[],
+  engine?: Record<string, unknown>,
+): Promise<Workshop> {
   const temporary = await temporaryFolder();
   const folder = temporary.path;
   const marks = `${folder}/marks`;
@@ -44,6 +56,7 @@ export async function workshop(triggers: readonly TriggerSettings[]): Promise<Wo
   const steps = [
     { name: "mark", image: "i", command, inputs: [{ name: "body" }] },
     { name: "work", image: "i", command: `${note}; sleep 0.1; ${note}` },
+    { name: "output", image: "i", command: `${command}; ${OUTPUT}` },
   ];
   await Deno.writeTextFile(
     `${folder}/p/valohai.yaml`,
@@ -52,7 +65,10 @@ export async function workshop(triggers: readonly TriggerSettings[]): Promise<Wo
   await Deno.writeTextFile(
     `${folder}/hooklaunch.yaml`,
     JSON.stringify({
-      projects: [{ name: "p", directory: "./p" }],
+      projects: [
+        { name: "p", directory: "./p" },
+        ...engine === undefined ? [] : [{ name: FAR_PROJECT, directory: "./p", engine }],
+      ],
       triggers: triggers.map((trigger) => ({
         project: "p",
         actions: [MARK],
@@ -68,6 +84,9 @@ export async function workshop(triggers: readonly TriggerSettings[]): Promise<Wo
     [Symbol.asyncDispose]: () => removed(temporary),
   };
 }
+
+/** Saves the id of the execution as an output. */
+const OUTPUT = "echo $VH_EXECUTION_ID > $VH_OUTPUTS_DIR/id";
 
 /** Removes a folder in which commands that have outlived their service may write until they end. */
 async function removed(folder: AsyncDisposable): Promise<void> {

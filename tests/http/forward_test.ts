@@ -33,7 +33,7 @@ function instance() {
   app.all("*", (context) => context.text("here"));
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
-    (request) => app.fetch(hops.receive(request)),
+    (request) => app.fetch(receivedBy(hops, request)),
   );
   const url = `http://127.0.0.1:${server.addr.port}`;
   return { url, count: () => requests, [Symbol.asyncDispose]: () => server.shutdown() };
@@ -55,6 +55,20 @@ Deno.test("forward: the leader answers what is not on another machine", async ()
 const SECRET = "a-secret-of-all-instances";
 const UPLOAD = "/api/v0/jobs/x/outputs?path=a";
 
+/** Receives a request that is answered. */
+function receivedBy(hops: Hops, request: Request): Request {
+  const received = hops.receive(request);
+  assert(received instanceof Request);
+  return received;
+}
+
+/** Asserts that a request is answered 503. */
+function assertNotBelieved(hops: Hops, request: Request, what: string): void {
+  const received = hops.receive(request);
+  assert(received instanceof Response, what);
+  assertEquals([received.status, received.headers.get("retry-after")], [503, "1"], what);
+}
+
 /** A hop of a request: as it travels, and as it can be made again with something changed. */
 async function hopOf(hops: Hops, body: BodyInit | null, method = "PUT") {
   const request = new Request(`http://here${UPLOAD}`, { method, body });
@@ -75,11 +89,10 @@ Deno.test("hops: a request is believed once, with its own body", async () => {
   const [from, to] = [new Hops(SECRET, clock), new Hops(SECRET, clock)];
   for (const body of [null, "", "short", "x".repeat(200_000)]) {
     const again = await hopOf(from, body, body === null ? "GET" : "PUT");
-    const received = to.receive(again());
+    const received = receivedBy(to, again());
     assertEquals(to.senderOf(received), { ip: "192.0.2.7", secure: true });
     assertEquals(await received.text(), body ?? "");
-    const second = to.receive(again());
-    assertEquals(to.senderOf(second), undefined, "it was used before");
+    assertNotBelieved(to, again(), "it was used before");
   }
 });
 
@@ -96,17 +109,31 @@ Deno.test("hops: a changed request is not believed, nor is one with a changed bo
   ];
   for (const [what, change] of changes) {
     const again = await hopOf(from, "content");
-    assertEquals(to.senderOf(to.receive(again(change))), undefined, what);
+    assertNotBelieved(to, again(change), what);
   }
   for (const content of ["contend", "conten", "content and more", ""]) {
     const again = await hopOf(from, "content");
     const code = (await again().bytes()).slice(-32);
-    const received = to.receive(again({ body: new Blob([content, code]) }));
+    const received = receivedBy(to, again({ body: new Blob([content, code]) }));
     await assertRejects(() => received.text(), TypeError, "not the one that was sent");
   }
   const late = await hopOf(from, "content");
   clock.time_ms += 31_000;
-  assertEquals(to.senderOf(to.receive(late())), undefined, "it is too old");
+  assertNotBelieved(to, late(), "it is too old");
+  assert(
+    to.receive(new Request("http://leader/", { method: "POST", body: "x" })) instanceof Request,
+  );
+});
+
+Deno.test("hops: an instance whose wall clock has jumped forwards, and is believed", async () => {
+  const [clock, jumped] = [new TestClock(), new TestClock()];
+  jumped.ahead_ms = -3_600_000;
+  const [from, to] = [new Hops(SECRET, jumped), new Hops(SECRET, clock)];
+  for (const [one, other] of [[from, to], [to, from]] as const) {
+    const received = receivedBy(other, (await hopOf(one, "content"))());
+    assertEquals(other.senderOf(received), { ip: "192.0.2.7", secure: true });
+    assertEquals(await received.text(), "content");
+  }
 });
 
 Deno.test("forward: the leader gets a body as it was sent, long or short, with its length", async () => {
@@ -114,7 +141,7 @@ Deno.test("forward: the leader gets a body as it was sent, long or short, with i
   const serve = (handler: (request: Request) => Response | Promise<Response>) =>
     Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, handler);
   await using leader = serve(async (request) => {
-    const received = hops.receive(request);
+    const received = receivedBy(hops, request);
     const { ip } = hops.senderOf(received) ?? {};
     const length = received.headers.get("content-length") ?? "unknown";
     return new Response(`${ip} ${length} ${await received.text()}`);

@@ -15,19 +15,32 @@ export interface DenoKvServer extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
+/** Where a process runs. */
+export interface Place {
+  /** The beginning of its command, such as that which enters a network namespace. */
+  within: readonly string[];
+  /** The address that it listens on. */
+  host: string;
+}
+
+const HERE: Place = { within: [], host: "127.0.0.1" };
+
 /** Starts a server of its own on a database in a folder. */
-export async function denokv(folder: string): Promise<DenoKvServer> {
+export async function denokv(
+  folder: string,
+  { within, host }: Place = HERE,
+): Promise<DenoKvServer> {
   let starts = 0;
   const start = async (port: number) => {
     const log = `${folder}/denokv.${starts++}.log`;
-    const options = `serve --addr 127.0.0.1:${port} --access-token`.split(" ");
-    const command = `exec denokv --sqlite-path "$0" "$@" >${log} 2>&1`;
+    const options = `serve --addr ${host}:${port} --access-token`.split(" ");
+    const command = `exec ${within.join(" ")} denokv --sqlite-path "$0" "$@" >${log} 2>&1`;
     const child = new Deno.Command("sh", {
       args: ["-c", command, `${folder}/kv.sqlite`, ...options, KV_TOKEN.value],
     }).spawn();
     const found = await eventually(async () => {
       const text = await Deno.readTextFile(log).catch(() => "");
-      return /Listening on http:\/\/127\.0\.0\.1:(\d+)/.exec(text)?.[1];
+      return /Listening on http:\/\/[\d.]+:(\d+)/.exec(text)?.[1];
     }, { what: "denokv listening" });
     return { child, port: Number(found) };
   };
@@ -38,7 +51,7 @@ export async function denokv(folder: string): Promise<DenoKvServer> {
   };
   return {
     port,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${host}:${port}`,
     signal: (signal) => child.kill(signal),
     async restart() {
       await kill();

@@ -1,0 +1,49 @@
+/**
+ * A trigger whose commands run at a cluster: each runs once, and what it has saved comes back from the artifact store.
+ *
+ * @module
+ */
+import type { Execution } from "../../src/store/records/executions.ts";
+import { eventually } from "../surroundings.ts";
+import type { Findings } from "./findings.ts";
+import { OPERATOR, type Served } from "./served.ts";
+import { FAR_PROJECT, type TriggerSettings, type Workshop } from "./workshop.ts";
+
+const ENDS_WITHIN_MS = 300_000;
+
+export const FAR_TRIGGER: TriggerSettings = {
+  id: "01900000-0000-7000-8000-000000000021",
+  name: "far",
+  project: FAR_PROJECT,
+  actions: [{ type: "run_execution", step: "output" }],
+};
+
+/** Waits until all executions have ended, and checks that each command ran once, with its output. */
+export async function checkFar(
+  findings: Findings,
+  { served, shop }: { served: Served; shop: Workshop },
+): Promise<void> {
+  const list = `executions/?trigger=${FAR_TRIGGER.id}&limit=200`;
+  const executions: Execution[] = await eventually(async () => {
+    const found: Execution[] = await served.all(list);
+    return found.every(({ ended_at }) => ended_at !== undefined) ? found : undefined;
+  }, { what: "the end of all executions at the cluster", within_ms: ENDS_WITHIN_MS });
+  const marks = await shop.marks();
+  for (const { id, status, reason } of executions) {
+    if (status !== "complete") {
+      const { results }: { results: { message: string }[] } = await served.api(
+        `executions/${id}/log?limit=200`,
+      );
+      const log = results.map(({ message }) => message).join("\n");
+      findings.check(false, `Execution ${id} is ${status}: ${reason}\n${log}`);
+    }
+    const count = marks.get(id) ?? 0;
+    findings.check(count === 1, `The command of ${id} ran ${count} times at the cluster`);
+    const path = `api/v0/executions/${id}/outputs/id`;
+    const answer = await fetch(`${served.url}/${path}`, { headers: OPERATOR });
+    const text = (await answer.text()).trim();
+    findings.check(text === id, `The output of ${id} is ${answer.status} ${text}`);
+  }
+  findings.say(`${executions.length} executions at the cluster`);
+  findings.check(executions.length > 0, "Nothing ran at the cluster");
+}

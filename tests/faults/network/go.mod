@@ -1,0 +1,3 @@
+module lossy-network
+
+go 1.26.7
