@@ -150,6 +150,8 @@ const parts: Readonly<Record<string, Part>> = {
         // Beside other load an answer takes long.
         answer_ms: 3_000,
         pause_ms: 1_000,
+        // Each launch of theirs runs a command: more than a busy machine runs would wait before the paced ones.
+        senders: 4,
         // Work stops for 15 s with each leader that is killed, and is to catch up before the end.
         paced: 3,
         settle_ms: 5_000,

@@ -79,7 +79,7 @@ async function tried(findings: Findings, random: Random, faults: number): Promis
     },
     instances: count,
     senders: 6,
-    gap_ms: 45_000,
+    gap_ms: 30_000,
     answer_ms: 3_000,
     pause_ms: 1_000,
     changed: true,
