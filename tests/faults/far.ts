@@ -10,7 +10,7 @@ import { OPERATOR, type Served } from "./served.ts";
 import { FAR_PROJECT, type TriggerSettings, type Workshop } from "./workshop.ts";
 
 /** Of executions that have not ended, one ends after so long at most. */
-const ENDS_WITHIN_MS = 180_000;
+const ENDS_WITHIN_MS = 600_000;
 
 export const FAR_TRIGGER: TriggerSettings = {
   id: "01900000-0000-7000-8000-000000000021",

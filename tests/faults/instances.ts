@@ -185,7 +185,7 @@ export async function instances(
   for (const [id, count] of marks) {
     findings.check(count <= 1, `The command of ${id} ran ${count} times`);
   }
-  const [served] = serving;
+  const served = serving.find(({ hasEnded }) => !hasEnded);
   if (network && served) await checkFar(findings, { served, shop });
   if (findings.violations.length > 0) sayLogs();
 }

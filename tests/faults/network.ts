@@ -81,7 +81,7 @@ async function tried(findings: Findings, random: Random, faults: number): Promis
     senders: 6,
     gap_ms: 30_000,
     answer_ms: 3_000,
-    pause_ms: 1_000,
+    pause_ms: 2_500,
     changed: true,
     settle_ms: 3_000,
     deliveries: 60,
