@@ -37,7 +37,7 @@ import { removeExpiredSessions } from "../store/records/sessions.ts";
 import { removeExpiredGranted } from "../store/records/tokens.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
-import { loggedTriggers, oldEntries } from "../store/records/trigger_log.ts";
+import { entriesMadeBefore } from "../store/records/trigger_log.ts";
 import {
   getStoredTrigger,
   removeFormerNames,
@@ -285,18 +285,10 @@ function timeOf({ clock }: CleanupParts): string {
 }
 
 async function removeLogs(parts: CleanupParts, cutoffs: Pick<Cutoffs, "of">): Promise<number> {
-  const { store, signal } = parts;
-  let removed = 0;
-  for await (const triggerId of loggedTriggers(store)) {
-    if (signal.aborted) break;
-    const before_ms = await cutoffs.of(triggerId);
-    removed += await removeInBatches<true>(parts, async () => {
-      const { count, writes } = await oldEntries(store, triggerId, { before_ms, limit: PAGE_SIZE });
-      // What was found is removed then, so the next page begins where this one did.
-      return { writes, count, next: count < PAGE_SIZE ? undefined : true };
-    });
-  }
-  return removed;
+  return await removeInBatches(parts, (after: Deno.KvKey | undefined) => {
+    const of = (triggerId: string) => cutoffs.of(triggerId);
+    return entriesMadeBefore(parts.store, of, pageBehind(after));
+  });
 }
 
 async function removeAudit(parts: CleanupParts): Promise<number> {

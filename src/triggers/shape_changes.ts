@@ -16,7 +16,6 @@ import type { TriggerLog } from "../store/records/trigger_log.ts";
 import { differenceFrom, shapesOf } from "./infer_schema.ts";
 import { type RecentRequest, recentRequests, storedRequest } from "./recent_requests.ts";
 import type { TriggerRegistry } from "./registry.ts";
-import type { Trigger } from "./trigger.ts";
 
 /** The newest deliveries that one look compares with the sample. */
 const NEWEST_MAX = 20;
@@ -30,9 +29,9 @@ const log = getLogger(["hooklaunch"]);
 
 /** The parts of a service that the look needs. */
 interface ShapeParts extends Omit<Parameters<typeof recentRequests>[0], "pending" | "outcomes"> {
-  triggers: TriggerRegistry;
+  triggers: Pick<TriggerRegistry, "labelsOf">;
   triggerLog: Pick<TriggerLog, "add">;
-  deliveryCounts: Pick<DeliveryCounts, "read">;
+  deliveryCounts: Pick<DeliveryCounts, "read" | "triggersOfLastDay">;
   heavyWork: ShapeWork & SchemaWork;
   pendingOf(triggerId: string): string[];
   /** Aborted when the service stops. */
@@ -40,30 +39,32 @@ interface ShapeParts extends Omit<Parameters<typeof recentRequests>[0], "pending
 }
 
 /**
- * Compares the newest deliveries of each trigger with a sample of those before, and writes a line in the trigger's
+ * Compares the newest deliveries of each trigger that had one in the last day with a sample of those before, and writes a line in the trigger's
  * log for each that differs. That one joins the sample, so the same change is told once.
  */
 export async function noteShapeChanges(parts: ShapeParts): Promise<void> {
-  for await (const trigger of parts.triggers.all()) {
+  for await (const id of parts.deliveryCounts.triggersOfLastDay()) {
     if (parts.signal.aborted) return;
     try {
-      await withPause(() => compare(trigger, parts));
+      await withPause(() => compare(id, parts));
     } catch (error) {
-      log.warn("Cannot compare the deliveries of trigger {trigger}: {error}", {
-        trigger: trigger.name,
+      log.warn("Cannot compare the deliveries of trigger {trigger_id}: {error}", {
+        trigger_id: id,
         error: messageOf(error),
       });
     }
   }
 }
 
-async function compare(trigger: Trigger, parts: ShapeParts): Promise<void> {
-  const { store, heavyWork, triggerLog, deliveryCounts, signal } = parts;
-  const { id, project } = trigger;
+async function compare(id: string, parts: ShapeParts): Promise<void> {
+  const { store, heavyWork, triggerLog, triggers, deliveryCounts, signal } = parts;
   const { last_ms } = await deliveryCounts.read(id);
   if (last_ms === undefined) return;
   const sample = await getShapeSample(store, id);
   if (last_ms <= sample.looked_ms) return;
+  const labels = await triggers.labelsOf(id);
+  if (labels === undefined) return;
+  const { project } = labels;
   const newest = await newestOf(id, sample.last, parts);
   const known = await shapesOf(await sampleOf(id, sample.ids, parts), heavyWork);
   for (const one of await shapesOf(newest, heavyWork)) {

@@ -456,6 +456,31 @@ Deno.test("log entries go when their retention is over", async () => {
   assertEquals(await storedUnder(store, "trigger_log"), ids);
 });
 
+Deno.test("log entries of many triggers go many in one commit, and are read many at once", async () => {
+  let commits = 0;
+  await using store = await storeInMemory((_, store) => {
+    commits++;
+    return store();
+  });
+  const clock = new TestClock();
+  const triggerLog = new TriggerLog(store, clock);
+  const ids = Array.from({ length: 256 }, () => newId(clock.time_ms));
+  for (const id of ids) triggerLog.add({ id, project: "digits" }, FAILURE);
+  await triggerLog.flush();
+  commits = 0;
+  let lists = 0;
+  const list = store.kv.list.bind(store.kv);
+  store.kv.list = (selector, options) => {
+    if ("prefix" in selector && selector.prefix[0] === "trigger_log") lists++;
+    return list(selector, options);
+  };
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, log_entries: 256 });
+  assertEquals(await contents(store), new Map());
+  assert(commits <= 8, `256 entries were removed in ${commits} commits`);
+  assert(lists <= 8, `256 entries were read in ${lists} lists`);
+});
+
 Deno.test("what is kept of a trigger goes after the trigger, in small steps, and that of others stays", async () => {
   const steps: number[] = [];
   await using store = await storeInMemory((commit, store) => {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { keepNewest } from "../../platform/evict_oldest.ts";
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { type CelResult, isCelError } from "@bufbuild/cel";
 import type { Refusal } from "../check.ts";
@@ -34,6 +35,10 @@ export interface Judgement {
   position?: Position;
 }
 
+/** The filters that were asked for last. */
+const kept = new Map<string, Expression>();
+const KEPT_MAX = 100;
+
 /** The claims of a token are no larger. */
 const TOKEN: InputSize = { values: 4_096, text: 16_384 };
 /** No request with a short body is larger. */
@@ -46,6 +51,18 @@ const LARGEST: InputSize = { values: SHORT_BYTES_MAX, text: SHORT_BYTES_MAX };
  */
 export function compileFilter({ expression, ...list }: FilterSettings): Expression {
   return expression === undefined ? compileList(list) : compile(expression, filterVariables);
+}
+
+/**
+ * Returns a filter compiled, which those who ask for the same one share: many triggers often have one filter.
+ *
+ * @throws {ExpressionError} when it makes no expression that can be evaluated
+ */
+export function compiledFilter(filter: FilterSettings): Expression {
+  return keepNewest(kept, JSON.stringify(filter), {
+    size_max: KEPT_MAX,
+    make: () => compileFilter(filter),
+  });
 }
 
 /**

@@ -11,7 +11,7 @@ import type { CredentialField } from "../field.ts";
 import type { LaunchRequest } from "../request.ts";
 import { failureOf, requestInput } from "../worker_request.ts";
 import {
-  compileFilter,
+  compiledFilter,
   type FilterSettings,
   isShort,
   type Judgement,
@@ -41,7 +41,7 @@ type Judge = (
 export function prepareFilter(filter: FilterSettings, context: FilterContext): Judge {
   let expression: Expression;
   try {
-    expression = compileFilter(filter);
+    expression = compiledFilter(filter);
   } catch (error) {
     const refusal = { reason: `Payload filter cannot be used: ${messageOf(error)}` };
     return () => ({ refusal, isError: true });

@@ -76,6 +76,8 @@ export function logDamage(key: Deno.KvKey): void {
 interface ScanOptions {
   /** Look only behind this id. */
   after?: string | undefined;
+  /** Look only behind this key. */
+  last?: Deno.KvKey | undefined;
   /** Entries that are read at a time. */
   batchSize?: number;
   /** Number of key parts after the prefix. All are ids. */
@@ -89,9 +91,9 @@ interface ScanOptions {
 export async function* scan(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
-  { after, batchSize = 100, ids = 1 }: ScanOptions = {},
+  { after, last = after === undefined ? undefined : [...prefix, after], batchSize = 100, ids = 1 }:
+    ScanOptions = {},
 ): AsyncGenerator<FoundEntry> {
-  let last: Deno.KvKey | undefined = after === undefined ? undefined : [...prefix, after];
   let missed = 0;
   for (;;) {
     try {

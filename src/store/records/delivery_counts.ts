@@ -115,6 +115,23 @@ export class DeliveryCounts {
     return { hours, last_ms: last_ms || undefined };
   }
 
+  /** Lists the triggers with counts of the last 24 hours. Others cost nothing. One may come more than once. */
+  async *triggersOfLastDay(): AsyncGenerator<string> {
+    const now_ms = this.#clock.now();
+    const days = [dayOf(now_ms - DAY_MS), dayOf(now_ms)];
+    for (const name of [...this.#fresh.keys()]) {
+      const [day = "", triggerId = ""] = name.split(" ");
+      if (days.includes(day)) yield triggerId;
+    }
+    let last = "";
+    for (const day of days) {
+      for await (const { key } of scan(this.#store.kv, ["delivery_count", day], { ids: 2 })) {
+        const triggerId = String(key[2]);
+        if (triggerId !== last) yield last = triggerId;
+      }
+    }
+  }
+
   /** Returns what is stored and what is not yet, together. */
   async #day(day: string, triggerId: string): Promise<DeliveryDay | undefined> {
     const stored = await readDay(this.#store, day, triggerId);

@@ -6,10 +6,10 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
-import { lowestId, newId } from "../../platform/ids.ts";
+import { idTime, lowestId, newId } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { type Listed, listNewest, type Page } from "../read/lists.ts";
-import { upTo } from "../read/scan.ts";
+import { scan, upTo } from "../read/scan.ts";
 import { recordBytes } from "./record_size.ts";
 import type { Store } from "../store.ts";
 import {
@@ -221,14 +221,6 @@ export function loggedTriggers(store: Store): AsyncGenerator<string> {
   return idsBehind(store, "trigger_log");
 }
 
-/** Which entries of a trigger's log. */
-interface OldEntriesOptions {
-  /** Those that were made before this time; all when absent. */
-  before_ms?: number;
-  /** The oldest of them, up to a limit. */
-  limit?: number;
-}
-
 /** Reads the ids of a trigger's entries that were made before a time, at most `limit`, and their bytes. */
 export async function countOldEntries(
   store: Store,
@@ -243,14 +235,46 @@ export async function countOldEntries(
   }));
 }
 
-/** Reads entries of a trigger's log, oldest first: their number, and the writes that remove them. */
-export async function oldEntries(
+/** Some of the entries that are past their retention. */
+interface OldEntries {
+  count: number;
+  /** The writes that remove them. */
+  writes: Write[];
+  /** Start of the next page; undefined after the last one. */
+  next: Deno.KvKey | undefined;
+}
+
+/**
+ * Reads the entries of all triggers that are past their retention, trigger by trigger: many triggers with few
+ * entries each take few reads.
+ *
+ * @param cutoffOf returns the time before which a trigger's entries are, in milliseconds since the epoch
+ * @param after look only behind this; the `next` of the call before
+ * @param limit how many are looked at, at most
+ */
+export async function entriesMadeBefore(
   store: Store,
-  triggerId: string,
-  { before_ms, ...options }: OldEntriesOptions = {},
-): Promise<{ count: number; writes: Write[] }> {
-  const prefix = ["trigger_log", triggerId];
-  const selector = upTo(prefix, before_ms === undefined ? undefined : lowestId(before_ms));
-  const entries = await Array.fromAsync(store.kv.list<unknown>(selector, options));
-  return { count: entries.length, writes: entries.flatMap(removeEntryWrites) };
+  cutoffOf: (triggerId: string) => Promise<number>,
+  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
+): Promise<OldEntries> {
+  const old: OldEntries = { count: 0, writes: [], next: undefined };
+  let looked = 0;
+  let cutoff = { triggerId: "", before_ms: 0 };
+  const options = { last: after, batchSize: limit, ids: 2 };
+  for await (const entry of scan(store.kv, ["trigger_log"], options)) {
+    const [, triggerId = "", id = ""] = entry.key.map(String);
+    if (cutoff.triggerId !== triggerId) {
+      cutoff = { triggerId, before_ms: await cutoffOf(triggerId) };
+    }
+    const isOld = idTime(id) < cutoff.before_ms;
+    if (isOld) {
+      old.count++;
+      old.writes.push(...removeEntryWrites(entry));
+    }
+    // Behind a young one all of its trigger are young.
+    old.next = isOld ? entry.key : ["trigger_log", triggerId];
+    // Before the next is asked for, which would read another batch.
+    if (++looked === limit) return old;
+  }
+  return { ...old, next: undefined };
 }

@@ -10,7 +10,7 @@ import {
 } from "../../../src/store/records/deliveries.ts";
 import { acceptWrites, endWrites, newPending, type Run } from "../../../src/store/records/runs.ts";
 import { removeRunWrites } from "../../../src/store/records/runs.ts";
-import { oldEntries } from "../../../src/store/records/trigger_log.ts";
+import { entriesMadeBefore } from "../../../src/store/records/trigger_log.ts";
 import {
   entryWrites,
   type TriggerLogEntry,
@@ -251,9 +251,13 @@ Deno.test("what is removed leaves nothing behind", async () => {
   const { run } = pendingOf({ time_ms: START_MS });
   const ended: Run = { ...run, delivery_id: "evt_1", status: "completed" };
   await store.committer.write(endWrites(ended));
-  await store.committer.write((await oldEntries(store, "a")).writes);
+  const remove = async (trigger: string) => {
+    const cutoffOf = (id: string) => Promise.resolve(id === trigger ? START_MS + 1 : START_MS);
+    return await entriesMadeBefore(store, cutoffOf, { limit: 100 });
+  };
+  await store.committer.write((await remove("a")).writes);
   assertEquals((await search(store, { filter: {}, limit: 10 })).ids.length, 4);
-  const { count, writes } = await oldEntries(store, "b", { before_ms: START_MS + 1 });
+  const { count, writes } = await remove("b");
   assertEquals(count, 4);
   await store.committer.write([
     ...writes,

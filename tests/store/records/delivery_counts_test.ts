@@ -46,6 +46,25 @@ Deno.test("deliveries are counted by hour and outcome, for the last 24 hours", a
   assertEquals(await read("a"), []);
 });
 
+Deno.test("the triggers of the last day are those with counts, stored or not", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock(EVENING_MS);
+  const counts = new DeliveryCounts(store, clock);
+  const found = async () => [...new Set(await Array.fromAsync(counts.triggersOfLastDay()))].sort();
+  assertEquals(await found(), []);
+  counts.note("a", "accepted");
+  assertEquals(await found(), ["a"]);
+  await counts.flush();
+  clock.time_ms += HOUR_MS;
+  counts.note("b", "refused");
+  assertEquals(await found(), ["a", "b"]);
+  await counts.flush();
+  assertEquals(await found(), ["a", "b"]);
+  clock.time_ms += 24 * HOUR_MS;
+  assertEquals(await found(), ["b"]);
+  await counts.close();
+});
+
 Deno.test("what comes while counts are stored is stored next", async () => {
   await using store = await storeInMemory();
   const counts = new DeliveryCounts(store, new TestClock(EVENING_MS));

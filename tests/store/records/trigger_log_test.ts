@@ -10,8 +10,8 @@ import {
   COUNTS_PER_MINUTE,
   ENTRIES_PER_MINUTE,
   ENTRIES_PER_TRIGGER_MINUTE,
+  entriesMadeBefore,
   type LogOwner,
-  oldEntries,
   TriggerLog,
   type TriggerLogEntry,
 } from "../../../src/store/records/trigger_log.ts";
@@ -377,7 +377,8 @@ async function removeEntriesBefore(
   triggerId: string,
   before_ms: number,
 ): Promise<number> {
-  const { count, writes } = await oldEntries(store, triggerId, { before_ms });
+  const cutoffOf = (id: string) => Promise.resolve(id === triggerId ? before_ms : -Infinity);
+  const { count, writes } = await entriesMadeBefore(store, cutoffOf, { limit: 1_000 });
   await store.committer.writeInParts(writes);
   return count;
 }
