@@ -29,7 +29,7 @@ const log = getLogger(["hooklaunch"]);
 
 /** The parts of a service that the look needs. */
 interface ShapeParts extends Omit<Parameters<typeof recentRequests>[0], "pending" | "outcomes"> {
-  triggers: Pick<TriggerRegistry, "labelsOf">;
+  triggers: Pick<TriggerRegistry, "labelsOf" | "prepared">;
   triggerLog: Pick<TriggerLog, "add">;
   deliveryCounts: Pick<DeliveryCounts, "read" | "triggersOfLastDay">;
   heavyWork: ShapeWork & SchemaWork;
@@ -39,8 +39,9 @@ interface ShapeParts extends Omit<Parameters<typeof recentRequests>[0], "pending
 }
 
 /**
- * Compares the newest deliveries of each trigger that had one in the last day with a sample of those before, and writes a line in the trigger's
- * log for each that differs. That one joins the sample, so the same change is told once.
+ * Compares the newest deliveries of each trigger that had one in the last day with a sample of those before, and
+ * writes a line in the trigger's log for each that differs. That one joins the sample, so the same change is told
+ * once.
  */
 export async function noteShapeChanges(parts: ShapeParts): Promise<void> {
   for await (const id of parts.deliveryCounts.triggersOfLastDay()) {
