@@ -112,11 +112,17 @@ export const runs: Case[] = [
   {
     name: "the log grows while the command runs",
     async test(service) {
-      const id = await service.submit("echo begun; sleep 100");
-      await service.said(id, "begun");
-      assertEquals((await service.record(id)).status, "started");
-      await service.engine.stop(id);
-      await service.ended(id);
+      const ids = [
+        await service.submit("echo begun; sleep 1000"),
+        await service.submit("echo begun >&2; sleep 1000"),
+      ];
+      for (const [index, stream] of ["stdout", "stderr"].entries()) {
+        const id = ids[index] ?? "";
+        await until(async () => (await service.printed(id, stream)).includes("begun"));
+        assertEquals((await service.record(id)).status, "started");
+        await service.engine.stop(id);
+        await service.ended(id);
+      }
     },
   },
   {
