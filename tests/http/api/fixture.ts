@@ -99,6 +99,7 @@ export async function serveRoutes(
   const bodies = new BodyReader();
   const parts = {
     store,
+    settings: {},
     clock: systemClock,
     bodies,
     // These routes read logs of engines, and nothing else.
