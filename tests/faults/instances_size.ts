@@ -20,7 +20,7 @@ export type InstanceFault =
   | "connections"
   /** An instance is killed while another one's connections fail and the database is frozen, and is killed then. */
   | "several"
-  /** What the network of the size draws. */
+  /** A fault of the network, drawn from the seed. */
   | "network";
 
 /** A period in seconds, and the launches that are accepted in it. */
@@ -35,7 +35,7 @@ export interface InstancesSize {
   answer_ms: number;
   /** The pause of a sender between two launches. */
   pause_ms: number;
-  /** How much longer the pauses of senders are whose runs have a pace; no run has one when absent. */
+  /** The factor of the pause before a launch with a pace. When absent, no launch has a pace. */
   paced?: number;
   /** Whether a trigger is changed meanwhile. */
   changed?: boolean;

@@ -18,9 +18,9 @@ const INSTANCES_MAX = 5;
 const LINKS_MAX = 3;
 const LASTS_MS = [3_000, 20_000] as const;
 const FROZEN_MS_MAX = 8_000;
-/** How far a clock jumps. An instance that starts with such a clock accepts nothing. */
+/** The largest jump of a clock. An instance that starts with a clock so wrong accepts nothing. */
 const JUMP_S_MAX = 3_600;
-/** How far the clock of an instance is from that of the machine afterwards: two may differ by a second. */
+/** The largest error of an instance's clock after the jump. The clocks of two instances may differ by a second. */
 const CLOCK_S_MAX = 0.4;
 const NEEDED = ["denokv", "lossy-network", "rclone"] as const;
 

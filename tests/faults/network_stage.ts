@@ -29,7 +29,10 @@ const TOOLS = 'PATH="$PATH:/usr/sbin:/sbin:${XDG_CACHE_HOME:-$HOME/.cache}/hookl
 /** Debian's package faketime. */
 const FAKETIME = "/usr/lib/$(uname -m)-linux-gnu/faketime/libfaketimeMT.so.1";
 
-/** What packets of one direction meet. Probabilities are from 0 to 1; with jitter packets overtake each other. */
+/**
+ * Faults of the packets in one direction. Probabilities are from 0 to 1. Packets with jitter may arrive in another
+ * order.
+ */
 export interface Rule {
   loss?: number;
   duplicate?: number;
@@ -98,7 +101,7 @@ export class Network implements AsyncDisposable {
     return this.#hasClocks;
   }
 
-  /** Where the database runs. */
+  /** The namespace of the database. */
   get database(): Place {
     return { within: within(DENOKV), host: ADDRESSES[DENOKV] ?? "" };
   }

@@ -19,12 +19,12 @@ export interface HostedRun {
 
 /** The record of an execution at its end. */
 export interface Ran extends Execution {
-  /** What it printed. */
+  /** The lines of its standard output. */
   printed: string[];
-  /** How long it took to ask it to stop, and what came of that. */
+  /** The time until its engine answered the stop, and its status then. */
   stop_ms?: number;
   stopped_as?: string;
-  /** What it waited for when it was stopped. */
+  /** The reason why it waited when it was stopped. */
   waited?: string | undefined;
 }
 

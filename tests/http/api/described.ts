@@ -32,7 +32,7 @@ export class Described {
   readonly seen = new Set<string>();
   /** The fields that were seen of answers, by the names of their schemas. */
   readonly #fields = new Map<string, Set<string>>();
-  /** What each schema accepts: made once and of all, as what they share takes longer than looking at an answer. */
+  /** The compiled schemas, by their names. All are compiled together: they share most of their parts. */
   readonly #readers: Record<string, z.ZodType>;
 
   private constructor(document: Json) {
