@@ -1,6 +1,6 @@
 /**
  * The instances that share a remote database. Each accepts launches. One of them leads: it performs the work
- * and answers operators.
+ * and makes the changes of operators. All answer what operators read.
  *
  * An instance shows that it lives by rewriting its record. Others judge it by the changes that they observe,
  * not by clocks. The leader removes the records and lanes of one that is silent, which stores nothing more
