@@ -8,9 +8,9 @@ import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
 import type { Grant } from "../store/records/passkeys.ts";
-import { STATUS_CODE } from "@std/http/status";
+import { UnavailableError } from "../platform/errors.ts";
 import type { Peer } from "./peer.ts";
-import { problem } from "./problem.ts";
+import { logTurnedAway, unavailable } from "./problem.ts";
 
 /** The header of a hop: time, sender, a number used once, whether a body follows, and the code of them all. */
 const HOP_HEADER = "x-hooklaunch-hop";
@@ -70,7 +70,8 @@ export class Hops {
   /**
    * Returns a request as it is to be answered: that of a hop has its own body again, which breaks off at its end when
    * it is not the one that was signed. A hop that is not believed is answered 503: its body has a code behind it, which
-   * nobody is to take for content. A request that is no hop is returned as it is.
+   * nobody is to take for content. Strangers can send such a request, so the reason is for the log alone. A request that
+   * is no hop is returned as it is.
    */
   receive(request: Request): Request | Response {
     const header = request.headers.get(HOP_HEADER);
@@ -163,11 +164,14 @@ export class Hops {
 }
 
 function notBelieved(): Response {
-  return problem(STATUS_CODE.ServiceUnavailable, {
-    detail: "A forwarded request is not believed: it came late or twice, or instances differ in " +
-      "HOOKLAUNCH_SECRET_KEY or in their clocks. Try again",
-    headers: { "retry-after": String(RETRY_S) },
-  });
+  logTurnedAway(
+    new UnavailableError(
+      "A forwarded request is not believed: it came late or twice, instances differ in " +
+        "HOOKLAUNCH_SECRET_KEY or in their clocks, or a stranger has sent it",
+      RETRY_S,
+    ),
+  );
+  return unavailable(RETRY_S);
 }
 
 function withBody(request: Request, body: ReadableStream<Uint8Array>): Request {

@@ -3,6 +3,7 @@ import { Hono } from "@hono/hono";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Forwarding, type Leading } from "../../src/http/forward.ts";
 import { Hops } from "../../src/http/hops.ts";
+import { collectLog } from "../log_records.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 
 const PATH = "/api/v0/executions/01900000-0000-7000-8000-000000000001/log/";
@@ -62,11 +63,12 @@ function receivedBy(hops: Hops, request: Request): Request {
   return received;
 }
 
-/** Asserts that a request is answered 503. */
-function assertNotBelieved(hops: Hops, request: Request, what: string): void {
+/** Asserts that a request is answered 503, and told no reason. */
+async function assertNotBelieved(hops: Hops, request: Request, what: string): Promise<void> {
   const received = hops.receive(request);
   assert(received instanceof Response, what);
   assertEquals([received.status, received.headers.get("retry-after")], [503, "1"], what);
+  assertEquals(await received.json(), { title: "Service Unavailable", status: 503 }, what);
 }
 
 /** A hop of a request: as it travels, and as it can be made again with something changed. */
@@ -92,7 +94,7 @@ Deno.test("hops: a request is believed once, with its own body", async () => {
     const received = receivedBy(to, again());
     assertEquals(to.senderOf(received), { ip: "192.0.2.7", secure: true });
     assertEquals(await received.text(), body ?? "");
-    assertNotBelieved(to, again(), "it was used before");
+    await assertNotBelieved(to, again(), "it was used before");
   }
 });
 
@@ -109,7 +111,7 @@ Deno.test("hops: a changed request is not believed, nor is one with a changed bo
   ];
   for (const [what, change] of changes) {
     const again = await hopOf(from, "content");
-    assertNotBelieved(to, again(change), what);
+    await assertNotBelieved(to, again(change), what);
   }
   for (const content of ["contend", "conten", "content and more", ""]) {
     const again = await hopOf(from, "content");
@@ -119,10 +121,28 @@ Deno.test("hops: a changed request is not believed, nor is one with a changed bo
   }
   const late = await hopOf(from, "content");
   clock.time_ms += 31_000;
-  assertNotBelieved(to, late(), "it is too old");
+  await assertNotBelieved(to, late(), "it is too old");
   assert(
     to.receive(new Request("http://leader/", { method: "POST", body: "x" })) instanceof Request,
   );
+});
+
+Deno.test("hops: the log says why a request is not believed, and not for each", async () => {
+  await using log = await collectLog("warning");
+  const hops = new Hops(SECRET, new TestClock());
+  const forged = { "x-hooklaunch-hop": "1 192.0.2.7 x none 00" };
+  let sent = 0;
+  await eventually(() => {
+    sent++;
+    assert(hops.receive(new Request("http://here/", { headers: forged })) instanceof Response);
+    return log.lines().length > 0;
+  });
+  for (let count = 0; count < 100; count++) {
+    hops.receive(new Request("http://here/", { headers: forged }));
+  }
+  const [line = ""] = log.lines();
+  assert(line.includes("HOOKLAUNCH_SECRET_KEY"), line);
+  assert(log.lines().length < sent + 100, String(log.lines().length));
 });
 
 Deno.test("hops: an instance whose wall clock has jumped forwards, and is believed", async () => {
