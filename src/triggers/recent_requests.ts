@@ -11,6 +11,7 @@ import {
   searchDeliveries,
 } from "../store/records/deliveries.ts";
 import type { DeliveryEntry } from "../store/records/trigger_log_entries.ts";
+import type { PendingIds } from "../store/records/run_lists.ts";
 import type { Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { KeptRequests } from "./kept_requests.ts";
@@ -40,7 +41,7 @@ interface StoredParts {
 /** The parts of a service from which requests are listed. */
 interface RecentRequestsParts extends StoredParts {
   /** The ids of the trigger's pending runs. */
-  pending: readonly string[];
+  pending: PendingIds;
   /** The outcomes of those that are listed; by default, all of which requests are stored. */
   outcomes?: readonly DeliveryOutcome[];
   /** Tells whether a delivery may be read. */

@@ -100,7 +100,7 @@ export async function listDeliveries(
     filter,
     limit,
     before: cursor,
-    ...(trigger_id === undefined ? {} : { pending: await pendingOf(parts, trigger_id) }),
+    ...(trigger_id === undefined ? {} : { pending: pendingOf(parts, trigger_id) }),
   });
   const labels = new TriggerLabels(parts);
   return {

@@ -138,7 +138,7 @@ export class ListenSource implements Followed {
   /** Searches the deliveries, newest first. */
   async #search(filter: Wanted["filter"]): Promise<FoundDelivery[]> {
     const { store } = this.#parts;
-    const pending = await pendingOf(this.#parts, filter.trigger_id);
+    const pending = pendingOf(this.#parts, filter.trigger_id);
     const found: FoundDelivery[] = [];
     let before: string | undefined;
     do {

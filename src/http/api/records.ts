@@ -91,7 +91,7 @@ export class Records {
   async recentRequests(triggerId: string, limit: number): Promise<RecentRequest[]> {
     const { store, triggers, keptRequests, triggerLog, baseUrl } = this.#parts;
     await triggerLog.flush().catch(() => {});
-    const pending = await pendingOf(this.#parts, triggerId);
+    const pending = pendingOf(this.#parts, triggerId);
     const isVisible = (found: FoundDelivery) => this.seesDelivery(found);
     const parts = { store, triggers, keptRequests, baseUrl, pending, isVisible };
     return await recentRequests(parts, triggerId, limit);

@@ -241,7 +241,7 @@ async function deliveriesOf(
   const ids: string[] = [];
   let found = 0;
   let before: string | undefined;
-  const pending = wanted.trigger_id && await pendingOf(api, wanted.trigger_id);
+  const pending = wanted.trigger_id && pendingOf(api, wanted.trigger_id);
   for (;;) {
     const { records, next } = await searchDeliveries(store, {
       shown: searchable({ triggers, store }),

@@ -210,7 +210,7 @@ function allShown(api: Operator, runs: readonly Run[]): Promise<ShownRun[]> {
 }
 
 async function runsOf(api: Operator, triggerId: string, part: Page): Promise<Listed<Run>> {
-  const pending = await pendingOf(api, triggerId);
+  const pending = pendingOf(api, triggerId);
   return await listTriggerRuns(api.store, triggerId, { ...part, pending });
 }
 

@@ -16,7 +16,7 @@ import {
   type Turn,
   turns,
 } from "../../store/records/held_runs.ts";
-import { pendingIdsOf } from "../../store/records/run_lists.ts";
+import type { PendingIds } from "../../store/records/run_lists.ts";
 import type { Run } from "../../store/records/runs.ts";
 import type { Store } from "../../store/store.ts";
 import type { Operator } from "./operator.ts";
@@ -36,12 +36,12 @@ interface Turns {
 /** The reads of all that runs wait for. One serves all who ask meanwhile. */
 const reads = new WeakMap<Store, CoalescedWork<Turns>>();
 
-/** Returns the ids of a trigger's runs that have not ended. */
-export async function pendingOf(
+/** Returns the ids of a trigger's runs that have not ended, or where they are found. */
+export function pendingOf(
   { store, worker }: { store: Store; worker: Pick<Operator["worker"], "pendingOf"> },
   triggerId: string,
-): Promise<string[]> {
-  return store.shared ? await pendingIdsOf(store, triggerId) : worker.pendingOf(triggerId);
+): PendingIds {
+  return store.shared ? "stored" : worker.pendingOf(triggerId);
 }
 
 /** Returns what a run waits for; undefined where it does not wait. */

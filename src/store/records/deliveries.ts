@@ -19,6 +19,7 @@ import {
 } from "./delivery_sources.ts";
 import { isDeadRun } from "./dead_runs.ts";
 import { hasText } from "./delivery_text.ts";
+import type { PendingIds } from "./run_lists.ts";
 
 export {
   DELIVERY_OUTCOMES,
@@ -45,7 +46,7 @@ export interface SearchOptions {
   /** Only those older than this id. */
   before?: string | undefined;
   /** The ids of the trigger's pending runs, where the filter names a trigger. */
-  pending?: readonly string[];
+  pending?: PendingIds;
   /** The time after which it ends. */
   search_ms?: number;
   /** Returns the body of a delivery, or the beginning of it, as it may be searched. */

@@ -9,6 +9,7 @@ import { keys } from "../keys.ts";
 import { newestEntries, type Page } from "../read/lists.ts";
 import { type FoundEntry, upTo, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
+import { type PendingIds, runIdsOf } from "./run_lists.ts";
 import {
   endedIn,
   type EndedRun,
@@ -102,7 +103,7 @@ export type DeliverySource = (page: Page) => Promise<CandidatePage>;
 export function sourcesOf(
   store: Store,
   { trigger_id, outcome, condition, delivery_id, dead }: DeliveryFilter,
-  pending: readonly string[],
+  pending: PendingIds,
 ): DeliverySource[] {
   const hasRuns = (outcome === undefined || outcome === "accepted") && condition === undefined;
   const hasEntries = outcome !== "accepted" && dead !== true;
@@ -153,19 +154,9 @@ function endedRuns(store: Store): DeliverySource {
     });
 }
 
-function runsOfTrigger(
-  store: Store,
-  triggerId: string,
-  pending: readonly string[],
-): DeliverySource {
-  return async ({ before, limit }) => {
-    const ids = new Set(before === undefined ? pending : pending.filter((id) => id < before));
-    const selector = upTo(["trigger_run", triggerId], before);
-    for await (const { key } of store.kv.list(selector, { reverse: true, limit })) {
-      ids.add(String(key[2]));
-    }
-    return await pageOfIds(store, [...ids].sort().reverse().slice(0, limit), limit);
-  };
+function runsOfTrigger(store: Store, triggerId: string, pending: PendingIds): DeliverySource {
+  return async (page) =>
+    await pageOfIds(store, await runIdsOf(store, triggerId, { ...page, pending }), page.limit);
 }
 
 function sentWithId(store: Store, deliveryId: string): DeliverySource {

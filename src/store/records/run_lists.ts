@@ -6,7 +6,7 @@
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { type Listed, newestEntries, type Page } from "../read/lists.ts";
-import { behind, type FoundEntry, scan, upTo } from "../read/scan.ts";
+import { behind, type FoundEntry, isUndecodable, scan, upTo } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import {
   damagedRun,
@@ -19,42 +19,84 @@ import {
   withoutBody,
 } from "./runs.ts";
 
+/** Pending runs that are read at a time. Those of other triggers are among them. */
+const PENDING_BATCH = 500;
+
+/**
+ * The ids of a trigger's pending runs, looked up before its list is read: what ends meanwhile is listed then. Or
+ * `stored` where they are read from the database, since no instance knows them all.
+ */
+export type PendingIds = readonly string[] | "stored";
+
 /** Which of a trigger's runs are wanted. */
 interface RunsPage extends Page {
-  /** The ids of its pending runs, looked up before this: what ends meanwhile is listed then. */
-  pending?: readonly string[];
+  pending?: PendingIds;
 }
 
 /** One page of a trigger's runs, newest first. */
 export async function listTriggerRuns(
   store: Store,
   triggerId: string,
-  { pending = [], before, limit }: RunsPage,
+  { limit, ...page }: RunsPage,
 ): Promise<Listed<Run>> {
-  const prefix = ["trigger_run", triggerId];
-  const found = new Set(newestOf(pending, before, limit + 1));
   // One more than is shown tells whether another page comes.
-  const options = { reverse: true, limit: limit + 1 };
-  for await (const { key } of store.kv.list(upTo(prefix, before), options)) {
-    found.add(String(key[2]));
-  }
-  const ids = [...found].sort().reverse().slice(0, limit);
+  const found = await runIdsOf(store, triggerId, { ...page, limit: limit + 1 });
+  const ids = found.slice(0, limit);
   const runs = await Promise.all(ids.map((id) => getRun(store, id, triggerId)));
   return {
     records: runs.filter((run) => run !== undefined),
-    next: found.size > limit ? ids.at(-1) : undefined,
+    next: found.length > limit ? ids.at(-1) : undefined,
   };
 }
 
-/** Reads the ids of a trigger's runs that have not ended, oldest first, whichever instance knows of them. */
-export async function pendingIdsOf(store: Store, triggerId: string): Promise<string[]> {
-  const ids = new Set<string>();
+/** Reads the ids of a trigger's newest runs, newest first. */
+export async function runIdsOf(
+  store: Store,
+  triggerId: string,
+  { pending = [], before, limit }: RunsPage,
+): Promise<string[]> {
+  const ended = () => endedIdsOf(store, triggerId, { before, limit });
+  const found = pending === "stored"
+    // Pending runs that are older than a whole page of ended ones are not on this page.
+    ? await storedPendingIds(store, triggerId, { before, limit, from: (await ended())[limit - 1] })
+    : newestOf(pending, before, limit);
+  // Read at last: a run that ends meanwhile is found by it.
+  return [...new Set([...found, ...await ended()])].sort().reverse().slice(0, limit);
+}
+
+async function endedIdsOf({ kv }: Store, triggerId: string, page: Page): Promise<string[]> {
+  const { before, limit } = page;
+  const found = kv.list(upTo(["trigger_run", triggerId], before), { reverse: true, limit });
+  return await Array.fromAsync(found, ({ key }) => String(key[2]));
+}
+
+/** Reads the ids of a trigger's newest pending runs, from one id on, whichever instance knows of them. */
+async function storedPendingIds(
+  { kv }: Store,
+  triggerId: string,
+  { from = "", before, limit }: Page & { from: string | undefined },
+): Promise<string[]> {
+  const found = new Set<string>();
   for (const kind of PENDING_KINDS) {
-    for await (const { key } of scan(store.kv, [kind], { ids: 2 })) {
-      if (key[2] === triggerId) ids.add(String(key[1]));
+    const selector = upTo([kind], before);
+    const newest = kv.list(selector, { reverse: true, batchSize: PENDING_BATCH });
+    let left = limit;
+    try {
+      for await (const { key: [, id, ofTrigger] } of newest) {
+        if (String(id) < from) break;
+        if (ofTrigger !== triggerId) continue;
+        found.add(String(id));
+        // Before the next is asked for, which would read another batch.
+        if (--left === 0) break;
+      }
+    } catch (error) {
+      if (!isUndecodable(error)) throw error;
+      for await (const { key } of scan(kv, [kind], { ids: 2 })) {
+        if (key[2] === triggerId) found.add(String(key[1]));
+      }
     }
   }
-  return [...ids].sort();
+  return newestOf([...found].sort(), before, limit);
 }
 
 /** Returns the newest ids before one, at most so many. There may be many more, most of which are in their order. */

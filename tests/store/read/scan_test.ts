@@ -107,6 +107,8 @@ Deno.test("a pending run that cannot be decoded is found by its id and its trigg
     ],
   );
   assertEquals(await getPending(store, bad), undefined);
+  const { records } = await listTriggerRuns(store, TRIGGER_ID, { pending: "stored", limit: 2 });
+  assertEquals(records.map(({ id }) => id), [after]);
 });
 
 Deno.test("a scan goes on when what cannot be decoded is removed while it is looked for", async () => {
@@ -220,9 +222,11 @@ for (const { name, value } of garbage) {
     ]);
     assertEquals(await getPending(store, bad), undefined);
     assertEquals(await getRun(store, bad), undefined);
-    const page = { pending: [before, bad, after], limit: 10 };
-    const { records: runs } = await listTriggerRuns(store, TRIGGER_ID, page);
-    assertEquals(runs.map(({ id }) => id), [after, before]);
+    for (const pending of [[before, bad, after], "stored"] as const) {
+      const page = { pending, limit: 10 };
+      const { records: runs } = await listTriggerRuns(store, TRIGGER_ID, page);
+      assertEquals(runs.map(({ id }) => id), [after, before]);
+    }
   });
 }
 

@@ -130,20 +130,47 @@ Deno.test("a trigger's runs are listed from the newest, page by page, pending on
   assert(first);
   const ended: Run = { ...first, status: "completed" };
   await store.committer.write(endWrites(ended));
-  const pages: Run[][] = [];
-  let before: string | undefined;
-  do {
-    const options = { pending, limit: 10, ...(before === undefined ? {} : { before }) };
-    const page = await listTriggerRuns(store, TRIGGER_ID, options);
-    pages.push(page.records);
-    before = page.next;
-  } while (before !== undefined);
-  assertEquals(pages.map(({ length }) => length), [10, 10, 5]);
-  assertEquals(pages.flat(), [ended, ...rest].toReversed());
+  for (const looked of [pending, "stored"] as const) {
+    const pages: Run[][] = [];
+    let before: string | undefined;
+    do {
+      const options = { pending: looked, limit: 10, ...(before === undefined ? {} : { before }) };
+      const page = await listTriggerRuns(store, TRIGGER_ID, options);
+      pages.push(page.records);
+      before = page.next;
+    } while (before !== undefined);
+    assertEquals(pages.map(({ length }) => length), [10, 10, 5]);
+    assertEquals(pages.flat(), [ended, ...rest].toReversed());
+  }
   assertEquals(await listTriggerRuns(store, newId(NOW_MS), { limit: 5 }), {
     records: [],
     next: undefined,
   });
+});
+
+Deno.test("a page of runs reads the pending ones of its own time, and no more than it shows", async () => {
+  await using store = await storeInMemory();
+  const busy = newId(NOW_MS);
+  // A backlog of one trigger, and some runs of another one while it grew.
+  for (let index = 0; index < 1_200; index++) {
+    await makeRun(store, { time_ms: NOW_MS + index, triggerId: busy, ends: false });
+    if (index % 100 === 99) await makeRun(store, { time_ms: NOW_MS + index, ends: index < 1_150 });
+  }
+  const list = store.kv.list.bind(store.kv);
+  let reads = 0;
+  store.kv.list = (selector, options) => {
+    const found = list<never>(selector, options);
+    const next = found.next.bind(found);
+    found.next = () => (reads++, next());
+    return found;
+  };
+  const page = { pending: "stored", limit: 3 } as const;
+  for (const triggerId of [busy, TRIGGER_ID]) {
+    reads = 0;
+    const { records } = await listTriggerRuns(store, triggerId, page);
+    assertEquals(records.length, 3);
+    assertLessOrEqual(reads, triggerId === busy ? 50 : 1_000, triggerId);
+  }
 });
 
 Deno.test("ended runs made before a time are listed from the oldest, page by page", async () => {
