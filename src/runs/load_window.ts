@@ -9,6 +9,8 @@ export class LoadWindow {
   readonly #window_ms: number;
   readonly #least: number;
   #start_ms = -Infinity;
+  /** The launches that are being stored. A commit may take longer than a window. */
+  #count = 0;
   /** The peaks of this window, of the one before, and of the one before that. */
   #most: [now: number, before: number, earlier: number] = [0, 0, 0];
 
@@ -18,9 +20,10 @@ export class LoadWindow {
     this.#least = least;
   }
 
-  /** Notes the number of launches that are being stored now. */
+  /** Notes the number of launches that are being stored from now on. */
   note(count: number, now_ms: number): void {
     this.#roll(now_ms);
+    this.#count = count;
     this.#most[0] = Math.max(this.#most[0], count);
   }
 
@@ -35,7 +38,8 @@ export class LoadWindow {
     const windows = Math.floor((now_ms - this.#start_ms) / this.#window_ms);
     if (windows < 1) return;
     const [now, before] = this.#most;
-    this.#most = windows === 1 ? [0, now, before] : [0, 0, windows === 2 ? now : 0];
+    const count = this.#count;
+    this.#most = windows === 1 ? [count, now, before] : [count, count, windows === 2 ? now : count];
     this.#start_ms = windows > 2 ? now_ms : this.#start_ms + windows * this.#window_ms;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The share of the event loop that runs get while launches arrive. A burst of launches goes first. Of a
- * load that lasts, runs get more places the further they fall behind; when they have all places, further
- * launches wait until as many runs have ended.
+ * The share of the event loop that runs get while launches arrive. A burst of launches goes first. Beside a
+ * load that lasts, as many runs are under way as ends are missing to a share of the accepted launches. When
+ * runs are far behind all the same, further launches wait until as many runs have ended.
  *
  * @module
  */
@@ -13,10 +13,10 @@ const HEAVY_LOAD = 8;
 const LOAD_WINDOW_MS = 25;
 /** Runs that are performed at a time during a burst. */
 const BURST_CONCURRENCY = 1;
-/** Runs that may wait for a burst of launches to end: some seconds of them. They wait on disk. */
-const BURST = 20_000;
-/** Waiting runs beyond the burst that add one place: all 128 places are taken by some 30,000. */
-const BACKLOG_PER_PLACE = 75;
+/** Ends for each accepted launch: a half is promised, and the rest makes up for a burst. */
+const SHARE = 0.6;
+/** Ends that a burst of launches may leave for later. */
+const BURST = 500;
 /** Backlog at which launches wait for runs to end. */
 const BEHIND = 30_000;
 /** Limit of the launches that may be ahead of the ends while runs are behind, and the other way round. */
@@ -32,10 +32,13 @@ export class WorkShare {
   readonly #clock: Pick<Clock, "steady">;
   readonly #concurrency: number;
   readonly #load = new LoadWindow(LOAD_WINDOW_MS, HEAVY_LOAD);
+  #expected = 0;
   /** When the runs under way began, oldest first. */
   readonly #underWay = new Set<{ since_ms: number }>();
   /** Launches accepted minus runs ended, since runs are behind. */
   #lead = 0;
+  /** Ends that are missing to their share of the launches. */
+  #owed = 0;
   /** Runs that have ended since other instances were told how many. */
   #ended = 0;
 
@@ -45,20 +48,28 @@ export class WorkShare {
     this.#concurrency = concurrency;
   }
 
-  /** Notes the number of launches that are being stored now. */
-  noteLoad(launches: number): void {
-    this.#load.note(launches, this.#clock.steady());
+  /** Number of launches that are being stored. */
+  get expected(): number {
+    return this.#expected;
+  }
+
+  /** Notes a launch that is being stored, or with -1 one that no longer is. */
+  expect(change: 1 | -1): void {
+    this.#expected += change;
+    this.#load.note(this.#expected, this.#clock.steady());
   }
 
   /** Notes accepted launches. */
   accepted(backlog: number, count = 1): void {
     this.#moveLead(count, backlog);
+    this.#owed = Math.min(this.#owed + SHARE * count, BURST + this.#concurrency);
   }
 
   /** Notes the end of a run. */
   ended(backlog: number): void {
     this.#ended++;
     this.#moveLead(-1, backlog);
+    this.#owed = Math.max(0, this.#owed - 1);
   }
 
   /** Notes a run that begins; returns a function that notes when its place is free again. */
@@ -69,9 +80,9 @@ export class WorkShare {
   }
 
   /** Returns the number of runs to perform at a time now. */
-  places(backlog: number): number {
+  get places(): number {
     if (!this.#load.lasts(this.#clock.steady())) return this.#concurrency;
-    const more = Math.floor(Math.max(0, backlog - BURST) / BACKLOG_PER_PLACE);
+    const more = Math.floor(Math.max(0, this.#owed - BURST));
     return Math.min(this.#concurrency, BURST_CONCURRENCY + more);
   }
 

@@ -26,8 +26,8 @@ import { pollUntil, RunWaiters } from "./run_waiters.ts";
 import { WorkShare } from "./work_share.ts";
 import type { WorkerParts } from "./worker_parts.ts";
 
-/** Runs that are performed at a time. Most of them wait for the same commit. */
-const CONCURRENCY = 128;
+/** Runs that are performed at a time. Most of them wait for the same commit, or for the same fetch of git. */
+const CONCURRENCY = 512;
 /** The interval at which runs that hold back look for a place. */
 const LOOK_MS = 25;
 /** The pause after a search for pending runs that failed, or that was stopped by a launch with an open end. */
@@ -56,8 +56,6 @@ export class Worker {
   readonly #abort = new AbortController();
   /** The runs that have work before them, in memory or in the database, with their triggers. */
   readonly #pending = new Map<string, string>();
-  /** Launches that are being stored. */
-  #expected = 0;
   readonly #share: WorkShare;
   /** The launches that this instance may accept while another one leads; undefined where it has the database alone. */
   readonly #allowance: Allowance | undefined;
@@ -158,13 +156,13 @@ export class Worker {
   /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
   expect(runId: string): void {
     this.#held.set(runId, undefined);
-    this.#share.noteLoad(++this.#expected);
+    this.#share.expect(1);
     this.#allowance?.take(1);
   }
 
   /** Takes back what was announced: the run was not accepted. */
   withdraw(runId: string): void {
-    this.#expected--;
+    this.#share.expect(-1);
     this.#allowance?.take(-1);
     this.#held.delete(runId);
     this.#announcedBefore.delete(runId);
@@ -174,7 +172,7 @@ export class Worker {
   /** Takes a run that was announced and is accepted now: in its turn. */
   take(pending: PendingRun): void {
     const hasPlace = this.#waiting.length < this.#heldMax && !this.#leavesSome;
-    this.#expected--;
+    this.#share.expect(-1);
     if (!this.#performs) return void this.#held.delete(pending.run.id);
     if (pending.pace) return this.#takePaced(pending);
     this.#pending.set(pending.run.id, pending.run.trigger_id);
@@ -256,7 +254,7 @@ export class Worker {
 
   /** Starts as many runs as there are places. */
   #begin(): void {
-    while (!this.#closing && this.#performing.size < this.#share.places(this.backlog)) {
+    while (!this.#closing && this.#performing.size < this.#share.places) {
       const waiting = this.#waiting.shift();
       if (waiting === undefined) break;
       const { traceparent } = waiting;
@@ -277,7 +275,7 @@ export class Worker {
 
   /** True when pending runs are not in memory. Announced ones are, and are not pending yet. */
   get #leavesSome(): boolean {
-    return this.#pending.size > this.#held.size - this.#expected;
+    return this.#pending.size > this.#held.size - this.#share.expected;
   }
 
   /** Performs a run and stores its end. Never rejects. */
@@ -388,6 +386,7 @@ export class Worker {
   /** Performs a run whose turn has come. */
   #performPaced(pending: PendingRun, repeated: boolean): void {
     this.#pending.set(pending.run.id, pending.run.trigger_id);
+    this.#share.accepted(this.backlog);
     if (this.#waiting.length < this.#heldMax) this.#hold(pending, repeated);
     this.#next();
   }

@@ -11,21 +11,36 @@ const CONCURRENCY = 128;
 function underLoad(): { share: WorkShare; pass(time_ms: number): void } {
   const clock = new TestClock();
   const share = new WorkShare(clock, CONCURRENCY);
-  const pass = (time_ms: number) => {
-    for (const end_ms = clock.time_ms + time_ms; clock.time_ms < end_ms; clock.time_ms += 5) {
-      share.noteLoad(32);
-    }
-  };
+  for (let count = 0; count < 32; count++) share.expect(1);
+  const pass = (time_ms: number) => void (clock.time_ms += time_ms);
   pass(100);
   return { share, pass };
 }
 
-Deno.test("a burst of launches goes first, and of a lasting load runs get more places the further they are behind", () => {
+Deno.test("a burst of launches goes first, and beside a lasting load runs get as many places as ends are missing", () => {
   const { share } = underLoad();
-  for (const [backlog, places] of [[0, 1], [20_000, 1], [20_075, 2], [25_000, 67], [30_000, 128]]) {
-    assertEquals(share.places(backlog ?? 0), places, `${backlog} behind`);
-  }
-  assertEquals(new WorkShare(new TestClock(), CONCURRENCY).places(0), CONCURRENCY, "without load");
+  const accept = (count: number) => share.accepted(0, count);
+  assertEquals(share.places, 1);
+  accept(830);
+  assertEquals(share.places, 1, "a burst");
+  accept(20);
+  assertEquals(share.places, 11, "six of ten launches");
+  for (let count = 0; count < 10; count++) share.ended(0);
+  assertEquals(share.places, 1, "as many have ended");
+  accept(100_000);
+  assertEquals(share.places, CONCURRENCY);
+  for (let count = 0; count < CONCURRENCY; count++) share.ended(0);
+  assertEquals(share.places, 1, "no more are owed than may be under way");
+  for (let count = 0; count < 32; count++) share.expect(-1);
+  assertEquals(share.places, 1, "the load has just ended");
+});
+
+Deno.test("without a load runs have all places, also when launches have gone", () => {
+  assertEquals(new WorkShare(new TestClock(), CONCURRENCY).places, CONCURRENCY);
+  const { share, pass } = underLoad();
+  for (let count = 0; count < 32; count++) share.expect(-1);
+  pass(75);
+  assertEquals(share.places, CONCURRENCY);
 });
 
 Deno.test("launches wait for ends as soon as runs are behind with all places, and for no more than that", () => {

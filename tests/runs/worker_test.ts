@@ -392,6 +392,27 @@ Deno.test("while launches crowd runs hold back, and all are performed when those
   assertEachOnce(counted.counts, ids);
 });
 
+Deno.test("beside launches that never stop, half as many runs end, but for a burst", async () => {
+  await using store = await storeInMemory();
+  // A clock that goes on with the launches: the promise holds at any speed.
+  const clock = new TestClock();
+  let [ended, missing] = [0, 0];
+  await using desk = await startDesk(store, {
+    clock,
+    perform: async () => {
+      await pause(20);
+      return [ok()];
+    },
+    onEnd: () => void ended++,
+  });
+  await crowd(desk, 32, (accepted) => {
+    clock.time_ms += 1;
+    missing = Math.max(missing, accepted / 2 - ended);
+    return accepted >= 4_000;
+  });
+  assertLessOrEqual(missing, 1_000);
+});
+
 Deno.test("a burst is performed at once", async () => {
   await using store = await storeInMemory();
   const counted = new Counter(() => new Promise(() => {}));
