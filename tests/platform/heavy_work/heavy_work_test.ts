@@ -45,7 +45,7 @@ Deno.test("heavy work: a job that takes too long is stopped, and the next one ru
       const began_ms = performance.now();
       const running = work.run(kind, input, { ...options, timeout_ms: 300 });
       await assertRejects(() => running, JobTimeoutError, "longer than 300 ms");
-      assertLess(performance.now() - began_ms, 5_000);
+      assertLess(performance.now() - began_ms, input.time_ms / 2);
     }
   });
   assertEquals((await work.run("echo", { bytes, text: "next" }, options)).text, "next");
@@ -118,16 +118,20 @@ Deno.test("heavy work: after a long job its key rests for as long, while other k
 
 Deno.test("heavy work: a key over its share is told to come later; others are served", async () => {
   using work = new TestWork();
+  let stopped = 0;
   const greedy = Array.from(
     { length: 200 },
     () =>
       work.run("spin", { bytes, time_ms: 60_000 }, { key: "greedy", timeout_ms: 500 })
-        .catch((error: { code: string }) => error.code),
+        .catch(({ code }: { code: string }) => {
+          if (code === "job_timeout") stopped++;
+          return code;
+        }),
   );
-  const began_ms = performance.now();
   const other = await work.run("spin", { bytes, time_ms: 1 }, { ...options, key: "other" });
   assertEquals(other, "done");
-  assertLess(performance.now() - began_ms, 2_000);
+  // The job that was running, and one more where that had ended already.
+  assertLess(stopped, 3);
   const codes = await Promise.all(greedy);
   assertEquals(new Set(codes), new Set(["job_timeout", "unavailable"]));
   assertGreater(codes.filter((code) => code === "unavailable").length, 180);
