@@ -80,11 +80,13 @@ export const diagnosisOperations = [
     path: "/triggers/{id}/diagnose/",
     scope: "operate",
     isTrial: true,
+    answeredBy: "any",
     summary: "Say why the signature or the token of a request does not match",
     description:
       "Tries the trigger's secrets in many ways, and launches nothing. `delivery_id` names a delivery of the " +
       "trigger that is kept, or an accepted one, in place of the request itself. One diagnosis of a trigger runs at " +
-      "a time, and a token may ask for 10 a minute; beyond that the answer is 429 with `Retry-After`.",
+      "a time, and a token may ask for 10 a minute, at each instance; beyond that the answer is 429 with " +
+      "`Retry-After`.",
     body: {
       schema: request,
       limit_bytes: REQUEST_BYTES_MAX,

@@ -50,6 +50,7 @@ export const inferSchemaOperations = [
     path: "/triggers/{id}/infer-schema/",
     scope: "operate",
     isTrial: true,
+    answeredBy: "any",
     summary: "Make a JSON Schema of the newest requests of a trigger",
     description:
       "With types, required properties, formats, and enums of few values, and the expressions that read its " +

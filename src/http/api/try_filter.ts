@@ -77,6 +77,7 @@ export const tryFilterOperations = [
     method: "post",
     path: "/triggers/{id}/try-filter/",
     isTrial: true,
+    answeredBy: "any",
     summary: "Evaluate a payload filter over the newest requests of a trigger",
     description:
       `${DESCRIPTION} Of the trigger's deliveries, accepted ones are tried, and filtered ` +
@@ -103,6 +104,7 @@ export const tryFilterOperations = [
     method: "post",
     path: "/try-filter/",
     isTrial: true,
+    answeredBy: "any",
     summary: "Evaluate a payload filter over requests",
     description: DESCRIPTION,
     body: {

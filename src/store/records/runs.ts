@@ -264,7 +264,10 @@ export async function getRun(
   return await getEnded(store, id) ?? undefined;
 }
 
-/** Returns an ended run that was read lately and is in memory; undefined for another one. */
+/**
+ * Returns an ended run that was read lately and is in memory; undefined for another one. What another instance has
+ * removed in the last seconds may be among them.
+ */
 export function runInMemory(store: Store, id: string): Run | undefined {
   return endedRuns.of(store).inMemory(id);
 }

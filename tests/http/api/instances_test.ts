@@ -6,7 +6,7 @@ import { assert, assertEquals } from "@std/assert";
 import { operations } from "../../../src/http/api/mod.ts";
 import { isOfLeader } from "../../../src/http/api/operation.ts";
 import { ROUTES } from "../../../src/http/console/mod.ts";
-import { getRun, removeRunWrites } from "../../../src/store/records/runs.ts";
+import { getRun, removeRunWrites, runInMemory } from "../../../src/store/records/runs.ts";
 import {
   ADMIN_TOKEN,
   endOfExecution,
@@ -139,6 +139,24 @@ Deno.test("operators are answered by every instance", async (t) => {
     });
   }
 
+  await t.step("trials of stored requests and filters are answered here", async () => {
+    const before = hops.count;
+    const filter = { type: "payload_filter", expression: "true" };
+    const requests = [{ headers: { "content-type": "application/json" }, body: "{}" }];
+    const trials: [path: string, body: unknown][] = [
+      [`triggers/${trigger.id}/diagnose/`, { delivery_id: run }],
+      [`triggers/${trigger.id}/infer-schema/`, {}],
+      [`triggers/${trigger.id}/try-filter/`, { filter }],
+      ["try-filter/", { filter, requests }],
+    ];
+    for (const [path, body] of trials) {
+      const [there, here] = [leader, follower].map((each) => each.api("POST", path, body));
+      assertEquals((await here)?.status, 200, path);
+      assertEquals((await here)?.body, (await there)?.body);
+    }
+    assertEquals(hops.count, before);
+  });
+
   await t.step("what was changed at one is so at the other with the next request", async () => {
     for (let n = 0; n < 5; n++) {
       const change = {
@@ -161,6 +179,8 @@ Deno.test("operators are answered by every instance", async (t) => {
     const gone = await launch(follower, other.id);
     await endOfRun(follower, gone);
     assertEquals((await follower.api("GET", `runs/${gone}/`)).status, 200);
+    // The follower has it in memory for senders, who poll.
+    assert(runInMemory(follower.service.parts.store, gone));
     const ended = await getRun(store, gone);
     assert(ended);
     await store.committer.write(removeRunWrites(ended));
