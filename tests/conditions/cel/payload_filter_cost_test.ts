@@ -10,7 +10,7 @@ import { assertTakesLess } from "../../surroundings.ts";
 import { checkOnce, context, form, json, type RequestParts } from "../fixture.ts";
 
 /** Shorter than that of the service, for what runs into it. */
-const TIMEOUT_MS = 400;
+const TIMEOUT_MS = 100;
 /** Longer, for what must run into another limit first, also on a slow machine. */
 const LONG_TIMEOUT_MS = 60_000;
 /** The longest time that this thread is busy: it copies 16 MiB at most, in parts. */

@@ -316,7 +316,7 @@ function nextScheme(sender: Sender): Sender {
   return next ?? sender;
 }
 
-const isTried = eachOf(4);
+const isTried = eachOf(8);
 for (const [place, sender] of distinctSenders.entries()) {
   Deno.test(`doctor: ${sender.name}`, async () => {
     for (

@@ -38,6 +38,7 @@ Deno.test("payload_filter: any string is compared as it is", () => {
       assertEquals(refusal !== undefined, isSame);
     }),
     {
+      numRuns: 30,
       examples: [
         ['" == "" || true || "', "x"],
         ["\\", '"'],
@@ -66,7 +67,10 @@ Deno.test("payload_filter: any key is found by its path, and no other is", () =>
         /^Payload filter is false: body\..*(is missing|…)$/s,
       );
     }),
-    { examples: [["__proto__", "constructor"], ["toString", "a"], ['"]', "a"], ["0", "00"]] },
+    {
+      numRuns: 30,
+      examples: [["__proto__", "constructor"], ["toString", "a"], ['"]', "a"], ["0", "00"]],
+    },
   );
 });
 
@@ -187,6 +191,6 @@ Deno.test("payload_filter: a list means what its operators say, of any body", as
         if (refusal) assertMatch(refusal.reason, /^Payload filter is false/);
       }
     }),
-    { numRuns: 120 },
+    { numRuns: 50 },
   );
 });

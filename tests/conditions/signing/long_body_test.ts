@@ -9,13 +9,17 @@ import { signature } from "../../../src/conditions/signature.ts";
 import { rawOfDer } from "../../../src/conditions/signing/webcrypto.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { context, request } from "../fixture.ts";
+import { eachOf } from "../../arbitraries.ts";
 import { distinctSenders } from "./senders.ts";
 
 /** Longer than what is verified at once. */
 const LONG = "x".repeat(300 * 1024);
 
+const isTried = eachOf(4);
 // Where the signature is in the body, it comes with another body.
-for (const sender of distinctSenders.filter(({ scheme }) => scheme.body_field === undefined)) {
+const tried = distinctSenders.filter(({ scheme }) => scheme.body_field === undefined)
+  .filter((_, place) => isTried(place));
+for (const sender of tried) {
   Deno.test(`preset ${sender.name}: a long body passes, and no change of it`, async () => {
     const sent = await sender.send(LONG);
     assertEquals(await sender.check(sender.settings(0), sent), undefined);
@@ -29,7 +33,8 @@ for (const sender of distinctSenders.filter(({ scheme }) => scheme.body_field ==
 Deno.test("signatures in DER are read as WebCrypto takes them, whatever their length", () => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const lengths = new Set<number>();
-  for (let index = 0; index < 600; index++) {
+  // One in a hundred has a number that is short.
+  for (let index = 0; index < 100 || lengths.size < 4; index++) {
     const content = new TextEncoder().encode(String(index));
     const der = sign("sha256", content, { key: privateKey, dsaEncoding: "der" });
     lengths.add(der.length);
@@ -39,7 +44,6 @@ Deno.test("signatures in DER are read as WebCrypto takes them, whatever their le
       assertEquals(rawOfDer(wrong), undefined);
     }
   }
-  assert(lengths.size > 2, "some numbers are short, and some have a zero in front");
 });
 
 const keys = Array.from({ length: 8 }, () => generateKeyPairSync("ed25519"));

@@ -12,7 +12,8 @@ import { childOf } from "../../../src/platform/schema/pointer.ts";
 import { NOW_MS } from "../fixture.ts";
 import { type Sender, senders, type Sent } from "./senders.ts";
 
-const RUNS = 12;
+/** Of each preset: they share their code. */
+const RUNS = 3;
 
 /** A way to change a request; undefined where it does not apply. */
 type Mutation = (sent: Sent, sender: Sender, at: number) => Sent | undefined | Promise<Sent>;

@@ -11,6 +11,9 @@ type Schema = any;
 
 const DEPTH_MAX = 4;
 
+/** What was made, by schema and depth: the schemas of many operations share their parts. */
+const made = new WeakMap<object, fc.Arbitrary<unknown>[]>();
+
 /**
  * Makes the arbitrary of what a schema describes.
  *
@@ -20,6 +23,16 @@ export function valueOf(
   schema: Schema,
   definitions: Readonly<Record<string, Schema>>,
   depth = 0,
+): fc.Arbitrary<unknown> {
+  const ofDepths = made.get(schema) ?? [];
+  made.set(schema, ofDepths);
+  return ofDepths[depth] ??= newValueOf(schema, definitions, depth);
+}
+
+function newValueOf(
+  schema: Schema,
+  definitions: Readonly<Record<string, Schema>>,
+  depth: number,
 ): fc.Arbitrary<unknown> {
   const of = (inner: Schema) => valueOf(inner, definitions, depth + 1);
   if (schema.$ref) return valueOf(definitions[schema.$ref.split("/").at(-1)], definitions, depth);
