@@ -1,5 +1,6 @@
 /** The hosted entry loads nothing that starts a process, locks or writes a file. */
 import { assert, assertEquals } from "@std/assert";
+import { temporaryFolder } from "../surroundings.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** The entry, what it loads at its start, and the doors of the rooms that it loads when it needs them. */
@@ -45,18 +46,22 @@ interface Info {
 
 /** The files that some entries load, each with the one that imports it. */
 async function loadedBy(entries: readonly string[]): Promise<Map<string, string>> {
-  const dependencies = new Map<string, Info["modules"][number]["dependencies"]>();
-  for (const entry of entries) {
-    const { code, stdout } = await new Deno.Command(Deno.execPath(), {
-      args: ["info", "--json", entry],
-      cwd: ROOT,
-      stderr: "inherit",
-    }).output();
-    assertEquals(code, 0, entry);
-    const { modules }: Info = JSON.parse(new TextDecoder().decode(stdout));
-    for (const each of modules) dependencies.set(each.specifier, each.dependencies ?? []);
-  }
-  const files = new Map(entries.map((entry) => [new URL(entry, ROOT).href, "the test"]));
+  const urls = entries.map((entry) => new URL(entry, ROOT).href);
+  const imports = urls.map((url) => `import ${JSON.stringify(url)};`).join("\n");
+  await using folder = await temporaryFolder();
+  const all = `${folder.path}/all.ts`;
+  await Deno.writeTextFile(all, imports);
+  const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["info", "--json", `--config=${new URL("deno.json", ROOT).pathname}`, all],
+    cwd: ROOT,
+    stderr: "inherit",
+  }).output();
+  assertEquals(code, 0);
+  const { modules }: Info = JSON.parse(new TextDecoder().decode(stdout));
+  const dependencies = new Map(
+    modules.map(({ specifier, dependencies = [] }) => [specifier, dependencies]),
+  );
+  const files = new Map(urls.map((url) => [url, "the test"]));
   for (const file of files.keys()) {
     for (const { isDynamic, code } of dependencies.get(file) ?? []) {
       if (isDynamic || code === undefined || !code.specifier.startsWith("file:")) continue;
