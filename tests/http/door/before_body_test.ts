@@ -5,11 +5,7 @@
 import { deadline } from "@std/async/deadline";
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { atOnce } from "../../at_once.ts";
-import { BodyReader } from "../../../src/http/body.ts";
-import { peerOf } from "../../../src/http/peer.ts";
-import { AddressRanges } from "../../../src/platform/network/ip_ranges.ts";
 import { HMAC_CONDITION, startService, type TestService } from "../../data.ts";
-import { routesOf } from "../routes.ts";
 import { play, REJECTED } from "../scenario.ts";
 
 const MIB = 1_024 * 1_024;
@@ -131,54 +127,22 @@ Deno.test("a trigger takes payloads as long as it says, and no longer", async (t
   });
 });
 
-const PROXIES = ["127.0.0.1"];
-
 /** The address that a request comes from, as a proxy says it. */
 const from = (address: string) => ({ "x-forwarded-for": address, "x-forwarded-proto": "https" });
 
-/** Where requests come, and a sixteenth of the memory that all bodies share there. */
-interface Shared {
-  port: number;
-  longBytes: number;
-}
+/** A body of 16 MiB but for its last byte: all share it. */
+const UNFINISHED = new Blob([new Uint8Array(16 * MIB - 1)]);
 
-/** Serves the routes of a service where bodies have less memory. */
-function serveSmall(service: TestService): Shared & AsyncDisposable {
-  const longBytes = MIB;
-  const bodies = new BodyReader({ bodies_bytes_max: 16 * longBytes, short_bytes_max: longBytes });
-  const exposure = { tls: false, dev: true, trustedProxies: new AddressRanges(PROXIES) };
-  const app = routesOf(service, {
-    bodies,
-    peerOf: ({ req }) => peerOf(req.raw.headers, "127.0.0.1", exposure),
-  });
-  const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen() {} },
-    (request, { remoteAddr, completed }) => app.fetch(request, { remoteAddr, completed }),
-  );
-  return {
-    port: server.addr.port,
-    longBytes,
-    async [Symbol.asyncDispose]() {
-      await server.shutdown();
-      bodies[Symbol.dispose]();
-    },
-  };
-}
-
-/** Sends all but the last byte of a long body, and keeps the connection. */
-async function beginLong(
-  { port, longBytes }: Shared,
-  url: string,
-  address: string,
-): Promise<Deno.Conn> {
-  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+/** Sends all but the last byte of a body, and keeps the connection. */
+async function beginLong(service: TestService, url: string, address: string): Promise<Deno.Conn> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: service.service.port });
   const headers = Object.entries({ host: "localhost", ...from(address) })
     .map(([name, value]) => `${name}: ${value}\r\n`).join("");
   const head = `POST ${new URL(url).pathname} HTTP/1.1\r\n${headers}`;
   const sent = new Blob([
     head,
-    `Content-Length: ${longBytes}\r\n\r\n`,
-    new Uint8Array(longBytes - 1),
+    `Content-Length: ${16 * MIB}\r\n\r\n`,
+    UNFINISHED,
   ]);
   await sent.stream().pipeTo(connection.writable, { preventClose: true }).catch(() => {
     // It was answered 503 before it had sent all.
@@ -189,7 +153,6 @@ async function beginLong(
 const FLOODS = [
   {
     name: "senders of one trigger, wherever they are",
-    isWhole: true,
     trigger: 0,
     address: (count: number) => `192.0.2.${count}`,
     late: { trigger: 0, address: "192.0.2.99" },
@@ -197,7 +160,6 @@ const FLOODS = [
   },
   {
     name: "a sender with one address",
-    isWhole: false,
     trigger: undefined,
     address: () => "192.0.2.7",
     late: { trigger: 1, address: "192.0.2.7" },
@@ -205,7 +167,6 @@ const FLOODS = [
   },
   {
     name: "a sender with a network of IPv6",
-    isWhole: false,
     trigger: undefined,
     address: (count: number) => `2001:db8::${count}`,
     late: { trigger: 1, address: "2001:db8:0:0:ffff::1" },
@@ -216,14 +177,10 @@ const FLOODS = [
 // Each waits for memory, twice.
 const testAtOnce = atOnce("none of these can take the memory that all bodies share", FLOODS.length);
 
-for (const { name, isWhole, trigger, address, late, other } of FLOODS) {
+for (const { name, trigger, address, late, other } of FLOODS) {
   testAtOnce(name, async () => {
-    const settings = { trustedProxies: PROXIES, ...(isWhole ? {} : { payloadBytesMax: MIB }) };
-    await using service = await startService({ settings });
-    await using small = isWhole ? undefined : serveSmall(service);
-    const shared = small ?? { port: service.service.port, longBytes: 16 * MIB };
-    const urls = [await service.trigger(), await service.trigger()]
-      .map(({ url }) => `http://127.0.0.1:${shared.port}${new URL(url).pathname}`);
+    await using service = await startService({ settings: { trustedProxies: ["127.0.0.1"] } });
+    const urls = [(await service.trigger()).url, (await service.trigger()).url];
     const send = async (to: { trigger: number; address: string }, body: BodyInit) => {
       const headers = from(to.address);
       const answer = await fetch(urls[to.trigger] ?? "", { method: "POST", headers, body });
@@ -231,16 +188,16 @@ for (const { name, isWhole, trigger, address, late, other } of FLOODS) {
       return answer.status;
     };
     const begin = (count: number) =>
-      beginLong(shared, urls[trigger ?? count % 2] ?? "", address(count));
+      beginLong(service, urls[trigger ?? count % 2] ?? "", address(count));
     const connections: Deno.Conn[] = [];
-    // Half of what all bodies may have together.
+    // 128 MiB, half of what all bodies may have together.
     for (let count = 0; count < 8; count++) connections.push(await begin(count));
     // These are too much: they wait, and are answered 503.
     const others = Array.from({ length: 8 }, (_, index) => begin(8 + index));
     connections.push(...await Promise.all(others));
     try {
-      assertEquals(await send(late, new Uint8Array(shared.longBytes)), 503);
-      assertEquals(await send(other, new Uint8Array(shared.longBytes)), 200);
+      assertEquals(await send(late, new Uint8Array(16 * MIB)), 503);
+      assertEquals(await send(other, new Uint8Array(16 * MIB)), 200);
       assertEquals(await send(late, "short"), 200);
     } finally {
       for (const connection of connections) connection.close();

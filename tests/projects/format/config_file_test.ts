@@ -363,7 +363,7 @@ Deno.test("any file is read, or refused with places inside of it", () => {
 });
 
 Deno.test("a file with a value of another kind in any place is read, or refused", () => {
-  const isTried = eachOf(6);
+  const isTried = eachOf(12);
   let place = 0;
   for (const { 0: old, index } of file.matchAll(/(?<=: |- )[^\n{},[\]]+(?=[\n,} ])/g)) {
     place++;
