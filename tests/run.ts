@@ -47,36 +47,36 @@ const REMOVE_FOLDER = `
  */
 const PRODUCT = "dist/tests";
 /**
- * The most test files that one module imports: many, as each module loads and compiles anew what it tests, which takes
- * a second of a processor.
+ * The modules of each folder, in the order in which they begin: few, as each loads and compiles anew what it tests,
+ * which takes a second of a processor, and so many that they end at about the same time. Other folders share theirs.
  */
-const BUNDLE_MAX = 40;
-/** The most of the files that take long. */
-const LONG_MAX = 3;
-/** Folders with fewer files share modules. */
-const FOLDER_MIN = 12;
+const MODULES: Readonly<Record<string, number>> = {
+  http: 3,
+  others: 3,
+  faults: 1,
+  projects: 1,
+  engines: 1,
+  commands: 1,
+  docs: 1,
+  long: 2,
+  sharing: 1,
+  conditions: 1,
+};
+/** The fewest test files for a second module of a folder. */
+const MODULE_MIN = 12;
 /** The modules of each group that run at once, beside one for each processor where these do the work. */
 const AT_ONCE = { browser: 1, waiting: 3, others: navigator.hardwareConcurrency + 3 };
-/** The folders whose files take longest together, in the order in which they begin. */
-const SLOW = [
-  "others",
-  "faults",
-  "docs",
-  "projects",
-  "http",
-  "commands",
-  "engines",
-  "runs",
-  "store",
-];
-/** Test files with a cluster of their own: each is a module by itself, and its cluster runs no longer than its tests. */
-const CLUSTERS = [
+/**
+ * Test files that are modules by themselves: the one that takes longest, and those with a cluster of their own, which
+ * runs no longer than its tests.
+ */
+const ALONE = [
+  "packaging/release_test.ts",
   "engines/kubernetes/cluster_test.ts",
   "engines/slurm/slurm_test.ts",
 ];
-/** The other test files that mostly wait, for containers and silence, and the one that takes longest. */
+/** The other test files that mostly wait, for containers and silence. */
 const WAITING = [
-  "packaging/release_test.ts",
   "faults/instances_test.ts",
   "engines/remote/contract_test.ts",
   "engines/local/docker_test.ts",
@@ -97,7 +97,7 @@ const SHARING = [
   "projects/code/hosts/https_test.ts",
   "engines/remote/own_code_test.ts",
 ];
-/** The other test files that take longest: a few of them are a module. */
+/** The other test files that take longest. */
 const LONG = [
   "faults/short_test.ts",
   "faults/power_test.ts",
@@ -240,16 +240,16 @@ function test({ args, permissions, jobs }: Group, stdout: "inherit" | "piped"): 
  */
 function groupsOf(files: readonly string[], scratch: string): Group[] {
   const inBrowser = files.filter(isBrowserTest).sort();
-  const clusters = inTests(CLUSTERS, files);
+  const alone = inTests(ALONE, files);
   const waiting = inTests(WAITING, files);
-  const beside = [...clusters, ...waiting];
+  const beside = [...alone, ...waiting];
   const others = files.filter((file) => !isBrowserTest(file) && !beside.includes(file));
   return [
     { args: modulesOf(others, scratch), permissions, jobs: AT_ONCE.others },
     {
       args: [
-        ...clusters,
-        ...bundled("waiting", waiting, Math.min(waiting.length, AT_ONCE.waiting + 1), scratch),
+        ...alone,
+        ...bundled("waiting", waiting, Math.min(waiting.length, AT_ONCE.waiting), scratch),
       ],
       permissions,
       jobs: AT_ONCE.waiting,
@@ -268,33 +268,25 @@ function inTests(names: readonly string[], files: readonly string[]): string[] {
 }
 
 /**
- * Returns the modules to run for some test files, those that take longest first. Most files take longer to load
- * what they test than to test it, so those of one folder of `tests` are imported by a few modules, made in a
- * scratch folder. What is the end of the run should take little time, so of the other folders those with the
- * most files begin first.
+ * Returns the modules to run for some test files, made in a scratch folder. Most files take longer to load what they
+ * test than to test it, so a module imports many of them.
  */
 function modulesOf(files: readonly string[], scratch: string): string[] {
   const long = inTests(LONG, files);
   const sharing = inTests(SHARING, files);
-  const rest = files.filter((file) => !long.includes(file) && !sharing.includes(file)).sort();
-  const folderOf = (file: string) => file.split("/")[1] ?? "";
-  const sizes = Map.groupBy(rest, folderOf);
-  const isSmall = (folder: string) =>
-    !SLOW.includes(folder) && (sizes.get(folder)?.length ?? 0) < FOLDER_MIN;
-  const folders = Map.groupBy(rest, (file) => isSmall(folderOf(file)) ? "others" : folderOf(file));
-  const bundlesOf = (folder: string) => {
-    const members = folders.get(folder) ?? [];
-    return bundled(folder, members, Math.ceil(members.length / BUNDLE_MAX), scratch);
+  const nameOf = (file: string) => {
+    if (long.includes(file)) return "long";
+    if (sharing.includes(file)) return "sharing";
+    const folder = file.split("/")[1] ?? "";
+    return folder in MODULES ? folder : "others";
   };
-  const quick = [...folders].filter(([folder]) => !SLOW.includes(folder))
-    .sort(([, some], [, others]) => others.length - some.length).map(([folder]) => folder);
-  const longCount = Math.ceil(long.length / LONG_MAX);
-  return [
-    ...SLOW.flatMap(bundlesOf),
-    ...bundled("long", long, longCount, scratch),
-    ...bundled("sharing", sharing, 1, scratch),
-    ...quick.flatMap(bundlesOf),
-  ];
+  return Object.entries(MODULES).flatMap(([name, most]) => {
+    // Those that take longest are in their order.
+    const members = { long, sharing }[name] ??
+      files.filter((file) => nameOf(file) === name).sort();
+    const count = Math.min(most, Math.ceil(members.length / MODULE_MIN));
+    return bundled(name, members, count, scratch);
+  });
 }
 
 /** Makes a number of modules in a scratch folder, which import some test files, and returns their paths. */

@@ -1,11 +1,11 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, HMAC_CONDITION, startService } from "../data.ts";
-import { V8_FLAGS } from "../surroundings.ts";
 import { ApiClient } from "../../src/commands/api/client.ts";
 import { apiTarget } from "../../src/commands/api/target.ts";
 import { applyConfig } from "../../src/config/apply.ts";
 import { parseConfig } from "../../src/config/document.ts";
 import { runHosted as run } from "./hosted.ts";
+import { HOOKLAUNCH_LINE } from "./process.ts";
 
 Deno.test("apply brings a running service up to date, and the next request sees it", async () => {
   await using service = await startService();
@@ -261,16 +261,15 @@ Deno.test("what comes through a pipe is applied, its folders taken from the curr
   await using service = await startService();
   const here = `${service.folder}/here`;
   await Deno.mkdir(here);
-  const apply = `"$0" run -q ${V8_FLAGS.join(" ")} --allow-net --allow-env --allow-read "$1" apply`;
-  for (const way of [`${apply} - < "$2"`, `cat "$2" | ${apply} -`, `${apply} <(cat "$2")`]) {
+  const apply = `${HOOKLAUNCH_LINE} apply`;
+  for (const way of [`${apply} - < "$0"`, `cat "$0" | ${apply} -`, `${apply} <(cat "$0")`]) {
     await t.step(way, async () => {
       const name = `piped-${crypto.randomUUID()}`;
       const file = `${service.folder}/piped.yaml`;
       const projects = [{ name, directory: "../project" }];
       await Deno.writeTextFile(file, JSON.stringify({ projects }));
-      const main = new URL("../../src/main.ts", import.meta.url).pathname;
       const { code, stdout } = await new Deno.Command("bash", {
-        args: ["-c", way, Deno.execPath(), main, file],
+        args: ["-c", way, file],
         env: { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN, HOOKLAUNCH_URL: service.url },
         cwd: here,
       }).output();

@@ -14,9 +14,8 @@ import {
   startService,
   temporaryFolder,
 } from "../data.ts";
-import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted } from "./hosted.ts";
-import { hooklaunch, type Running } from "./process.ts";
+import { HOOKLAUNCH, hooklaunch, type Running } from "./process.ts";
 
 const ENV = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 /** How many launches are acknowledged before the backup begins. */
@@ -386,10 +385,8 @@ async function bigFile(path: string): Promise<AsyncDisposable> {
 }
 
 function spawn(args: string[], env: Record<string, string> = {}): Deno.ChildProcess {
-  const program = new URL("../../src/main.ts", import.meta.url).href;
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", ...V8_FLAGS, "--allow-env", "--allow-read", "--allow-write", program]
-      .concat(args),
+    args: [...HOOKLAUNCH, ...args],
     env,
     stdout: "piped",
     stderr: "piped",

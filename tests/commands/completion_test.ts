@@ -1,19 +1,16 @@
 /** Shells complete commands, options, and the names and ids of the service. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Command } from "commander";
-import { fileURLToPath } from "node:url";
 import { defineCompletion } from "../../src/commands/completion.ts";
 import { ADMIN_TOKEN, startService } from "../data.ts";
 import { runHosted as run } from "./hosted.ts";
-import { FLAGS } from "./process.ts";
+import { HOOKLAUNCH_LINE } from "./process.ts";
 
-const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
-
-/** Completes the last word in bash, where `hooklaunch` is this checkout's. */
+/** Completes the last word in bash, where `hooklaunch` is that of the tests. */
 async function complete(words: string, env: Record<string, string> = {}): Promise<string[]> {
   const { printed } = await run(["completion", "bash"]);
   const script = `${printed}
-hooklaunch() { "${Deno.execPath()}" run --quiet ${FLAGS.join(" ")} ${MAIN} "$@"; }
+hooklaunch() { ${HOOKLAUNCH_LINE} "$@"; }
 COMP_WORDS=(hooklaunch ${words}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _hooklaunch
 printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout } = await new Deno.Command("bash", {

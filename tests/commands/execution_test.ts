@@ -3,10 +3,9 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { downloadOutputs, targetOf } from "../../src/commands/api/download.ts";
 import { ApiClient } from "../../src/commands/api/client.ts";
 import { ADMIN_TOKEN, endOfExecution, startService, temporaryFolder } from "../data.ts";
-import { V8_FLAGS } from "../surroundings.ts";
 import { launchCommand, serveRoutes, storeExecution } from "../http/api/fixture.ts";
 import { runHosted as run } from "./hosted.ts";
-import { hooklaunch } from "./process.ts";
+import { HOOKLAUNCH, hooklaunch, HOOKLAUNCH_LINE } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const NONE = "01900000-0000-7000-8000-000000000000";
@@ -14,17 +13,7 @@ const NONE = "01900000-0000-7000-8000-000000000000";
 /** Runs a command and keeps its two streams apart. */
 async function runApart(args: string[]) {
   const running = await new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "--quiet",
-      ...V8_FLAGS,
-      "--allow-net",
-      "--allow-env",
-      "--allow-read",
-      "--allow-write",
-      new URL("../../src/main.ts", import.meta.url).href,
-      ...args,
-    ],
+    args: [...HOOKLAUNCH, ...args],
     env: { ...TOKEN, NO_COLOR: "1" },
   }).output();
   const decoder = new TextDecoder();
@@ -98,7 +87,7 @@ Deno.test("execution log keeps the streams apart, and gives all as it is to what
   const id = await launchCommand(service, `printf '\\033[31mred\\a\\n'; echo bad >&2; exit 4`);
   await endOfExecution(service, id);
   const args = ["execution", "log", id, "--url", service.url];
-  const plain = await runApart(args);
+  const plain = await run(args, TOKEN);
   assertEquals(plain.code, 0);
   assertEquals(plain.stdout, "\x1b[31mred\x07\n");
   assertStringIncludes(plain.stderr, "bad\n");
@@ -108,7 +97,7 @@ Deno.test("execution log keeps the streams apart, and gives all as it is to what
   assertEquals(followed.code, 2, "it ended as an error");
   assertEquals([followed.stdout, followed.stderr], [plain.stdout, plain.stderr]);
 
-  const json = await runApart([...args, "--json"]);
+  const json = await run([...args, "--json"], TOKEN);
   const lines = json.stdout.trimEnd().split("\n").map((line) => JSON.parse(line));
   assertEquals(lines.filter(({ stream }) => stream === "stderr").map(({ message }) => message), [
     "bad",
@@ -173,14 +162,9 @@ Deno.test("execution log -f goes on when the service has stopped and started aga
 Deno.test("a follower whose reader has gone ends", async () => {
   await using service = await startService();
   const id = await launchCommand(service, "while :; do echo x; sleep 0.02; done");
-  const line =
-    `"$0" run --quiet ${
-      V8_FLAGS.join(" ")
-    } --allow-net --allow-env --allow-read "$1" execution log -f ${id} ` +
-    `--url ${service.url} | head -n 1`;
-  const main = new URL("../../src/main.ts", import.meta.url).href;
+  const line = `${HOOKLAUNCH_LINE} execution log -f ${id} --url ${service.url} | head -n 1`;
   const { stdout } = await new Deno.Command("sh", {
-    args: ["-c", line, Deno.execPath(), main],
+    args: ["-c", line],
     env: TOKEN,
   }).output();
   assertEquals(new TextDecoder().decode(stdout), "x\n");
@@ -192,15 +176,10 @@ Deno.test("what cannot be printed or put into a folder is told without a stack t
   await using service = await startService();
   const id = await launchCommand(service, `echo x; echo x > "$VH_OUTPUTS_DIR/x"`);
   await endOfExecution(service, id);
-  const main = new URL("../../src/main.ts", import.meta.url).href;
   for (const args of ["list", `log ${id}`]) {
-    const line =
-      `"$0" run --quiet ${
-        V8_FLAGS.join(" ")
-      } --allow-net --allow-env --allow-read "$1" execution ${args} ` +
-      `--url ${service.url} > /dev/full`;
+    const line = `${HOOKLAUNCH_LINE} execution ${args} --url ${service.url} > /dev/full`;
     const { code, stderr } = await new Deno.Command("sh", {
-      args: ["-c", line, Deno.execPath(), main],
+      args: ["-c", line],
       env: TOKEN,
     }).output();
     assertEquals([code, new TextDecoder().decode(stderr)], [

@@ -25,6 +25,10 @@ export const HOOKLAUNCH: readonly string[] = bundle === undefined
   ? ["run", "--quiet", ...FLAGS, new URL("../../src/main.ts", import.meta.url).href]
   : ["run", ...runFlags(), bundle];
 
+/** The same for a shell: the arguments of the command line follow. */
+export const HOOKLAUNCH_LINE = [Deno.execPath(), ...HOOKLAUNCH].map((word) => `'${word}'`)
+  .join(" ");
+
 /** A command that runs. */
 export interface Running extends AsyncDisposable {
   child: Deno.ChildProcess;

@@ -12,8 +12,8 @@ import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { contentsOf, file, gunzip, OPTIONS, pack, pathsIn, prepare } from "../backup/fixture.ts";
 import { endOfExecution, eventually, startService } from "../data.ts";
-import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
+import { HOOKLAUNCH_LINE } from "./process.ts";
 
 Deno.test("restore as a command", async (t) => {
   await using prepared = await prepare();
@@ -107,14 +107,9 @@ Deno.test("restore as a command", async (t) => {
     async () => {
       const target = `${path}/keyless`;
       await backUp({ data: prepared.data, target, ...OPTIONS, withoutKey: true });
-      const line =
-        `"$0" run -q ${
-          V8_FLAGS.join(" ")
-        } --allow-env --allow-read --allow-write --allow-run=sh "$1" ` +
-        `restore - --json --data "$2-data" < "$2"`;
-      const main = new URL("../../src/main.ts", import.meta.url).pathname;
+      const line = `${HOOKLAUNCH_LINE} restore - --json --data "$0-data" < "$0"`;
       const { stdout, stderr } = await new Deno.Command("sh", {
-        args: ["-c", line, Deno.execPath(), main, target],
+        args: ["-c", line, target],
       }).output();
       const said = JSON.parse(new TextDecoder().decode(stdout));
       assertEquals([said.data, said.header.has_key], [`${target}-data`, false]);

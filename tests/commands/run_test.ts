@@ -2,8 +2,8 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { exists } from "../../src/platform/files/missing_file.ts";
 import { ADMIN_TOKEN, endOfExecution, endOfRun, startService, temporaryFolder } from "../data.ts";
-import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
+import { HOOKLAUNCH_LINE } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 
@@ -54,14 +54,9 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
     assertMatch(again.printed, /Cannot write the payload to .*exists/);
   });
   await t.step("payload where there is no room", async () => {
-    const main = new URL("../../src/main.ts", import.meta.url).href;
-    const line =
-      `"$0" run --quiet ${
-        V8_FLAGS.join(" ")
-      } --allow-net --allow-env --allow-read "$1" run payload ${id} ` +
-      `--url ${service.url} > /dev/full`;
+    const line = `${HOOKLAUNCH_LINE} run payload ${id} --url ${service.url} > /dev/full`;
     const { code, stderr } = await new Deno.Command("sh", {
-      args: ["-c", line, Deno.execPath(), main],
+      args: ["-c", line],
       env: TOKEN,
     }).output();
     assertEquals([code, new TextDecoder().decode(stderr)], [
@@ -80,14 +75,10 @@ Deno.test("runs are listed, shown and launched again, and their payloads read", 
   });
   await t.step("payload whose reader has read enough", async () => {
     const long = await fetch(trigger.url, { method: "POST", body: "x".repeat(1_000_000) });
-    const main = new URL("../../src/main.ts", import.meta.url).href;
-    const line =
-      `set -o pipefail; "$0" run --quiet ${
-        V8_FLAGS.join(" ")
-      } --allow-net --allow-env --allow-read "$1" ` +
-      `run payload ${await long.text()} --url ${service.url} | head -c 1`;
+    const line = `set -o pipefail; ${HOOKLAUNCH_LINE} run payload ${await long.text()} ` +
+      `--url ${service.url} | head -c 1`;
     const { code, stdout, stderr } = await new Deno.Command("bash", {
-      args: ["-c", line, Deno.execPath(), main],
+      args: ["-c", line],
       env: TOKEN,
     }).output();
     const decoder = new TextDecoder();

@@ -11,9 +11,8 @@ import { keys } from "../../src/store/keys.ts";
 import { openStore } from "../../src/store/open_store.ts";
 import { eventually, HMAC_CONDITION, SECRET, signature, temporaryFolder } from "../data.ts";
 import { executionOf } from "../store/execution.ts";
-import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
-import { hooklaunch } from "./process.ts";
+import { hooklaunch, HOOKLAUNCH_LINE } from "./process.ts";
 
 const TOKEN = "an-operators-token-for-tests";
 const ID = "01900000-0000-7000-8000-000000000001";
@@ -121,13 +120,10 @@ Deno.test("serve takes its configuration through a pipe, its folders from the cu
   const here = `${folder.path}/p`;
   const text = JSON.stringify({ projects: [{ name: "piped", directory: "../p" }] });
   await Deno.writeTextFile(config, text);
-  const main = new URL("../../src/main.ts", import.meta.url).pathname;
   const data = `${folder.path}/data`;
-  const line = `exec "$0" run -qA ${
-    V8_FLAGS.join(" ")
-  } "$1" serve --port 0 --data "$2" --config <(cat "$3")`;
+  const line = `exec ${HOOKLAUNCH_LINE} serve --port 0 --data "$0" --config <(cat "$1")`;
   const service = new Deno.Command("bash", {
-    args: ["-c", line, Deno.execPath(), main, data, config],
+    args: ["-c", line, data, config],
     env: { HOOKLAUNCH_ADMIN_TOKEN: TOKEN, HOOKLAUNCH_DEV: "true" },
     cwd: here,
     stderr: "piped",

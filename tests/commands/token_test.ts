@@ -1,7 +1,6 @@
 /** `hooklaunch token` as a process of its own, on a real service. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
-import { V8_FLAGS } from "../surroundings.ts";
 import { runHosted as run } from "./hosted.ts";
 import { hooklaunch, run as runAlone } from "./process.ts";
 
@@ -30,12 +29,7 @@ Deno.test("a token is made, used, listed without itself and revoked", async () =
   assertEquals(JSON.parse((await hooklaunch(ADMIN_TOKEN, "list", "--json")).printed), []);
   const elsewhere = await hooklaunch(ADMIN_TOKEN, "revoke", "../triggers/x");
   assertStringIncludes(elsewhere.printed, "There is no token of the id ../triggers/x");
-  const main = new URL("../../src/main.ts", import.meta.url).pathname;
-  const { stdout } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-qA", ...V8_FLAGS, main, "token", "create", "script", "--url", service.url],
-    env: { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN },
-  }).output();
-  assertMatch(new TextDecoder().decode(stdout), /^hl_\S{43}\n$/);
+  assertMatch((await hooklaunch(ADMIN_TOKEN, "create", "script")).stdout, /^hl_\S{43}\n$/);
   const asJson = JSON.parse((await hooklaunch(ADMIN_TOKEN, "create", "cd", "--json")).printed);
   assertEquals((await hooklaunch(asJson.token, "revoke", asJson.id)).code, 0);
 });

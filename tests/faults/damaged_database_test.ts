@@ -2,7 +2,7 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "node:path";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
-import { V8_FLAGS } from "../surroundings.ts";
+import { HOOKLAUNCH_LINE } from "../commands/process.ts";
 import { serve, shell } from "./served.ts";
 import { workshop } from "./workshop.ts";
 
@@ -12,9 +12,7 @@ const LAUNCHES = 40;
 Deno.test("after a kill a damaged database is refused, and the restored backup has what it had", async () => {
   await using shop = await workshop([{ id: ID, name: "t" }]);
   const backup = `${shop.folder}/backup.tar.gz`;
-  const main = new URL("../../src/main.ts", import.meta.url).pathname;
-  const run = (command: string) =>
-    shell(`'${Deno.execPath()}' run -qA ${V8_FLAGS.join(" ")} '${main}' ${command}`);
+  const run = (command: string) => shell(`${HOOKLAUNCH_LINE} ${command}`);
   const data = `${shop.folder}/data`;
   {
     await using served = await serve(shop.folder);

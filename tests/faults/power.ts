@@ -10,7 +10,8 @@ import { join } from "node:path";
 import { findDamage } from "../../src/store/file/integrity.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
 import { GitFixture } from "../projects/code/git_fixture.ts";
-import { eventually, temporaryFolder, V8_FLAGS } from "../surroundings.ts";
+import { HOOKLAUNCH } from "../commands/process.ts";
+import { eventually, temporaryFolder } from "../surroundings.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import { PowerDisk } from "./power_disk.ts";
 import { Sender } from "./senders.ts";
@@ -24,7 +25,6 @@ const DISK_MIB = 8_192;
 /** The executions of all cuts may wait for their turn. */
 const ENDS_WITHIN_MS = 600_000;
 const MIB = 1_024 * 1_024;
-const MAIN = new URL("../../src/main.ts", import.meta.url).pathname;
 
 /** The triggers, by what they launch. */
 const TRIGGERS = {
@@ -174,17 +174,7 @@ async function launchUntilCut(
     }
   });
   const backup = new Deno.Command(Deno.execPath(), {
-    args: [
-      "run",
-      "-qA",
-      ...V8_FLAGS,
-      MAIN,
-      "backup",
-      join(folder, "backup.tar.gz"),
-      "--force",
-      "--data",
-      data,
-    ],
+    args: [...HOOKLAUNCH, "backup", join(folder, "backup.tar.gz"), "--force", "--data", data],
     stdout: "null",
     stderr: "null",
   }).spawn();
