@@ -4,7 +4,12 @@
  * @module
  */
 import { createTarPacker } from "modern-tar";
+import { createWriteStream } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
+import type { Release } from "./release.ts";
 
 /** Reads the files below a folder, with their paths in it. */
 export async function filesBelow(folder: string, path = ""): Promise<string[]> {
@@ -18,16 +23,14 @@ export async function filesBelow(folder: string, path = ""): Promise<string[]> {
 }
 
 /**
- * Writes a folder as a `.tar.gz`.
+ * Writes a folder as a `.tar.gz` of a release.
  *
  * @param root the folder that the entries are in
- * @param mtime the time of all entries
  */
 export async function writeArchive(
-  path: string,
-  folder: string,
-  root: string,
-  mtime: Date,
+  { output, time: mtime, level }: Release,
+  name: string,
+  { folder, root }: { folder: string; root: string },
 ): Promise<void> {
   const { readable, controller } = createTarPacker();
   const add = async (): Promise<void> => {
@@ -44,5 +47,9 @@ export async function writeArchive(
     }
   };
   add().then(() => controller.finalize(), (error) => controller.error(error));
-  await Deno.writeFile(path, readable.pipeThrough(new CompressionStream("gzip")));
+  await pipeline(
+    Readable.fromWeb(readable),
+    createGzip({ level }),
+    createWriteStream(join(output, name)),
+  );
 }

@@ -41,8 +41,8 @@ export async function makeArchive(release: Release, target: string): Promise<str
     await release.stage(target, "lib");
     await addDeno(folder, Deno.execPath());
   } else release.say(target);
-  const name = `hooklaunch-${release.version}`;
-  await writeArchive(join(release.output, `${name}-${target}.tar.gz`), folder, name, release.time);
+  const root = `hooklaunch-${release.version}`;
+  await writeArchive(release, `${root}-${target}.tar.gz`, { folder, root });
   return folder;
 }
 

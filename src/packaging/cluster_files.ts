@@ -21,7 +21,7 @@ export async function makeChart(release: Release): Promise<void> {
         ? text.replaceAll(/(?<=^(?:version|appVersion): ).*/gm, release.version)
         : text,
   );
-  await writeArchive(join(release.output, `${name}.tgz`), folder, "hooklaunch", release.time);
+  await writeArchive(release, `${name}.tgz`, { folder, root: "hooklaunch" });
   release.say("chart");
 }
 
@@ -34,8 +34,7 @@ export async function makeCompose(release: Release): Promise<void> {
     folder,
     (_path, text) => text.replaceAll("hooklaunch:latest", `hooklaunch:${release.version}`),
   );
-  const path = join(release.output, `${name}.tar.gz`);
-  await writeArchive(path, folder, "hooklaunch", release.time);
+  await writeArchive(release, `${name}.tar.gz`, { folder, root: "hooklaunch" });
   release.say("files of Compose");
 }
 

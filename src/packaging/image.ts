@@ -5,6 +5,7 @@
  * @module
  */
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import dockerfile from "../../Dockerfile" with { type: "text" };
 import { addDeno } from "./archives.ts";
 import type { Release } from "./release.ts";
@@ -27,8 +28,7 @@ tar ${TAR} --owner=0 --group=0 --mode=u=rwX,go=rX -cf app.tar -C app usr
 mkdir -p owned/data owned/home/deno
 tar ${TAR} --owner=0 --group=0 --mode=0755 --no-recursion -rf app.tar -C owned home
 tar ${TAR} --owner=${USER} --group=${USER} --mode=0700 --no-recursion -rf app.tar -C owned data home/deno
-mkdir -p image/blobs/sha256
-for each in base app; do gzip -n <$each.tar >$each.tar.gz; done`;
+mkdir -p image/blobs/sha256`;
 
 /** Makes the archive of an image, or says why it cannot be made here. */
 export async function makeImage(release: Release, processor: string): Promise<void> {
@@ -111,9 +111,10 @@ async function writeLayout(
   const layers: Blob[] = [];
   const diff_ids: string[] = [];
   for (const name of ["base", "app"]) {
-    diff_ids.push(`sha256:${await sha256(await Deno.readFile(join(folder, `${name}.tar`)))}`);
+    const layer = await Deno.readFile(join(folder, `${name}.tar`));
+    diff_ids.push(`sha256:${await sha256(layer)}`);
     layers.push(
-      await add("layer.v1.tar+gzip", await Deno.readFile(join(folder, `${name}.tar.gz`))),
+      await add("layer.v1.tar+gzip", new Uint8Array(gzipSync(layer, { level: release.level }))),
     );
   }
   const config = await addJson("config.v1+json", {

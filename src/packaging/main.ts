@@ -16,11 +16,12 @@ import { componentsOf, licensesOf, materialsOf } from "./materials.ts";
 import { releaseNotes } from "./notes.ts";
 import { writeDownloads } from "./downloads.ts";
 import { makeNpmPackage } from "./npm_package.ts";
-import type { Release } from "./release.ts";
+import { FAST, type Release, SMALL } from "./release.ts";
 import { ReleaseError, run } from "./run.ts";
 import { makeSystemPackages } from "./system_packages.ts";
 
 interface Options {
+  fast?: boolean;
   image: string[];
   output: string;
   snapshot?: boolean;
@@ -34,7 +35,7 @@ const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/;
 
 async function release(
   version: string,
-  { image, output, snapshot = false, target, url }: Options,
+  { fast = false, image, output, snapshot = false, target, url }: Options,
 ): Promise<void> {
   const changelog = await Deno.readTextFile(fileOf("CHANGELOG.md"));
   if (!snapshot) await check(version, changelog);
@@ -61,6 +62,7 @@ async function release(
       deno: Deno.version.deno,
       time: new Date(Number(seconds) * 1000),
       output,
+      level: fast ? FAST : SMALL,
       stage: (part, to) => stage(join(work, part), bundle, to, made.time, licenses),
       say: (text) => console.log(text),
     };
@@ -159,6 +161,7 @@ const program = new Command("release")
   .option("--target <target...>", `the systems of the archives (default: ${TARGETS.join(", ")})`)
   .option("--image <processor...>", "the processors of the images, or none", [...PROCESSORS])
   .option("--url <url>", "the folder that the files will be downloaded from: makes the installers")
+  .option("--fast", "compress as fast as can be: larger files, to be tried")
   .option(
     "--snapshot",
     "check neither the version nor the changelog, and allow changes in the checkout",

@@ -51,6 +51,5 @@ export async function makeNpmPackage(release: Release): Promise<void> {
     engines: { node: ">=18" },
   };
   await Deno.writeTextFile(join(folder, "package.json"), `${JSON.stringify(settings, null, 2)}\n`);
-  const path = join(release.output, `hooklaunch-${release.version}.tgz`);
-  await writeArchive(path, folder, "package", release.time);
+  await writeArchive(release, `hooklaunch-${release.version}.tgz`, { folder, root: "package" });
 }

@@ -4,6 +4,11 @@
  * @module
  */
 
+/** The level of a release that is made to be tried. */
+export const FAST = 1;
+/** The level of a release that is downloaded. */
+export const SMALL = 6;
+
 /** A release while it is made. */
 export interface Release {
   version: string;
@@ -13,6 +18,8 @@ export interface Release {
   time: Date;
   /** The folder of what is published. */
   output: string;
+  /** How much files are compressed, as zlib counts: {@linkcode FAST} or {@linkcode SMALL}. */
+  level: number;
   /**
    * Makes a folder for the content of one part, with what every part has.
    *

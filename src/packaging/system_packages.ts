@@ -7,7 +7,7 @@
 import { join } from "node:path";
 import { stringify } from "yaml";
 import operating from "../docs/operating.md" with { type: "text" };
-import type { Release } from "./release.ts";
+import { FAST, type Release } from "./release.ts";
 import { ReleaseError, run } from "./run.ts";
 
 const ARCHITECTURES: readonly [target: string, name: string][] = [
@@ -60,7 +60,12 @@ function documentedUnit(): string {
 }
 
 /** Writes the configuration of nfpm (https://nfpm.goreleaser.com/docs/configuration/). */
-function settings({ version, time }: Release, folder: string, unit: string, arch: string): unknown {
+function settings(
+  { version, time, level }: Release,
+  folder: string,
+  unit: string,
+  arch: string,
+): unknown {
   const own = (name: string) => new URL(name, import.meta.url).pathname;
   const mtime = time.toISOString();
   const file_info = { mtime };
@@ -87,8 +92,8 @@ function settings({ version, time }: Release, folder: string, unit: string, arch
       { src: unit, dst: "/usr/lib/systemd/system/hooklaunch.service", file_info },
       { dst: "/etc/hooklaunch", type: "dir", file_info: { mode: 0o700, mtime } },
     ],
-    deb: { compression: "zstd" },
-    rpm: { compression: "zstd" },
+    deb: { compression: level === FAST ? "none" : "zstd" },
+    rpm: { compression: level === FAST ? "zstd:fastest" : "zstd" },
     scripts: { postinstall: own("./postinstall.sh"), preremove: own("./preremove.sh") },
   };
 }

@@ -16,10 +16,16 @@ export const hasEarlier = new Deno.Command("git", {
   stderr: "null",
 }).outputSync().success;
 
-/** Writes what it needs into a folder. Returns the folder. */
-export async function checkOutEarlier(folder: string): Promise<string> {
+/**
+ * Writes what it needs into a folder, and returns that. The folder stays for the next run, as Deno keeps compiled code
+ * for a place.
+ */
+export async function checkOutEarlier(): Promise<string> {
+  const folder = `${ROOT}dist/earlier-${COMMIT}`;
   await shell(
-    `mkdir '${folder}' && git -C '${ROOT}' archive ${COMMIT} src deno.json deno.lock | tar -x -C '${folder}'`,
+    `[ -e '${folder}' ] || { mkdir -p '${ROOT}dist' && made=$(mktemp -d -p '${ROOT}dist') &&
+    git -C '${ROOT}' archive ${COMMIT} src deno.json deno.lock | tar -x -C "$made" &&
+    { mv -T "$made" '${folder}' || rm -r "$made"; }; }`,
   );
   return folder;
 }

@@ -106,16 +106,11 @@ const parts: Readonly<Record<string, Part>> = {
     needs: "denokv",
     async run(findings, random) {
       if (!hasEarlier) return findings.say("Left out: the history does not have that version");
-      const folder = await Deno.makeTempDir();
-      try {
-        const earlier = await checkOutEarlier(`${folder}/earlier`);
-        const rest = { gap_ms: 10_000, answer_ms: 3_000, pause_ms: 300, paced: 3, changed: true };
-        for (const kind of ["stop", "kill"] as const) {
-          const faults = [kind, "upgrade", kind, "upgrade", kind, "upgrade", kind] as const;
-          await instances(findings, random, { ...rest, earlier, faults, settle_ms: 3_000 });
-        }
-      } finally {
-        await Deno.remove(folder, { recursive: true });
+      const earlier = await checkOutEarlier();
+      const rest = { gap_ms: 10_000, answer_ms: 3_000, pause_ms: 300, paced: 3, changed: true };
+      for (const kind of ["stop", "kill"] as const) {
+        const faults = [kind, "upgrade", kind, "upgrade", kind, "upgrade", kind] as const;
+        await instances(findings, random, { ...rest, earlier, faults, settle_ms: 3_000 });
       }
     },
   },

@@ -4,7 +4,6 @@ import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { has } from "../needs.ts";
 import { denokv } from "../store/denokv.ts";
 import { KV_TOKEN } from "../store/kv_connect.ts";
-import { temporaryFolder } from "../surroundings.ts";
 import { checkOutEarlier, hasEarlier } from "./earlier.ts";
 import { Findings, Random } from "./findings.ts";
 import { instances } from "./instances.ts";
@@ -20,13 +19,12 @@ Deno.test({
     "upgrade: instances are replaced one by one by this version under load, and keep every promise",
   ignore: !has("denokv") || !hasEarlier,
   async fn() {
-    await using folder = await temporaryFolder();
     const seed = Math.floor(Math.random() * 1e9);
     const said: string[] = [];
     const findings = new Findings((line) => said.push(line));
     findings.say(`seed ${seed}`);
     await instances(findings, new Random(seed), {
-      earlier: await checkOutEarlier(`${folder.path}/earlier`),
+      earlier: await checkOutEarlier(),
       faults: ["upgrade", "upgrade"],
       instances: 2,
       senders: 3,
