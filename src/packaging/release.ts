@@ -18,7 +18,7 @@ export interface Release {
   time: Date;
   /** The folder of what is published. */
   output: string;
-  /** How much files are compressed, as zlib counts: {@linkcode FAST} or {@linkcode SMALL}. */
+  /** The level of compression, as zlib counts: {@linkcode FAST} or {@linkcode SMALL}. */
   level: number;
   /**
    * Makes a folder for the content of one part, with what every part has.
