@@ -20,7 +20,7 @@ import {
   spawnServe,
   startWebhook,
 } from "./servers.ts";
-import { load, underLoad } from "./wrk.ts";
+import { load } from "./wrk.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** The clock ticks of a second in `/proc`, as `getconf CLK_TCK` says on Linux. */
@@ -48,10 +48,9 @@ export interface Pair {
 /** A figure of one of both. */
 type Figure = readonly [what: string, unit: string, value: number];
 
-/** A service that runs from one of the checkouts. */
+/** One of the checkouts, with a data folder. */
 interface Contender {
-  server: ServeProcess;
-  start_ms: number;
+  start(): ServeProcess;
 }
 
 /** Measures each figure in turn, and returns all pairs. */
@@ -63,9 +62,10 @@ export function measureAgainst(bench: Bench, other: string): Promise<Pair[]> {
 type Measured = Pick<ServeProcess, "port" | "pid"> & { rest(): Promise<unknown> };
 
 async function againstWebhook(bench: Bench): Promise<Pair[]> {
-  await using contending = await contender(bench, { root: ROOT, config: await tasksOf(ROOT) });
+  const { start } = await contender(bench, { root: ROOT, config: await tasksOf(ROOT) });
+  await using server = start();
+  await firstLaunch(server);
   await using webhook = await startWebhook(bench, 1);
-  const { server } = contending;
   const service = { ...server, rest: () => settled(server.port, SETTLED_WITHIN_MS) };
   const other = { ...webhook, rest: () => pause(WEBHOOK_REST_MS) };
   const pairs: Pair[] = [];
@@ -99,10 +99,14 @@ async function figuresBesideWebhook(
 async function againstCommit(bench: Bench, commit: string): Promise<Pair[]> {
   await using then = await checkedOut(bench, commit);
   const now: Checkout = { root: ROOT, config: await tasksOf(ROOT) };
-  await using first = await contender(bench, now);
-  await using second = await contender(bench, then);
-  const pairs = [pairOf("start to first accepted launch", "ms", [first.start_ms, second.start_ms])];
-  for (let round = 0; round < roundsOf(bench); round++) {
+  const both = [await contender(bench, now), await contender(bench, then)] as const;
+  const pairs: Pair[] = [];
+  const rounds = [...Array(roundsOf(bench)).keys()];
+  for (const round of rounds) pairs.push(...await inPairs(both, round, startFigures));
+  await using first = both[0].start();
+  await using second = both[1].start();
+  for (const server of [first, second]) await firstLaunch(server);
+  for (const round of rounds) {
     pairs.push(...await inPairs([first, second], round, (one) => figuresOf(bench, one)));
   }
   return pairs;
@@ -146,23 +150,28 @@ async function tasksOf(root: string): Promise<Checkout["config"]> {
   return JSON.parse(await Deno.readTextFile(`${root}/deno.json`));
 }
 
-/** Starts the service of a checkout twice: the first start compiles what the second finds compiled. */
-async function contender(
-  bench: Bench,
-  checkout: Checkout,
-): Promise<Contender & AsyncDisposable> {
+async function contender(bench: Bench, checkout: Checkout): Promise<Contender> {
   const folder = await Deno.makeTempDir({ dir: bench.folder, prefix: "contender-" });
   const config = `${folder}/hooklaunch.yaml`;
   await Deno.writeTextFile(config, JSON.stringify(await configuration(bench)));
   const start = () => spawnServe(bench, `${folder}/data`, checkout, ["--config", config]);
-  const unmeasured = start();
-  await firstLaunch(unmeasured);
-  await unmeasured.stop();
+  // The first start compiles what the others find compiled.
+  await startFigures({ start });
+  return { start };
+}
+
+async function startFigures({ start }: Contender): Promise<Figure[]> {
   const began_ms = performance.now();
-  const server = start();
+  await using server = start();
   await firstLaunch(server);
   const start_ms = performance.now() - began_ms;
-  return { server, start_ms, [Symbol.asyncDispose]: () => server.stop() };
+  const cpu_ms = await cpuOf(server.pid, 2);
+  // The next start finds nothing to go on with.
+  await settled(server.port, SETTLED_WITHIN_MS);
+  return [
+    ["start to first accepted launch", "ms", start_ms],
+    ["processor time until then", "ms", cpu_ms],
+  ];
 }
 
 /** The figures that both commits measure under the same names. */
@@ -226,30 +235,35 @@ async function inPairs<T>(
   const earlier = await measure(isFirst ? first : second);
   const later = await measure(isFirst ? second : first);
   const [now, then] = isFirst ? [earlier, later] : [later, earlier];
-  return now.map(([what, unit, value], index) =>
-    pairOf(what, unit, [value, then[index]?.[2] ?? NaN])
-  );
+  return now.map(([what, unit, value], index) => (
+    { what, unit, now: value, then: then[index]?.[2] ?? NaN }
+  ));
 }
 
-function pairOf(what: string, unit: string, [now, then]: readonly [number, number]): Pair {
-  return { what, unit, now, then };
-}
-
-async function figuresOf(bench: Bench, { server }: Contender): Promise<Figure[]> {
+async function figuresOf(bench: Bench, server: ServeProcess): Promise<Figure[]> {
   const figures: Figure[] = [];
   for (const connections of CONNECTIONS) {
     figures.push(...await launchFigures(bench, server, connections));
   }
+  return [...figures, ...await pollFigures(bench, server)];
+}
+
+async function pollFigures(bench: Bench, server: ServeProcess): Promise<Figure[]> {
+  const { port, pid } = server;
   const body = JSON.stringify({ run_id: await firstLaunch(server) });
-  await settled(server.port, SETTLED_WITHIN_MS);
+  await settled(port, SETTLED_WITHIN_MS);
   const poll = post(`${triggerId(0)}/run`, { "x-signature": sign(body) }, body);
-  const load = { port: server.port, connections: POLL_CONNECTIONS, requests: [poll] };
-  const { per_second } = await underLoad(bench, "accepted", load);
-  return [...figures, [
-    `${POLL_CONNECTIONS} connections, run info with HMAC`,
-    "/s",
-    per_second,
-  ]];
+  const options = { port, connections: POLL_CONNECTIONS, requests: [poll] };
+  await load(bench, { ...options, seconds: 1 });
+  const before_ms = await cpuOf(pid, 2);
+  const { per_second, refused, failed } = await load(bench, options);
+  if (refused + failed > 0) throw new Error(`${refused + failed} polls were not answered`);
+  const poll_us = (await cpuOf(pid, 2) - before_ms) * 1_000 / (per_second * bench.seconds);
+  const what = `${POLL_CONNECTIONS} connections, `;
+  return [
+    [`${what}run info with HMAC`, "/s", per_second],
+    [`${what}processor time of a run info`, "µs", poll_us],
+  ];
 }
 
 async function launchFigures(
