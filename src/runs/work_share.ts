@@ -15,8 +15,9 @@ const LOAD_WINDOW_MS = 25;
 const BURST_CONCURRENCY = 1;
 /** Ends for each accepted launch: a half is promised, and the rest makes up for a burst. */
 const SHARE = 0.6;
-/** Ends that a burst of launches may leave for later. */
+/** Ends that a burst of launches may leave for later, and how long it may. */
 const BURST = 500;
+const BURST_MS = 500;
 /** Backlog at which launches wait for runs to end. */
 const BEHIND = 30_000;
 /** Limit of the launches that may be ahead of the ends while runs are behind, and the other way round. */
@@ -33,6 +34,8 @@ export class WorkShare {
   readonly #concurrency: number;
   readonly #load = new LoadWindow(LOAD_WINDOW_MS, HEAVY_LOAD);
   #expected = 0;
+  /** The time since which the load lasts, as far as it was asked for. */
+  #loadedSince_ms: number | undefined;
   /** When the runs under way began, oldest first. */
   readonly #underWay = new Set<{ since_ms: number }>();
   /** Launches accepted minus runs ended, since runs are behind. */
@@ -80,9 +83,15 @@ export class WorkShare {
   }
 
   /** Returns the number of runs to perform at a time now. */
-  get places(): number {
-    if (!this.#load.lasts(this.#clock.steady())) return this.#concurrency;
-    const more = Math.floor(Math.max(0, this.#owed - BURST));
+  places(): number {
+    const now_ms = this.#clock.steady();
+    if (!this.#load.lasts(now_ms)) {
+      this.#loadedSince_ms = undefined;
+      return this.#concurrency;
+    }
+    this.#loadedSince_ms ??= now_ms;
+    const later = now_ms - this.#loadedSince_ms < BURST_MS ? BURST : 0;
+    const more = Math.floor(Math.max(0, this.#owed - later));
     return Math.min(this.#concurrency, BURST_CONCURRENCY + more);
   }
 

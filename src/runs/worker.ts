@@ -254,7 +254,7 @@ export class Worker {
 
   /** Starts as many runs as there are places. */
   #begin(): void {
-    while (!this.#closing && this.#performing.size < this.#share.places) {
+    while (!this.#closing && this.#performing.size < this.#share.places()) {
       const waiting = this.#waiting.shift();
       if (waiting === undefined) break;
       const { traceparent } = waiting;

@@ -20,27 +20,37 @@ function underLoad(): { share: WorkShare; pass(time_ms: number): void } {
 Deno.test("a burst of launches goes first, and beside a lasting load runs get as many places as ends are missing", () => {
   const { share } = underLoad();
   const accept = (count: number) => share.accepted(0, count);
-  assertEquals(share.places, 1);
+  assertEquals(share.places(), 1);
   accept(830);
-  assertEquals(share.places, 1, "a burst");
+  assertEquals(share.places(), 1, "a burst");
   accept(20);
-  assertEquals(share.places, 11, "six of ten launches");
+  assertEquals(share.places(), 11, "six of ten launches");
   for (let count = 0; count < 10; count++) share.ended(0);
-  assertEquals(share.places, 1, "as many have ended");
+  assertEquals(share.places(), 1, "as many have ended");
   accept(100_000);
-  assertEquals(share.places, CONCURRENCY);
+  assertEquals(share.places(), CONCURRENCY);
   for (let count = 0; count < CONCURRENCY; count++) share.ended(0);
-  assertEquals(share.places, 1, "no more are owed than may be under way");
+  assertEquals(share.places(), 1, "no more are owed than may be under way");
   for (let count = 0; count < 32; count++) share.expect(-1);
-  assertEquals(share.places, 1, "the load has just ended");
+  assertEquals(share.places(), 1, "the load has just ended");
+});
+
+Deno.test("a burst goes first for half a second, however few launches it has", () => {
+  const { share, pass } = underLoad();
+  share.accepted(0, 100);
+  assertEquals(share.places(), 1);
+  pass(499);
+  assertEquals(share.places(), 1);
+  pass(1);
+  assertEquals(share.places(), 61, "the ends of sixty are missing");
 });
 
 Deno.test("without a load runs have all places, also when launches have gone", () => {
-  assertEquals(new WorkShare(new TestClock(), CONCURRENCY).places, CONCURRENCY);
+  assertEquals(new WorkShare(new TestClock(), CONCURRENCY).places(), CONCURRENCY);
   const { share, pass } = underLoad();
   for (let count = 0; count < 32; count++) share.expect(-1);
   pass(75);
-  assertEquals(share.places, CONCURRENCY);
+  assertEquals(share.places(), CONCURRENCY);
 });
 
 Deno.test("launches wait for ends as soon as runs are behind with all places, and for no more than that", () => {
