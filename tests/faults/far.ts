@@ -1,5 +1,6 @@
 /**
- * A trigger whose commands run at a cluster: each runs once, and what it has saved comes back from the artifact store.
+ * A trigger whose commands run at a cluster: each runs once, what it has printed is in its log once, and what it has
+ * saved comes back from the artifact store.
  *
  * @module
  */
@@ -7,7 +8,7 @@ import type { Execution } from "../../src/store/records/executions.ts";
 import { eventually } from "../surroundings.ts";
 import type { Findings } from "./findings.ts";
 import { OPERATOR, type Served } from "./served.ts";
-import { FAR_PROJECT, type TriggerSettings, type Workshop } from "./workshop.ts";
+import { FAR_PROJECT, PRINTED, type TriggerSettings, type Workshop } from "./workshop.ts";
 
 /** Of executions that have not ended, one ends after so long at most. */
 const ENDS_WITHIN_MS = 600_000;
@@ -19,7 +20,7 @@ export const FAR_TRIGGER: TriggerSettings = {
   actions: [{ type: "run_execution", step: "output" }],
 };
 
-/** Waits until all executions have ended, and checks that each command ran once, with its output. */
+/** Waits until all executions have ended, and checks that each command ran once, with its log and its output. */
 export async function checkFar(
   findings: Findings,
   { served, shop }: { served: Served; shop: Workshop },
@@ -37,13 +38,16 @@ export async function checkFar(
   }
   const marks = await shop.marks();
   for (const { id, status, reason } of executions) {
+    const { results }: { results: { message: string; stream: string }[] } = await served.api(
+      `executions/${id}/log?limit=200`,
+    );
     if (status !== "complete") {
-      const { results }: { results: { message: string }[] } = await served.api(
-        `executions/${id}/log?limit=200`,
-      );
       const log = results.map(({ message }) => message).join("\n");
       findings.check(false, `Execution ${id} is ${status}: ${reason}\n${log}`);
     }
+    const printed = results.filter(({ stream }) => stream === "stdout")
+      .map(({ message }) => message).join();
+    findings.check(printed === PRINTED.join(), `The log of ${id} is ${printed}`);
     const count = marks.get(id) ?? 0;
     findings.check(count === 1, `The command of ${id} ran ${count} times at the cluster`);
     const path = `api/v0/executions/${id}/outputs/id`;

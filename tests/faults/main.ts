@@ -2,7 +2,7 @@
  * `deno task faults`: what must hold when things go wrong, at length. Prints what it did and found, and
  * ends with code 1 when something did not hold. A short form of each part belongs to `deno task test`.
  *
- *     deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
+ *     deno task faults [--seed NUMBER] [--kills NUMBER] [--faults NUMBER] [part …]
  *     deno task faults report
  *
  * @module
@@ -37,6 +37,7 @@ interface Part {
 
 const { values, positionals } = parseArguments();
 const rounds = Number(values.kills);
+const faultsMax = Number(values.faults);
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 
 const parts: Readonly<Record<string, Part>> = {
@@ -132,14 +133,14 @@ const parts: Readonly<Record<string, Part>> = {
   network: {
     what:
       "Three to five instances, denokv, S3 and agents in network namespaces, between which packets are lost",
-    run: (findings, random) => network(findings, random, 20),
+    run: (findings, random) => network(findings, random, Math.min(20, faultsMax)),
   },
   paces: {
     what: "Runs with a pace on three instances for ten minutes, killed at random moments",
     needs: "denokv",
     run: (findings, random) =>
       instances(findings, random, {
-        faults: Array.from({ length: 40 }, () =>
+        faults: Array.from({ length: Math.min(40, faultsMax) }, () =>
           random.pick(["kill", "kill", "kill", "stop", "freeze", "connections", "database kill"])),
         gap_ms: 10_000,
         // Beside other load an answer takes long.
@@ -207,12 +208,13 @@ const parts: Readonly<Record<string, Part>> = {
   },
 };
 
-const USAGE = `Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [part …]
+const USAGE = `Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [--faults NUMBER] [part …]
        deno task faults report
 
   report    repeat the runs of src/docs/proof.md with their seeds, and simulate and plant mistakes
   --seed    what is drawn at random follows from it; without it another one is taken, and printed
   --kills   how often the service is killed, 100 times if not said otherwise
+  --faults  the most faults of the parts "network" and "paces", which have 20 and 40
 
 Parts, all of them unless some are named:
 ${Object.entries(parts).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`).join("\n")}`;
@@ -225,6 +227,9 @@ if (positionals.join() === "report") Deno.exit(await report() === 0 ? 0 : 1);
 const unknown = positionals.filter((name) => !(name in parts));
 if (unknown.length > 0) fail(`There is no part ${unknown.join(", ")}`);
 if (!Number.isSafeInteger(seed)) fail(`--seed must be a whole number, found ${values.seed}`);
+if (Number.isNaN(faultsMax) || faultsMax < 1) {
+  fail(`--faults must be a number of at least 1, found ${values.faults}`);
+}
 if (!Number.isSafeInteger(rounds) || rounds < 1) {
   fail(`--kills must be a whole number of at least 1, found ${values.kills}`);
 }
@@ -242,6 +247,7 @@ function parseArguments() {
       options: {
         seed: { type: "string" },
         kills: { type: "string", default: "100" },
+        faults: { type: "string", default: "Infinity" },
         help: { type: "boolean", default: false },
       },
       allowPositionals: true,

@@ -85,8 +85,11 @@ export async function workshop(
   };
 }
 
-/** Saves the id of the execution as an output. */
-const OUTPUT = "echo $VH_EXECUTION_ID > $VH_OUTPUTS_DIR/id";
+/** The lines that the step `output` prints, over a second. */
+export const PRINTED = ["1", "2", "3", "4", "5"];
+/** Prints, and saves the id of the execution as an output. */
+const OUTPUT = `for line in ${PRINTED.join(" ")}; do echo $line; sleep 0.2; done; ` +
+  "echo $VH_EXECUTION_ID > $VH_OUTPUTS_DIR/id";
 
 /** Removes a folder in which commands that have outlived their service may write until they end. */
 async function removed(folder: AsyncDisposable): Promise<void> {

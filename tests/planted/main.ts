@@ -9,6 +9,8 @@ import { type Finder, type Mistake, MISTAKES } from "./mistakes.ts";
 
 /** Time in which a mistake has to be found. */
 const WITHIN_S = 600;
+/** What tests and faults print of a finding. A pause without an accepted launch may be that of a busy machine. */
+const FOUND = / \.\.\. FAILED|^porcupine: illegal |^VIOLATION: (?!\w+: [\d.]+ ms|Something )/;
 const ROOT = new URL("../../", import.meta.url).pathname;
 const COPIED = ["src", "tests", "deno.json", "deno.lock", "README.md", "CHANGELOG.md", "LICENSE"];
 
@@ -92,7 +94,7 @@ async function find(finder: Finder): Promise<string | undefined> {
   const lines = printed.split("\n").map((line) => line.trim());
   const found = isSimulated
     ? lines.find((line) => line !== "" && !/^(Task|Warning|Download)/.test(line))
-    : lines.find((line) => / \.\.\. FAILED|^porcupine: illegal /.test(line));
+    : lines.find((line) => FOUND.test(line));
   const isFinding = !isSimulated || printed.includes("Repeat it: ");
   if (found !== undefined && isFinding) return found;
   throw new Error(
