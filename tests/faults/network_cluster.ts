@@ -22,6 +22,7 @@ interface Job {
 
 const [address = "", folder = "", ...instances] = Deno.args;
 const jobs = new Map<number, { job: Job; child: Deno.ChildProcess }>();
+let submitted = 0;
 
 Deno.serve({ hostname: address, port: SLURM_PORT, onListen() {} }, async (request) => {
   const [, , , kind, id = ""] = new URL(request.url).pathname.split("/");
@@ -43,7 +44,8 @@ console.log("ready");
 async function submit(
   { script, job: { name, comment } }: { script: string; job: { name: string; comment: string } },
 ): Promise<number> {
-  const job_id = jobs.size + 1;
+  // Before anything is waited for: several may be submitted at once.
+  const job_id = ++submitted;
   const cwd = `${folder}/${job_id}`;
   await Deno.mkdir(cwd);
   await Deno.writeTextFile(`${cwd}/script`, script);

@@ -23,7 +23,7 @@ export interface Mistake {
 const SIMULATE: Finder = { simulate: [] };
 const RUSH: Finder = { faults: ["rush"] };
 /** Beside other work each fault takes half a minute. */
-const NETWORK: Finder = { faults: ["network", "--faults", "8"] };
+const NETWORK: Finder = { faults: ["network", "--faults", "6"] };
 
 /** The mistakes by their names. */
 export const MISTAKES: Readonly<Record<string, Mistake>> = {
