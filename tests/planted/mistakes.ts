@@ -22,8 +22,10 @@ export interface Mistake {
 
 const SIMULATE: Finder = { simulate: [] };
 const RUSH: Finder = { faults: ["rush"] };
-/** With this seed links to the cluster fail from the first fault on, and a clock jumps ahead in the third. */
+/** With this seed links to the cluster fail from the first fault on. */
 const NETWORK: Finder = { faults: ["network", "--seed", "5", "--faults", "5"] };
+/** With this seed the clock of the leader jumps ahead in the first two faults. */
+const JUMPS: Finder = { faults: ["network", "--seed", "13", "--faults", "3"] };
 
 /** The mistakes by their names. */
 export const MISTAKES: Readonly<Record<string, Mistake>> = {
@@ -210,7 +212,7 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     if (this.#store.shared === undefined) return now_ms;`,
     to: `    const now_ms = this.#clock.now();
     if (this.#store.shared === undefined) return now_ms;`,
-    finder: NETWORK,
+    finder: JUMPS,
   },
   "repeated claim of an agent taken for another one's": {
     breaks: "a job whose agent got no answer to its claim is never performed",
@@ -235,6 +237,6 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     to: `      Math.abs(Date.now() - Number(time)) <= HOP_AGE_MAX_MS &&
       content === (request.body === null ? "none" : "body") && this.#isNew(nonce);
     if (!isGenuine) return request;`,
-    finder: NETWORK,
+    finder: JUMPS,
   },
 };
