@@ -22,8 +22,6 @@ export interface Mistake {
 
 const SIMULATE: Finder = { simulate: [] };
 const RUSH: Finder = { faults: ["rush"] };
-/** With this seed links to the cluster fail from the first fault on. */
-const NETWORK: Finder = { faults: ["network", "--seed", "5", "--faults", "5"] };
 /** With this seed the clock of the leader jumps ahead in the first two faults. */
 const JUMPS: Finder = { faults: ["network", "--seed", "13", "--faults", "3"] };
 
@@ -204,29 +202,6 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     from: "if (total >= limit.quota) return undefined;",
     to: "if (total >= limit.quota / 2) return undefined;",
     finder: RUSH,
-  },
-  "window by the wall clock": {
-    breaks: "a launch is refused though there is room, once the clock of an instance has jumped",
-    file: "runs/quotas.ts",
-    from: `    const now_ms = this.#clock.steady();
-    if (this.#store.shared === undefined) return now_ms;`,
-    to: `    const now_ms = this.#clock.now();
-    if (this.#store.shared === undefined) return now_ms;`,
-    finder: JUMPS,
-  },
-  "repeated claim of an agent taken for another one's": {
-    breaks: "a job whose agent got no answer to its claim is never performed",
-    file: "engines/remote/job_desk.ts",
-    from: 'return job.claim.id === claimId ? "claimed" : "taken";',
-    to: 'return "taken";',
-    finder: NETWORK,
-  },
-  "repeated part of a log stored twice": {
-    breaks: "what an agent sends again after a lost answer is in the log twice",
-    file: "engines/remote/job_log.ts",
-    from: "const known = job.stored[stream] - offset;",
-    to: "const known = Math.min(0, job.stored[stream] - offset);",
-    finder: NETWORK,
   },
   "forwarded request that is not believed answered by itself": {
     breaks: "an output that an agent sends by an instance whose clock has jumped is left out",
