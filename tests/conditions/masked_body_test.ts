@@ -93,7 +93,7 @@ Deno.test("maskBody leaves a body alone that has no such field, and masks one wh
         );
       },
     ),
-    { numRuns: 80 },
+    { numRuns: 300 },
   );
 });
 

@@ -54,7 +54,7 @@ Deno.test("pipeline: any graph ends as it must, over any number of restarts", as
       checkOrder(planned, order);
       assertEquals(pipeline.status, expectedStatus(nodes, pipeline.nodes.map((n) => n.status)));
     }),
-    { numRuns: 20 },
+    { numRuns: 40 },
   );
 });
 
@@ -204,7 +204,7 @@ Deno.test("pipeline: each launch is made once and as approved, whatever commit f
         assertEquals(pipeline.status, expectedStatus(nodes, pipeline.nodes.map((n) => n.status)));
       }
     }),
-    { numRuns: 40 },
+    { numRuns: 80 },
   );
 });
 

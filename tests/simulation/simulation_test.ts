@@ -4,9 +4,9 @@ import { check, describe } from "./check.ts";
 import type { Defect } from "./world.ts";
 
 Deno.test("simulation: each accepted run is performed once, quotas and deduplication are exact", async () => {
-  const checked = await check({ runs: 30 });
+  const checked = await check({ runs: 60 });
   assertEquals(describe(checked), "");
-  assertGreater(checked.accepted, 100);
+  assertGreater(checked.accepted, 200);
 });
 
 Deno.test("simulation: a seed gives the same schedules again", async () => {

@@ -142,7 +142,7 @@ Deno.test("matches finds what RE2 finds, by any pattern in any text", () => {
     fc.property(pattern, text, (pattern, text) => {
       assertEquals(byOurs(text, pattern), byStandard(text, pattern));
     }),
-    { numRuns: 800 },
+    { numRuns: 3000 },
   );
 });
 
@@ -155,7 +155,7 @@ Deno.test("matches takes for a pattern what RE2 takes for one", () => {
     fc.property(junk, text, (pattern, text) => {
       assertEquals(byOurs(text, pattern), byStandard(text, pattern));
     }),
-    { numRuns: 1500 },
+    { numRuns: 5000 },
   );
 });
 

@@ -60,6 +60,6 @@ Deno.test("a request is refused by the first condition that an explanation says 
         );
       }
     }),
-    { numRuns: 25 },
+    { numRuns: 60 },
   );
 });
