@@ -28,6 +28,8 @@ export interface ActionContext {
   place: number;
   /** The action may have begun before. */
   repeated: boolean;
+  /** The instance whose own the run is; undefined where the leader performs it. */
+  owner: string | undefined;
   project: Project;
   projects: Pick<Projects, "resolve" | "fetch">;
   engines: Engines;

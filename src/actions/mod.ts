@@ -11,6 +11,7 @@ import { ActionError, isShortage, messageOf, prefixed, type Problem } from "../p
 import { schemasOf } from "../platform/schema/schema.ts";
 import type { ResolvedCommit } from "../projects/mod.ts";
 import { getProject } from "../store/records/projects.ts";
+import { isOwn } from "../runs/own_runs.ts";
 import type { Performed, WaitingRun } from "../runs/outcome.ts";
 import type { ActionOutcome, ActionSettings } from "../store/records/runs.ts";
 import { inSpan } from "../telemetry/spans.ts";
@@ -37,7 +38,11 @@ export const actionSchema = z.discriminatedUnion("type", schemasOf(kinds));
 
 /** The parts of the service that actions use. */
 export interface ActionServices
-  extends Omit<ActionContext, "run" | "place" | "repeated" | "project" | "signal" | "evaluate"> {
+  extends
+    Omit<
+      ActionContext,
+      "run" | "place" | "repeated" | "owner" | "project" | "signal" | "evaluate"
+    > {
   /** The deadlines of actions. */
   deadlines: Deadlines;
   /** Returns what evaluates expressions over the request of a run. */
@@ -51,10 +56,12 @@ export interface ActionServices
  * @returns the outcomes, and the object of the last action, which is stored with the end of the run
  */
 export async function performActions(
-  { run, actions, repeated, body }: WaitingRun,
+  waiting: WaitingRun,
   services: ActionServices,
   signal: AbortSignal,
 ): Promise<Performed> {
+  const { run, actions, repeated, body } = waiting;
+  const owner = isOwn(services.store, waiting) ? waiting.worker : undefined;
   const performed: Performed = { outcomes: [] };
   const projects = withOneSnapshot(services.projects);
   const evaluate = services.valuesOf({ run, ...(body && { body }) });
@@ -72,7 +79,7 @@ export async function performActions(
         continue;
       }
       const { settings } = ready;
-      const at = { run, place, repeated, evaluate: values.evaluate };
+      const at = { run, place, repeated, owner, evaluate: values.evaluate };
       const isLast = place === actions.length - 1;
       const made = await inSpan(
         `action ${settings.type}`,
@@ -146,7 +153,7 @@ export function kindOf(settings: ActionSettings): ActionKind | undefined {
 
 async function performOne(
   settings: ActionSettings,
-  { isLast, ...at }: Pick<ActionContext, "run" | "place" | "repeated" | "evaluate"> & {
+  { isLast, ...at }: Pick<ActionContext, "run" | "place" | "repeated" | "owner" | "evaluate"> & {
     isLast: boolean;
   },
   services: ActionServices,
@@ -170,7 +177,8 @@ async function performOne(
   });
   if (made && !isLast) {
     // Outside of the action's time: a commit that nobody waits for may be stored all the same.
-    await services.store.committer.write(made.writes);
+    const { committer, intake } = services.store;
+    await (at.owner === undefined ? committer : intake).write(made.writes);
     made.begin();
   }
   return made;

@@ -36,7 +36,7 @@ export async function newHttpRequest(
   settings: HttpRequestSettings,
   context: ActionContext,
 ): Promise<{ request: HttpRequest; writes: Write[] }> {
-  const { run, project, clock, baseUrl } = context;
+  const { run, project, clock, baseUrl, owner } = context;
   const token = crypto.getRandomValues(new Uint8Array(TOKEN_BYTES)).toHex();
   const plan = await planOf(settings, callbackUrl(baseUrl(), id, token), context);
   const { origin, pathname } = new URL(plan.url);
@@ -52,6 +52,7 @@ export async function newHttpRequest(
     url: (origin + pathname).replaceAll(token, SECRET_MASK),
     wait: wait.for,
     status: "sending",
+    ...(owner !== undefined && { owner }),
     created_at: new Date(clock.now()).toISOString(),
     attempts: 0,
     tried: 0,

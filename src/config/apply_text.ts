@@ -137,7 +137,7 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
     async putNotifier(settings) {
       const { notifierSecrets } = service;
       const before = await getNotifier(store, settings.name);
-      const after = await saveNotifier(settings, before, service);
+      const after = await triggers.between(() => saveNotifier(settings, before, service));
       if (after.revision !== before?.revision) {
         const path = `/notifiers/${settings.name}/`;
         const shown = before && notifierSecrets.shown(before);

@@ -27,8 +27,8 @@ export class HttpRequests {
     return this.#isSending();
   }
 
-  /** Continues the requests that an earlier process has left. */
-  async start(): Promise<void> {
+  /** Continues the requests that an earlier process has left, or another instance that is gone. */
+  async takeOver(): Promise<void> {
     for (const id of await openHttpRequests(this.#parts().store)) this.begin(id);
   }
 

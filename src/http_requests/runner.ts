@@ -122,7 +122,7 @@ export class Runner {
    */
   async #advance(id: string): Promise<number | undefined> {
     const { store, clock } = this.#parts;
-    for (let isFirst = true; !this.#isClosing; isFirst = false) {
+    while (!this.#isClosing) {
       const request = await getHttpRequest(store, id);
       if (request === undefined || hasHttpRequestEnded(request.status)) return undefined;
       const plan = await getHttpRequestPlan(store, id);
@@ -132,7 +132,7 @@ export class Runner {
       }
       const wait_ms = dueAt_ms(request) - clock.now();
       if (wait_ms > 0) return wait_ms;
-      if (isFirst) await this.#steps.awaitOther(request, plan);
+      await this.#steps.awaitOther(request, plan);
       const endTurn = await this.#turns.take(request.trigger_id);
       try {
         if (this.#isClosing) break;

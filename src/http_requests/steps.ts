@@ -100,6 +100,8 @@ export class Steps {
     const { clock, id: sender } = this.#parts;
     const began_ms = clock.steady();
     const isBegun = await this.#changes.makeOpen(request.id, (each) => {
+      // Another instance sends it since.
+      if (each.attempts !== request.attempts) return false;
       each.sender = sender;
       each.attempts++;
       delete each.next_at;

@@ -50,6 +50,9 @@ export class Notifications {
   #open: ReadonlySet<string> = new Set();
   /** Those of which a notice is on its way. */
   readonly #fresh = new Set<string>();
+  /** The number of changes of notifiers that are known here, where several instances share the database. */
+  #known = -1;
+  #reading: Promise<void> | undefined;
   #leads = false;
   #isClosing = false;
 
@@ -66,6 +69,15 @@ export class Notifications {
   async start(): Promise<void> {
     this.#leads = true;
     await this.changed();
+  }
+
+  /** Reads the notifiers anew where another instance may have changed them; undefined where they are known. */
+  refresh(): Promise<void> | undefined {
+    const changes = this.#parts().store.shared?.triggers.notifierChanges;
+    if (changes === undefined || changes === this.#known || this.#isClosing) return undefined;
+    return this.#reading ??= this.changed()
+      .then(() => void (this.#known = changes))
+      .finally(() => this.#reading = undefined);
   }
 
   /** Reads the notifiers anew. */

@@ -8,6 +8,7 @@ import { ConflictError } from "../platform/errors.ts";
 import {
   listNotifiers,
   nextNotifier,
+  notifierChangeWrite,
   type NotifierSettings,
   notifierWrites,
   type StoredNotifier,
@@ -28,7 +29,7 @@ interface SaveParts {
 }
 
 /**
- * Saves a notifier.
+ * Saves a notifier. Call it while no trigger changes.
  *
  * @throws {ConflictError} when there are too many
  */
@@ -46,7 +47,7 @@ export async function saveNotifier(
     );
   }
   if (isDryRun || after === before) return after;
-  await store.committer.write(notifierWrites(after));
+  await store.committer.write([...notifierWrites(after), await notifierChangeWrite(store)]);
   await notifications.changed();
   return after;
 }

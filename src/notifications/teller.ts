@@ -47,6 +47,8 @@ const PAUSE_MS = 100;
 const TROUBLE_MS = 1_000;
 /** The longest time of a timer: a clock may jump. */
 const TIMER_MAX_MS = 60_000;
+/** The same where other instances may store notices. */
+const SHARED_MAX_MS = 1_000;
 
 /** The cause that a kind of work makes when it fails. */
 export const CODE_OF: Readonly<Record<NoticeKind, CauseCode>> = {
@@ -328,7 +330,8 @@ export class Teller {
     const now_ms = this.#parts.clock.now();
     const due = this.books.values().filter(({ notifier }) => !this.sender.isBusy(notifier.name))
       .map((book) => book.nextDue_ms(now_ms) - now_ms);
-    return Math.max(PAUSE_MS, Math.min(TIMER_MAX_MS, ...due));
+    const most_ms = this.#parts.store.shared ? SHARED_MAX_MS : TIMER_MAX_MS;
+    return Math.max(PAUSE_MS, Math.min(most_ms, ...due));
   }
 
   #later(delay_ms: number): void {

@@ -249,19 +249,23 @@ export class Acceptor {
   async #acceptRun(run: Run, launch: Launch, claim?: Claim): Promise<Acceptance> {
     const { triggerId, actions, body, pace } = launch;
     const worker = this.#worker.id;
-    const parts = { run, actions, worker, ...(pace && { pace }), ...activeTrace() };
+    const isOwn = this.#worker.isOwn({ run, actions, ...(pace && { pace }) });
+    const whose = { worker, ...(isOwn && { own: true as const }) };
+    const parts = { run, actions, ...whose, ...(pace && { pace }), ...activeTrace() };
     const pending = newPending(parts, body);
-    this.#worker.expect(run.id);
+    this.#worker.expect(run.id, isOwn);
     const { shared } = this.#store;
     const change = new AcceptanceChange(launch, { pending, quotas: this.#quotas, claim, shared });
     try {
       await this.#store.intake.commit(change);
     } catch (error) {
-      this.#worker.withdraw(run.id);
+      // Nobody else performs it.
+      if (isOwn && change.isKept) this.#worker.take(pending);
+      else this.#worker.withdraw(run.id, isOwn);
       throw error;
     }
     if (change.refusal) {
-      this.#worker.withdraw(run.id);
+      this.#worker.withdraw(run.id, isOwn);
       return change.refusal;
     }
     if (pace) this.#worker.pacer.room.untaken.stored(triggerId, shared && change.versionstamp);

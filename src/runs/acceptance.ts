@@ -64,7 +64,8 @@ export type Refusal = { exhausted: Quota } | { outdated: true };
 
 /** Accepts a launch, unless its trigger has changed or a quota is used up. */
 export class AcceptanceChange implements Change {
-  readonly wakes = true;
+  /** False where no leader has to claim the run. */
+  readonly wakes: boolean;
   readonly guards?: readonly Guard[];
   /** Set when the launch was not accepted. */
   refusal: Refusal | { repeatOf: string } | undefined;
@@ -75,6 +76,7 @@ export class AcceptanceChange implements Change {
   readonly #shared: Store["shared"];
   #admission: Admission | undefined;
   #versionstamp = "";
+  #isKept = false;
 
   constructor(
     launch: Launch,
@@ -87,6 +89,7 @@ export class AcceptanceChange implements Change {
   ) {
     this.#launch = launch;
     this.#pending = pending;
+    this.wakes = pending.own !== true;
     this.#quotas = quotas;
     this.#claim = claim;
     this.#shared = shared;
@@ -100,6 +103,11 @@ export class AcceptanceChange implements Change {
     const { triggerId, quotas } = this.#launch;
     if (this.#quotas.isLoaded(triggerId, quotas)) return this.#claim?.refresh();
     return this.#quotas.load(triggerId, quotas).then(() => this.#claim?.refresh());
+  }
+
+  /** True when the launch was to be withdrawn, and stays since its run was named to another sender. */
+  get isKept(): boolean {
+    return this.#isKept;
   }
 
   /** Of the commit that has stored it. */
@@ -145,8 +153,9 @@ export class AcceptanceChange implements Change {
       ...shared && this.#withdrawalGuards(shared.claimed),
       writes: () => {
         undo = undefined;
-        // The leader performs it: then it stays.
-        if (shared && shared.claimed.value >= this.#versionstamp) return [];
+        // The leader performs it, or another sender knows of it: then it stays.
+        this.#isKept = shared !== undefined && shared.claimed.value >= this.#versionstamp;
+        if (this.#isKept) return [];
         const givenBack = this.#admission?.giveBack();
         undo = givenBack?.undo;
         const counts = givenBack?.writes ?? [];

@@ -42,6 +42,11 @@ export class Claims {
     return this.#size;
   }
 
+  /** Tells whether a run is one that its own instance performs, which lives. */
+  isElsewhere({ own, worker }: PendingRun): boolean {
+    return own === true && this.#marks.has(worker);
+  }
+
   /** Adds a run that is to be claimed. */
   add({ versionstamp }: PendingEntry, pending: PendingRun): void {
     this.#entries.push({ pending, versionstamp });

@@ -8,6 +8,7 @@ import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { pause } from "../platform/waiting/timers.ts";
 import type { Store } from "../store/store.ts";
+import { intakeOf } from "./own_runs.ts";
 import { type Perform, type Performed, statusOf, type WaitingRun } from "./outcome.ts";
 
 const RETRY_MS = 1_000;
@@ -29,11 +30,12 @@ export async function performUntilFinal(
   parts: PerformParts,
   signal: AbortSignal,
 ): Promise<Performed | undefined> {
-  const { store: { committer }, clock } = parts;
+  const { store, clock } = parts;
+  const intake = intakeOf(store, waiting);
   for (let { repeated } = waiting; !signal.aborted; repeated = true) {
-    const failuresBefore = committer.failures;
+    const failuresBefore = intake.failures;
     const performed = await performOnce({ ...waiting, repeated }, parts, signal);
-    const isFinal = committer.failures === failuresBefore && performed.isShort !== true;
+    const isFinal = intake.failures === failuresBefore && performed.isShort !== true;
     if (isFinal || statusOf(performed.outcomes) === "completed") return performed;
     const { error } = performed.outcomes.find(({ error }) => error !== undefined) ?? {};
     log.warn("Cannot perform run {run_id} now, trying again: {error}", {

@@ -8,9 +8,11 @@ import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { pause } from "../platform/waiting/timers.ts";
 import type { Write } from "../store/commit/change.ts";
+import type { Intake } from "../store/commit/committer.ts";
 import { runEndWrites } from "../store/records/notices.ts";
 import { damagedRun, endWrites, type PendingEntry, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
+import { endChange, intakeOf } from "./own_runs.ts";
 import { type Performed, statusOf, type WaitingRun, withLastFailed } from "./outcome.ts";
 
 const RETRY_MS = 1_000;
@@ -37,13 +39,10 @@ export class RunEnds {
   async store(waiting: WaitingRun, { outcomes, unstored }: Performed): Promise<Run | undefined> {
     const { run, body } = waiting;
     const ended = this.#ended({ ...run, status: statusOf(outcomes), actions: outcomes });
-    const writes = [
-      ...unstored?.writes ?? [],
-      ...endWrites(ended, body),
-      ...runEndWrites(this.#store, ended),
-    ];
+    const writes = [...unstored?.writes ?? [], ...endWrites(ended, body)];
+    const intake = intakeOf(this.#store, waiting);
     for (;;) {
-      const failure = await this.#write(run.id, writes);
+      const failure = await this.#write(ended, writes, intake);
       if (failure === undefined) break;
       if (unstored && !(failure.error instanceof UnavailableError)) {
         return await this.store(waiting, { outcomes: withLastFailed(outcomes, failure.error) });
@@ -62,11 +61,7 @@ export class RunEnds {
    */
   async storeDamaged({ id, triggerId, removal }: PendingEntry): Promise<Run | undefined> {
     const run = this.#ended(await damagedRun(this.#store, id, triggerId));
-    const failure = await this.#write(run.id, [
-      ...endWrites(run),
-      removal,
-      ...runEndWrites(this.#store, run),
-    ]);
+    const failure = await this.#write(run, [...endWrites(run), removal], this.#store.committer);
     return failure === undefined ? run : undefined;
   }
 
@@ -75,13 +70,17 @@ export class RunEnds {
   }
 
   /** @returns why it could not be stored; undefined when it is */
-  async #write(run_id: string, writes: readonly Write[]): Promise<{ error: unknown } | undefined> {
+  async #write(
+    run: Run,
+    writes: readonly Write[],
+    intake: Intake,
+  ): Promise<{ error: unknown } | undefined> {
     try {
-      await this.#store.committer.write(writes);
+      await intake.commit(endChange(this.#store, writes, () => runEndWrites(this.#store, run)));
       return undefined;
     } catch (error) {
       const what = "Cannot store the end of run {run_id}, trying again: {error}";
-      log.error(what, { run_id, error: messageOf(error) });
+      log.error(what, { run_id: run.id, error: messageOf(error) });
       return { error };
     }
   }

@@ -11,16 +11,17 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { newId } from "../platform/ids.ts";
-import { NextCall, within } from "../platform/waiting/timers.ts";
+import { NextCall } from "../platform/waiting/timers.ts";
 import { getPending, pendingEntries, type PendingRun, type Run } from "../store/records/runs.ts";
 import type { LeaderLoad } from "../store/commit/instance_record.ts";
-import { inTrace } from "../telemetry/spans.ts";
 import type { WaitingRun } from "./outcome.ts";
 import { Allowance } from "./allowance.ts";
 import { Claims, Unclaimed } from "./claims.ts";
 import { PacedEntries } from "./pace/paced_entries.ts";
 import { Pacer } from "./pace/pacer.ts";
+import { readPending } from "./own_runs.ts";
 import { performUntilFinal } from "./perform.ts";
+import { Places } from "./places.ts";
 import { RunEnds } from "./run_ends.ts";
 import { pollUntil, RunWaiters } from "./run_waiters.ts";
 import { WorkShare } from "./work_share.ts";
@@ -28,11 +29,9 @@ import type { WorkerParts } from "./worker_parts.ts";
 
 /** Runs that are performed at a time. Most of them wait for the same commit, or for the same fetch of git. */
 const CONCURRENCY = 512;
-/** The interval at which runs that hold back look for a place. */
-const LOOK_MS = 25;
 /** The pause after a search for pending runs that failed, or that was stopped by a launch with an open end. */
 const CLAIM_RETRY_MS = 250;
-/** Limit of the runs that wait in memory. With 50,000, garbage collections made launches slower by a tenth. */
+/** Limit of the runs that wait in memory. With 50,000, garbage collections made launches a tenth slower. */
 const HELD_MAX = 2_000;
 /** Limit of the accepted runs that have not ended. */
 const BACKLOG_MAX = 100_000;
@@ -46,12 +45,9 @@ export class Worker {
   readonly #parts: WorkerParts;
   readonly #concurrency: number;
   readonly #heldMax: number;
-  readonly #backlogMax: number;
-  readonly #handsOver: boolean;
-  readonly #waiting: WaitingRun[] = [];
+  readonly #places: Places;
   /** The runs that are in memory: announced, waiting, or being performed. */
   readonly #held = new Map<string, Run | undefined>();
-  readonly #performing = new Set<Promise<void>>();
   readonly #waiters = new RunWaiters();
   readonly #abort = new AbortController();
   /** The runs that have work before them, in memory or in the database, with their triggers. */
@@ -62,15 +58,13 @@ export class Worker {
   readonly #unclaimed = new Unclaimed();
   /** The instances that the last pass over the pending runs has met. */
   readonly #met = new Set<string>();
-  /** The next look for a place. */
-  readonly #nextLook: NextCall;
   readonly #nextClaim: NextCall;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
   /** The runs that have ended, or were withdrawn, since the listing began, which may show them still. */
   readonly #goneMeanwhile = new Set<string>();
-  /** False while another instance performs the runs. */
-  #performs: boolean;
+  /** False while another instance performs the runs that are not their instances' own. */
+  #leads: boolean;
   /** The runs that were announced before the start: another instance may have begun with them. */
   readonly #announcedBefore = new Set<string>();
   #closing = false;
@@ -84,12 +78,16 @@ export class Worker {
     this.#parts = parts;
     this.#concurrency = parts.concurrency ?? CONCURRENCY;
     this.#heldMax = parts.heldMax ?? HELD_MAX;
-    this.#backlogMax = parts.backlogMax ?? BACKLOG_MAX;
-    this.#handsOver = parts.handsOver ?? true;
-    this.#performs = parts.store.shared === undefined;
-    this.#nextLook = new NextCall(parts.clock);
+    this.#leads = parts.store.shared === undefined;
     this.#nextClaim = new NextCall(parts.clock);
-    this.#share = new WorkShare(parts.clock, this.#concurrency);
+    const share = this.#share = new WorkShare(parts.clock, this.#concurrency);
+    this.#places = new Places({
+      clock: parts.clock,
+      concurrency: this.#concurrency,
+      share,
+      perform: (waiting) => this.#perform(waiting),
+      next: () => this.#next(),
+    });
     const { shared } = parts.store;
     this.#allowance = shared && new Allowance(shared.instances);
     this.id = shared?.id ?? newId(parts.clock.now());
@@ -109,13 +107,14 @@ export class Worker {
 
   /** True when the limit of pending runs is reached. */
   get isFull(): boolean {
-    return this.backlog >= this.#backlogMax || (this.#isPaced && this.pacer.room.isFull);
+    const { backlogMax = BACKLOG_MAX } = this.#parts;
+    return this.backlog >= backlogMax || (this.#isPaced && this.pacer.room.isFull);
   }
 
   /** True while runs have fallen so far behind that launches should wait for some to end. */
   get isBehind(): boolean {
-    if (!this.#performs) return this.#allowance?.isUsedUp === true;
-    return this.#share.holdsLaunches(this.backlog);
+    return this.#share.holdsLaunches(this.backlog) ||
+      (!this.#leads && this.#allowance?.isUsedUp === true);
   }
 
   /** Returns what the other instances are told of the runs here, each time anew. */
@@ -139,12 +138,14 @@ export class Worker {
     // Until it has taken up what is stored, it admits none: a claim would put later runs before those that wait.
     await this.pacer.start();
     for (const [id, run] of this.#held) if (run === undefined) this.#announcedBefore.add(id);
-    this.#performs = true;
+    this.#leads = true;
     this.#unclaimed.reset();
     const { store } = this.#parts;
     // What is accepted from now on comes behind these. Those of other instances have to be claimed first.
     const paced = store.shared ? undefined : await PacedEntries.begin(store);
     for await (const { id, triggerId, pending, versionstamp } of pendingEntries(store)) {
+      // It is in memory, or another instance performs it. A claim finds those whose instance is gone.
+      if (store.shared && pending?.own) continue;
       if (paced && pending?.pace) paced.add(pending, versionstamp);
       else this.#pending.set(id, triggerId);
     }
@@ -153,17 +154,23 @@ export class Worker {
     this.claim();
   }
 
+  /** Tells whether a run that this instance is about to accept is its own: it performs it, and not the leader. */
+  isOwn(of: Pick<PendingRun, "run" | "actions" | "pace">): boolean {
+    const { store, canPerform } = this.#parts;
+    return store.shared !== undefined && of.pace === undefined && canPerform?.(of) === true;
+  }
+
   /** Announces a run that is about to be accepted for this worker, so that no listing takes it. */
-  expect(runId: string): void {
+  expect(runId: string, isOwn = false): void {
     this.#held.set(runId, undefined);
     this.#share.expect(1);
-    this.#allowance?.take(1);
+    if (!isOwn) this.#allowance?.take(1);
   }
 
   /** Takes back what was announced: the run was not accepted. */
-  withdraw(runId: string): void {
+  withdraw(runId: string, isOwn = false): void {
     this.#share.expect(-1);
-    this.#allowance?.take(-1);
+    if (!isOwn) this.#allowance?.take(-1);
     this.#held.delete(runId);
     this.#announcedBefore.delete(runId);
     if (this.#claiming) this.#goneMeanwhile.add(runId);
@@ -171,16 +178,17 @@ export class Worker {
 
   /** Takes a run that was announced and is accepted now: in its turn. */
   take(pending: PendingRun): void {
-    const hasPlace = this.#waiting.length < this.#heldMax && !this.#leavesSome;
+    const { handsOver = true } = this.#parts;
+    const hasPlace = this.#places.waiting < this.#heldMax && !this.#leavesSome;
     this.#share.expect(-1);
-    if (!this.#performs) return void this.#held.delete(pending.run.id);
+    if (!this.#leads && !pending.own) return void this.#held.delete(pending.run.id);
     if (pending.pace) return this.#takePaced(pending);
     this.#pending.set(pending.run.id, pending.run.trigger_id);
     this.#share.accepted(this.backlog);
     const repeated = this.#announcedBefore.delete(pending.run.id);
-    if (hasPlace && this.#handsOver) this.#hold(pending, repeated);
+    if (hasPlace && handsOver) this.#hold(pending, repeated);
     else this.#held.delete(pending.run.id);
-    if (this.#handsOver) this.#next();
+    if (handsOver) this.#next();
   }
 
   /** Looks for pending runs if there is room for any that are not in memory. Returns at once. */
@@ -201,9 +209,9 @@ export class Worker {
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
   claim(): void {
-    if (this.#closing || !this.#performs) return;
+    if (this.#closing || (!this.#leads && !this.#leavesSome)) return;
     if (this.#claiming) return void (this.#claimAgain = true);
-    this.#claiming = this.#claimPending()
+    this.#claiming = (this.#leads ? this.#claimPending() : this.#readOwn())
       .catch((error) => {
         log.error("Cannot claim pending runs, trying again: {error}", { error });
         this.#nextClaim.after(CLAIM_RETRY_MS, () => this.claim());
@@ -212,7 +220,7 @@ export class Worker {
         this.#claiming = undefined;
         this.#goneMeanwhile.clear();
         // Begins runs without another search: it would leave what this one leaves.
-        this.#begin();
+        this.#places.begin();
         if (!this.#claimAgain) return;
         this.#claimAgain = false;
         this.claim();
@@ -226,8 +234,9 @@ export class Worker {
    */
   async ended(runId: string, signal: AbortSignal): Promise<boolean> {
     const hasEnded = async () => await getPending(this.#parts.store, runId) === undefined;
+    const isAlone = this.#parts.store.shared === undefined;
     // Where another instance performs it, its record tells.
-    return this.#performs
+    return isAlone || [this.#pending, this.#held, this.pacer].some((runs) => runs.has(runId))
       ? await this.#waiters.wait(runId, hasEnded, signal)
       : await pollUntil(hasEnded, this.#parts.clock, signal);
   }
@@ -238,39 +247,19 @@ export class Worker {
    */
   async close(deadline_ms: number): Promise<void> {
     this.#closing = true;
-    for (const next of [this.#nextLook, this.#nextClaim]) next.close();
+    this.#nextClaim.close();
+    this.#places.close();
     await this.#claiming;
     await this.pacer.close();
-    await within(this.#parts.clock, deadline_ms, Promise.all(this.#performing));
+    await this.#places.ended(deadline_ms);
     this.#abort.abort();
   }
 
   /** Starts as many runs as there are places, and looks for more when there is room. */
   #next(): void {
-    this.#begin();
-    if (this.#waiting.length >= this.#concurrency) return;
+    this.#places.begin();
+    if (this.#places.waiting >= this.#concurrency) return;
     if (this.#leavesSome || this.#unclaimed.isSome) this.claim();
-  }
-
-  /** Starts as many runs as there are places. */
-  #begin(): void {
-    while (!this.#closing && this.#performing.size < this.#share.places()) {
-      const waiting = this.#waiting.shift();
-      if (waiting === undefined) break;
-      const { traceparent } = waiting;
-      const freePlace = this.#share.begin();
-      const performed = inTrace(traceparent, () => this.#perform(waiting));
-      const work: Promise<void> = performed.finally(() => {
-        this.#performing.delete(work);
-        freePlace();
-        this.#next();
-      });
-      this.#performing.add(work);
-    }
-    if (this.#waiting.length > 0 && this.#performing.size < this.#concurrency && !this.#closing) {
-      // Launches go first, and the runs under way may take long: look again soon.
-      this.#nextLook.after(LOOK_MS, () => this.#next());
-    }
   }
 
   /** True when pending runs are not in memory. Announced ones are, and are not pending yet. */
@@ -318,7 +307,7 @@ export class Worker {
     const paced = isPaced ? await PacedEntries.begin(store, this.pacer.room) : undefined;
     let [isMissed, isUndecided, isComplete] = [false, false, true];
     for await (const entry of pendingEntries(store)) {
-      const room = this.#heldMax - Math.max(this.#waiting.length, claimed?.size ?? 0);
+      const room = this.#heldMax - Math.max(this.#places.waiting, claimed?.size ?? 0);
       isComplete = !this.#closing && room > 0;
       if (!isComplete) break;
       const { id, pending } = entry;
@@ -336,6 +325,7 @@ export class Worker {
         if (ended) this.#notifyEnd(ended);
         continue;
       }
+      if (claimed?.isElsewhere(pending)) continue;
       const isOthers = claimed !== undefined && pending.worker !== this.id;
       if (isOthers) claimed.add(entry, pending);
       if (pending.pace) {
@@ -344,7 +334,7 @@ export class Worker {
       } else if (!isOthers) this.#holdClaimed(pending);
     }
     const found = await claimed?.commit() ?? [];
-    const counted = found.filter(({ run }) => !this.#pending.has(run.id)).length;
+    const counted = found.filter(({ run, own }) => !own && !this.#pending.has(run.id)).length;
     for (const pending of found) if (!pending.pace) this.#holdClaimed(pending);
     const ours = new Set(found);
     const isOurs = (pending: PendingRun) =>
@@ -356,6 +346,17 @@ export class Worker {
     if (isUndecided) this.#nextClaim.after(CLAIM_RETRY_MS, () => this.claim());
     else if (isMissed || claimed?.isIncomplete) this.#claimAgain = true;
     if (claimed) this.#unclaimed.endPass(counted, isComplete);
+  }
+
+  /** Reads runs of this instance's own again for which memory had no room. */
+  async #readOwn(): Promise<void> {
+    const room = Math.max(0, this.#heldMax - this.#places.waiting);
+    const left = [...this.#pending].filter(([id]) => !this.#held.has(id)).slice(0, room);
+    for (const [id, pending] of await readPending(this.#parts.store, left)) {
+      if (pending) this.#holdClaimed(pending);
+      // Its record is damaged: the leader ends it.
+      else this.#pending.delete(id);
+    }
   }
 
   #holdClaimed(pending: PendingRun): void {
@@ -387,12 +388,12 @@ export class Worker {
   #performPaced(pending: PendingRun, repeated: boolean): void {
     this.#pending.set(pending.run.id, pending.run.trigger_id);
     this.#share.accepted(this.backlog);
-    if (this.#waiting.length < this.#heldMax) this.#hold(pending, repeated);
+    if (this.#places.waiting < this.#heldMax) this.#hold(pending, repeated);
     this.#next();
   }
 
   #hold(pending: PendingRun, repeated: boolean): void {
     this.#held.set(pending.run.id, pending.run);
-    this.#waiting.push({ ...pending, repeated });
+    this.#places.add({ ...pending, repeated });
   }
 }

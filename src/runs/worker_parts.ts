@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import type { PaceLimit } from "../store/records/pace.ts";
-import type { Run } from "../store/records/runs.ts";
+import type { PendingRun, Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { Perform } from "./outcome.ts";
 
@@ -24,6 +24,11 @@ export interface WorkerParts {
   paceLimits?: Partial<Record<PaceLimit, number>> | undefined;
   /** Called for each launch that finds no room among them. */
   onPaceFull?(limit: PaceLimit): void;
+  /**
+   * Returns true for a run that this instance can perform itself. It does so where several share the database, and
+   * otherwise the leader does. Default: the leader performs all.
+   */
+  canPerform?(of: Pick<PendingRun, "run" | "actions">): boolean;
   /** False to hand over no run in memory. Tests use it: messages alone wake the worker then. */
   handsOver?: boolean;
   /** Called for each run that has ended, once that is on disk. */

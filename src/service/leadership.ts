@@ -77,12 +77,15 @@ export class Leadership implements Leading {
    * @throws {unknown} when it cannot lead
    */
   async begin(): Promise<void> {
-    const { store: { shared }, closing, worker } = this.#parts;
+    const { store, closing, worker, notifications } = this.#parts;
+    const { shared } = store;
     if (shared === undefined) return await this.#work();
     const { instances } = shared;
     instances.isStarting = true;
     instances.load = () => worker.load();
     instances.onAccepted = (count) => worker.acceptedElsewhere(count);
+    instances.onLeft = () => this.takeOver();
+    store.refreshNotifiers = () => notifications.refresh();
     const leading = this.#lead();
     const begun = await Promise.race([
       leading.then(() => "leading"),
@@ -99,6 +102,18 @@ export class Leadership implements Leading {
       log.error("The service ends: {error}", { error: messageOf(error) });
       shared.lanes.fence();
     });
+  }
+
+  /** Takes over what instances that are gone have left. Returns at once. */
+  takeOver(): void {
+    const { worker, httpRequests, settings: { performs } } = this.#parts;
+    worker.claim();
+    if (!this.#isHere || performs === false) return;
+    httpRequests.takeOver().catch((error) =>
+      log.error("Cannot take over HTTP requests, trying again within a minute: {error}", {
+        error: messageOf(error),
+      })
+    );
   }
 
   async #lead(): Promise<void> {
@@ -121,7 +136,7 @@ export class Leadership implements Leading {
       await notifications.start();
       await engines.start();
       await pipelines.start();
-      await httpRequests.start();
+      await httpRequests.takeOver();
       await this.#parts.callbacks.start();
       await worker.start();
       await this.#parts.scheduler.start();

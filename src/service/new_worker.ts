@@ -4,6 +4,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { canPerformAnywhere } from "../actions/anywhere.ts";
 import type { ActionServices } from "../actions/mod.ts";
 import type { ServiceSettings } from "../config/settings.ts";
 import type { Notifications } from "../notifications/notifications.ts";
@@ -31,12 +32,19 @@ interface WorkerSurroundings {
 /** Makes the worker, which performs the actions of runs. */
 export function newWorker(
   services: ActionServices,
-  { paceLimits }: Pick<ServiceSettings, "paceLimits">,
+  { paceLimits, performs }: Pick<ServiceSettings, "paceLimits" | "performs">,
   { triggers, triggerLog, metrics, deliveryCounts, callbacks, notifications }: WorkerSurroundings,
 ): Worker {
+  const { store, clock } = services;
+  // One without a machine may be stopped whenever it is idle.
+  const isSteady = performs !== false && store.shared?.machineId !== store.shared?.id;
   return new Worker({
-    store: services.store,
-    clock: services.clock,
+    store,
+    clock,
+    // The leader sends callbacks, and sets the statuses of commits.
+    canPerform: ({ run, actions }) =>
+      isSteady && run.callback === undefined && store.tellsStatus?.(run) !== true &&
+      canPerformAnywhere(actions),
     paceLimits,
     onPaceFull: (limit) => metrics.paceFull(limit),
     perform: traceRuns(

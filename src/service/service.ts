@@ -172,7 +172,7 @@ export class Service {
 
   /** Claims pending work that no message woke. Call it each minute. */
   sweep(): void {
-    this.#parts.worker.claim();
+    this.#leadership.takeOver();
     void this.#parts.scheduler.tick();
     this.#parts.triggerLog.turn();
     void this.#parts.artifacts.probe();

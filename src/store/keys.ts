@@ -9,7 +9,7 @@
  * The format of what is stored. What an earlier version has stored is brought up to it when it is opened,
  * by `migrations.ts`; a newer format is refused.
  */
-export const FORMAT_VERSION = 7;
+export const FORMAT_VERSION = 8;
 
 /** The advice where the data has a format that this version does not know. */
 export const NEWER_FORMAT =
@@ -189,7 +189,7 @@ export const keys = {
   pipelinePlan: (id: string, index: number): Deno.KvKey => ["pipeline_plan", id, index],
   /** `HttpRequest`. */
   httpRequest: (id: string): Deno.KvKey => ["http_request", id],
-  /** True, for each HTTP request that has not ended. */
+  /** The id of the instance whose own it is, or true, for each HTTP request that has not ended. */
   httpRequestOpen: (id: string): Deno.KvKey => ["http_request_open", id],
   /** Bytes: one chunk of an `HttpRequestPlan` as JSON. */
   httpRequestPlan: (id: string, index: number): Deno.KvKey => ["http_request_plan", id, index],

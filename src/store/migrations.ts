@@ -48,6 +48,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { from: 5, says: "braces in parameters of actions and in responses stay text", run: keepBraces },
   // An earlier version does not know where runs wait for their turn.
   { from: 6, says: "runs may wait for their turn", run: () => Promise.resolve(0) },
+  // An earlier leader would perform them, too.
+  { from: 7, says: "runs may be their instances' own", run: () => Promise.resolve(0) },
 ];
 
 /** Which database is brought up to date. */

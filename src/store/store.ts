@@ -30,6 +30,11 @@ export interface Store extends AsyncDisposable {
   readonly lost: AbortSignal;
   /** Checks that the database's files are those that were opened. A remote database has none. */
   readonly guard: DatabaseGuard | undefined;
+  /**
+   * Reads the notifiers anew where another instance may have changed them; undefined where they are known. Absent
+   * where the database is this instance's alone.
+   */
+  refreshNotifiers?(): Promise<void> | undefined;
   /** Makes what the commit of an end of work stores for notifiers; absent while there are none. */
   tellEnd?: TellEnd | undefined;
   /** Tells whether a status is set on the commit that a run is about; absent while there is no notifier that does. */

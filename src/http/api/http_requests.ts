@@ -30,7 +30,14 @@ interface ShownAnswer extends HttpAnswer {
 export interface ShownHttpRequest extends
   Omit<
     HttpRequest,
-    "launched_by" | "answer" | "result" | "callback_hash" | "traceparent" | "sender" | "tried"
+    | "launched_by"
+    | "answer"
+    | "result"
+    | "callback_hash"
+    | "traceparent"
+    | "sender"
+    | "owner"
+    | "tried"
   >,
   Origin {
   answer?: ShownAnswer;
@@ -120,6 +127,7 @@ export async function shownHttpRequest(
     callback_hash: _hash,
     traceparent: _trace,
     sender: _sender,
+    owner: _owner,
     tried: _tried,
     ...shown
   } = await withOrigin(labels, request);

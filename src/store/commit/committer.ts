@@ -73,6 +73,8 @@ export interface MessageSender {
 export interface Intake {
   /** Number of changes that wait for a commit. */
   readonly waiting: number;
+  /** Number of changes that the database could not store, and might have stored at another time. */
+  readonly failures: number;
   /**
    * Stores a change. The promise resolves when it is on disk.
    *

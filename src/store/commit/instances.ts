@@ -90,6 +90,8 @@ export class Instances {
   isStarting = false;
   /** Called on the leader with the number of launches that other instances have accepted since. */
   onAccepted: (count: number) => void = () => {};
+  /** Called when others have left, or were taken for gone: they store nothing any more. */
+  onLeft: () => void = () => {};
   /** Stores the removal of an instance; set on the leader. */
   remove: ((writes: readonly Write[]) => Promise<void>) | undefined;
   /** Returns how this instance's pending runs limit the others, while it leads. */
@@ -346,6 +348,7 @@ export class Instances {
     if (gone.size > 0) this.#changed_ms = now_ms;
     this.#looked_ms = now_ms;
     this.#noteObstacle();
+    if (gone.size > 0) this.onLeft();
     if (this.isLeader) await this.#lead();
   }
 

@@ -54,6 +54,7 @@ const FENCED = new UnavailableError(
   "Cannot store: another instance has taken this one for gone",
   5,
 );
+const TOO_MANY = new UnavailableError("Cannot store: too many changes wait", 1);
 const STOPPED = new UnavailableError("Cannot store: the service stops", 1);
 
 const log = getLogger(["hooklaunch", "store"]);
@@ -98,6 +99,7 @@ export class Lanes implements Intake {
   /** Changes that are neither waiting nor in a commit: something is read for them. */
   #refreshing = 0;
   #isPumping = false;
+  #failures = 0;
   /** The reason why nothing is stored any more. */
   #end: UnavailableError | undefined;
 
@@ -115,14 +117,22 @@ export class Lanes implements Intake {
     return this.#waiting.length + this.#refreshing;
   }
 
+  get failures(): number {
+    return this.#failures;
+  }
+
   commit(change: Change): Promise<void> {
-    if (this.#end) return Promise.reject(this.#end);
-    if (this.waiting >= WAITING_MAX) {
-      return Promise.reject(new UnavailableError("Cannot store: too many changes wait", 1));
-    }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#waiting.push({ change, tries: 0, resolve, reject });
-    this.#pump();
+    const fail = (reason: unknown) => {
+      if (reason instanceof UnavailableError && reason !== ABANDONED) this.#failures++;
+      reject(reason);
+    };
+    if (this.#end) fail(this.#end);
+    else if (this.waiting >= WAITING_MAX) fail(TOO_MANY);
+    else {
+      this.#waiting.push({ change, tries: 0, resolve, reject: fail });
+      this.#pump();
+    }
     return promise;
   }
 

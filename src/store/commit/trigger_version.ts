@@ -12,6 +12,9 @@ import { keys } from "../keys.ts";
 /** Changes that the record names. Who has seen none of them forgets all triggers. */
 const CHANGES_MAX = 100;
 
+/** Stands for all notifiers among the ids of triggers. */
+export const NOTIFIERS = "notifiers";
+
 /** The record of the version. */
 interface TriggerChanges {
   version: number;
@@ -34,6 +37,7 @@ export class TriggerVersion {
   readonly #reading = new CoalescedWork(() => this.#read());
   #version = 0;
   #versionstamp: string | null = null;
+  #notifiers = 0;
 
   constructor(kv: Deno.Kv) {
     this.#kv = kv;
@@ -42,6 +46,11 @@ export class TriggerVersion {
   /** The check of a commit that is decided on the triggers as they are known here. */
   get check(): Deno.AtomicCheck {
     return { key: keys.registry(), versionstamp: this.#versionstamp };
+  }
+
+  /** The number of times that notifiers were changed, or may have been. What an instance knows of them is a cache, too. */
+  get notifierChanges(): number {
+    return this.#notifiers;
   }
 
   /** Calls a listener with each trigger that was changed, or with undefined when any may have been. */
@@ -62,6 +71,8 @@ export class TriggerVersion {
     const ids = missed >= 0 && missed <= changed.length ? changed.slice(0, missed) : [undefined];
     this.#version = version;
     this.#versionstamp = versionstamp;
-    for (const listener of this.#listeners) for (const id of ids) listener(id);
+    if (ids.some((id) => id === undefined || id === NOTIFIERS)) this.#notifiers++;
+    const triggers = ids.filter((id) => id !== NOTIFIERS);
+    for (const listener of this.#listeners) for (const id of triggers) listener(id);
   }
 }

@@ -61,6 +61,8 @@ export interface HttpRequest extends Launched {
   url: string;
   wait: typeof HTTP_WAITS[number];
   status: HttpRequestStatus;
+  /** The instance whose own it is: it sends it, and the leader only once that one is gone. */
+  owner?: string;
   created_at: string;
   ended_at?: string;
   /** The number of times that it was sent, or was about to be. */
@@ -149,9 +151,9 @@ export function planBytes(plan: HttpRequestPlan): Uint8Array {
 
 /** The writes that store how far an HTTP request is and keep the list of open ones true. */
 export function httpRequestWrites(request: HttpRequest): Write[] {
-  const { id, status, reason } = request;
+  const { id, status, reason, owner } = request;
   const open: Write = { key: keys.httpRequestOpen(id) };
-  if (!hasHttpRequestEnded(status)) open.value = true;
+  if (!hasHttpRequestEnded(status)) open.value = owner ?? true;
   const short = reason === undefined
     ? request
     : { ...request, reason: reason.slice(0, REASON_LENGTH_MAX) };
@@ -190,9 +192,12 @@ export function removeHttpRequestWrites({ id, answer, result }: HttpRequest): Wr
 
 /** Reads an HTTP request; undefined when there is none, or none that is whole. */
 export async function getHttpRequest(store: Store, id: string): Promise<HttpRequest | undefined> {
-  const key = keys.httpRequest(id);
-  const value = await store.reads.read(key);
-  return value === null ? undefined : recordOf<HttpRequest>({ key, value });
+  return httpRequestIn(id, await store.reads.read(keys.httpRequest(id)));
+}
+
+/** Returns the HTTP request that is stored; undefined when there is none, or none that is whole. */
+export function httpRequestIn(id: string, value: unknown): HttpRequest | undefined {
+  return value === null ? undefined : recordOf<HttpRequest>({ key: keys.httpRequest(id), value });
 }
 
 /** Reads the plan of an HTTP request; undefined when there is none, or none that is whole. */
@@ -216,10 +221,19 @@ export function readAnswerBody(store: Store, id: string, part: AnswerPart): Prom
   return readChunks(store, ["http_answer", id, part]);
 }
 
-/** The ids of the HTTP requests that have not ended, oldest first. */
-export async function openHttpRequests(store: Store): Promise<string[]> {
+/** The ids of the HTTP requests that have not ended and that are no other instance's own, oldest first. */
+export async function openHttpRequests({ kv, shared }: Store): Promise<string[]> {
   const ids: string[] = [];
-  for await (const { key } of scan(store.kv, ["http_request_open"])) ids.push(String(key[1]));
+  const others = new Map<string, boolean>();
+  for await (const { key, value: owner } of scan(kv, ["http_request_open"])) {
+    let isElsewhere = false;
+    if (shared !== undefined && typeof owner === "string" && owner !== shared.id) {
+      // Read after the request: an instance that is gone by now stores nothing any more.
+      isElsewhere = others.get(owner) ?? (await kv.get(keys.instance(owner))).value !== null;
+      others.set(owner, isElsewhere);
+    }
+    if (!isElsewhere) ids.push(String(key[1]));
+  }
   return ids;
 }
 

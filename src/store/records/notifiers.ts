@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Write } from "../commit/change.ts";
+import { NOTIFIERS, triggerChangeWrite } from "../commit/trigger_version.ts";
 import type { CauseSubject } from "./notifications.ts";
 import { keys } from "../keys.ts";
 import { logDamage, readValue, scan } from "../read/scan.ts";
@@ -122,9 +123,18 @@ export function notifierWrites(notifier: StoredNotifier): Write[] {
   return [recordWrite(keys.notifier(notifier.name), notifier)];
 }
 
+/** Returns the write that tells other instances of a change of a notifier. Neither it nor triggers change meanwhile. */
+export function notifierChangeWrite({ kv }: Pick<Store, "kv">): Promise<Write> {
+  return triggerChangeWrite(kv, NOTIFIERS);
+}
+
 /** Removes a notifier, and what it has told of. Its notifications stay. */
 export async function deleteNotifier(store: Store, name: string): Promise<void> {
-  await store.committer.write([{ key: keys.notifier(name) }, { key: keys.notifierState(name) }]);
+  await store.committer.write([
+    await notifierChangeWrite(store),
+    { key: keys.notifier(name) },
+    { key: keys.notifierState(name) },
+  ]);
   for (const kind of ["told_cause", "notifier_silences"]) {
     const found = store.kv.list({ prefix: [kind, name] });
     const writes = await Array.fromAsync(found, ({ key }) => ({ key }));

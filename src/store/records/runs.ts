@@ -111,6 +111,8 @@ export interface PendingRun {
   actions: readonly ActionSettings[];
   /** The worker that has accepted it; for another one, its actions may have been begun before. */
   worker: string;
+  /** Set where that instance performs it, and the leader only once the instance is gone. */
+  own?: true;
   /** Absent where it is performed as soon as there is a place, and once its turn has come. */
   pace?: Pace;
   /** The launch in its trace. */
