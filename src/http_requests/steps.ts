@@ -37,6 +37,8 @@ export interface StepParts extends ExchangeParts {
   store: Store;
   /** Names this process in the records of the requests that it sends. */
   id: string;
+  /** Sends a request. Default: over the network. */
+  send?: typeof send;
   /** Returns what evaluates expressions over the request that launched a run. */
   valuesOf(of: { run: Run }): EvaluateValues;
 }
@@ -97,7 +99,7 @@ export class Steps {
   }
 
   async #attempt(request: HttpRequest, plan: HttpRequestPlan): Promise<void> {
-    const { clock, id: sender } = this.#parts;
+    const { clock, id: sender, send: sends = send } = this.#parts;
     const began_ms = clock.steady();
     const isBegun = await this.#changes.makeOpen(request.id, (each) => {
       // Another instance sends it since.
@@ -112,7 +114,7 @@ export class Steps {
     const left_ms = plan.timeout_ms - (clock.steady() - began_ms);
     const outcome: Answered | Failed = left_ms <= 0
       ? noAnswer(plan)
-      : await send(request, plan, this.#parts, { left_ms, signal: this.#signal });
+      : await sends(request, plan, this.#parts, { left_ms, signal: this.#signal });
     // Without a wait, the answer says how the work went.
     const failed = plan.wait.for === "none" && isSuccess(outcome)
       ? await this.#failed(request, plan, outcome)

@@ -5,7 +5,7 @@
  */
 import fc from "fast-check";
 import { pacedPlans } from "./pace_plan.ts";
-import { plans } from "./plan.ts";
+import { ownPlans, plans } from "./plan.ts";
 import { simulate, type SimulateOptions } from "./simulation.ts";
 import { settled } from "./world.ts";
 
@@ -18,6 +18,8 @@ export interface CheckOptions extends SimulateOptions {
   seed?: number;
   /** True for triggers with a pace, over three instances, with a schedule and clocks that jump. */
   isPaced?: boolean;
+  /** True for triggers with runs that are their instances' own, over three instances. */
+  isOwn?: boolean;
   /** The place of one schedule among those of a seed, as a failure names it. */
   path?: string;
 }
@@ -28,6 +30,8 @@ export interface Checked {
   seed: number;
   /** True for triggers with a pace. */
   isPaced: boolean;
+  /** True for triggers with runs that are their instances' own. */
+  isOwn: boolean;
   /** The number of launches that were accepted in all of them. */
   accepted: number;
   /** The calls and steps of the clock of each schedule, as one hash. */
@@ -38,7 +42,7 @@ export interface Checked {
 
 /** Runs simulations until one fails. */
 export async function check(
-  { runs, time_ms, seed, path, isPaced = false, ...options }: CheckOptions,
+  { runs, time_ms, seed, path, isPaced = false, isOwn = false, ...options }: CheckOptions,
 ): Promise<Checked> {
   const checked = { runs: 0, accepted: 0, trace: 0 };
   let last: Omit<NonNullable<Checked["failure"]>, "path"> | undefined;
@@ -47,12 +51,12 @@ export async function check(
     // A module that is loaded when it is used takes a turn of the event loop; the scheduler uses two in a row.
     for (let turns = 0; turns < (isPaced ? 3 : 1); turns++) await settled();
   };
-  const planned = isPaced ? pacedPlans : plans;
+  const planned = isPaced ? pacedPlans : isOwn ? ownPlans : plans;
   const property = fc.asyncProperty(fc.scheduler({ act }), planned, async (scheduler, plan) => {
     const { findings, accepted } = await simulate(
       scheduler,
       plan,
-      isPaced ? { processes: 3, ...options } : options,
+      isPaced || isOwn ? { processes: 3, ...options } : options,
     );
     const calls = scheduler.report().map(({ label }) => label);
     checked.runs++;
@@ -68,7 +72,7 @@ export async function check(
     ...(seed === undefined ? {} : { seed }),
     ...(path === undefined ? {} : { path }),
   });
-  const result = { ...checked, isPaced, seed: details.seed };
+  const result = { ...checked, isPaced, isOwn, seed: details.seed };
   if (!details.failed) return result;
   // Then the simulation itself has failed.
   if (last === undefined) throw details.errorInstance;
@@ -76,13 +80,13 @@ export async function check(
 }
 
 /** Says what failed, and how to repeat it. */
-export function describe({ seed, failure, isPaced }: Checked): string {
+export function describe({ seed, failure, isPaced, isOwn }: Checked): string {
   if (failure === undefined) return "";
   return [
     ...failure.findings,
     failure.plan,
     `Repeat it: deno task simulate${
-      isPaced ? " --pace" : ""
+      isPaced ? " --pace" : isOwn ? " --own" : ""
     } --seed=${seed} --path=${failure.path}`,
   ].join("\n");
 }

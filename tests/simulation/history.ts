@@ -6,6 +6,7 @@
  */
 import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instance_limits.ts";
 import { keys } from "../../src/store/keys.ts";
+import type { HttpRequest } from "../../src/store/records/http_requests.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
 import type { Pipeline } from "../../src/store/records/pipelines.ts";
 import type { Run } from "../../src/store/records/runs.ts";
@@ -33,6 +34,8 @@ export class History {
   /** The ids of runs, each time that they became pending. */
   readonly #accepted: string[] = [];
   readonly #pending = new Map<string, string>();
+  /** The ids of runs, each time that their end was stored. */
+  readonly #ends: string[] = [];
   /** Who has accepted runs, and by which commits. */
   readonly #origins = new Map<string, { worker: string; versionstamp: string }>();
   /** Up to which commits the runs of instances are claimed. */
@@ -53,7 +56,7 @@ export class History {
 
   /** True when everything that was accepted has ended. */
   get isOver(): boolean {
-    return ["pending", "pipeline_open", "execution_open"].every((kind) =>
+    return ["pending", "pipeline_open", "execution_open", "http_request_open"].every((kind) =>
       recordsOf(this.#database, kind, 1).length === 0
     ) && this.#pace?.isOver !== false;
   }
@@ -67,6 +70,7 @@ export class History {
       ...this.#pace?.findings(runs) ?? [],
       ...this.#strange,
       ...repeated(this.#accepted).map((id) => `run ${id} was stored twice`),
+      ...repeated(this.#ends).map((id) => `run ${id} ended twice`),
       ...runs.filter(({ id }) => !this.#accepted.includes(id)).map(({ id }) =>
         `run ${id}: unknown`
       ),
@@ -127,9 +131,13 @@ export class History {
         run_id === id && attempt_of === undefined
       );
       const commands = executed.filter(({ run_id }) => run_id === id);
+      const sent = actions.flatMap(({ created }) =>
+        created && "http_request_id" in created ? [created.http_request_id] : []
+      );
+      for (const id of sent) findings.push(...this.#requestFindings(id));
       const expected = actions.reduce(
         (sum, { action }) => sum + (action === "run_pipeline" ? NODES : 1),
-        0,
+        -sent.length,
       );
       const complete = of.filter(({ status }) => status === "complete");
       // The second attempt succeeds.
@@ -152,6 +160,12 @@ export class History {
     return [...findings, ...strays.map(({ id }) => `command ${id} ran for no run`)];
   }
 
+  #requestFindings(id: string): string[] {
+    // Only requests are stored under these keys.
+    const request = this.#database.get(keys.httpRequest(id)).value as HttpRequest | null;
+    return request?.status === "complete" ? [] : [`request ${id} is ${request?.status}`];
+  }
+
   /** True for a run that another instance has claimed: it is not withdrawn any more. */
   #isClaimed(runId = ""): boolean {
     const { worker = "", versionstamp = "" } = this.#origins.get(runId) ?? {};
@@ -162,7 +176,10 @@ export class History {
     const { key: [kind, id], value } = mutation;
     this.#pace?.note(mutation, versionstamp);
     if (kind === "claimed" && value) this.#claimed.set(String(id), String(value.is));
-    if (kind === "execution_open") this.#noteExecution(String(id), value === undefined);
+    if (kind === "execution_open" || kind === "http_request_open") {
+      this.#noteExecution(String(id), value === undefined);
+    }
+    if (kind === "run" && value) this.#ends.push(String(id));
     if (kind !== "pending") return;
     if (value === undefined) {
       const name = this.#pending.get(String(id));

@@ -19,6 +19,7 @@ import { assembleStore, lead } from "../../src/store/kv_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Cluster, simulatedEngine } from "./engine.ts";
 import type { PaceHistory } from "./pace_history.ts";
+import { type Receiver, sendingOf } from "./own_parts.ts";
 import { plantPaceDefect, schedulerOf } from "./pace_parts.ts";
 import { settled, type SimProcess } from "./world.ts";
 
@@ -60,7 +61,7 @@ export interface Instance {
 /** Starts a service: resolves when it accepts launches. */
 export async function startInstance(
   process: SimProcess,
-  cluster: Cluster,
+  { cluster, receiver }: { cluster: Cluster; receiver: Receiver },
   pace?: PaceHistory,
 ): Promise<Instance> {
   const { clock, world } = process;
@@ -101,20 +102,32 @@ export async function startInstance(
   const valuesOf = () => () => Promise.resolve({ values: [] });
   const nothingSent = { httpRequests: { begin() {} }, baseUrl: () => "http://127.0.0.1" };
   const parts = { store, clock, engines, pipelines, deadlines, valuesOf, ...nothingSent };
+  const sending = sendingOf({ store, process, receiver });
   const services: ActionServices = { ...parts, projects: code };
   const worker = new Worker({
     store,
     clock,
     concurrency: 2,
     heldMax: 3,
-    perform: (waiting, signal) => performActions(waiting, services, signal),
+    canPerform: ({ actions }) => actions.every(isRequest),
+    perform: (waiting, signal) =>
+      waiting.actions.every(isRequest)
+        ? sending.perform(waiting, signal)
+        : performActions(waiting, services, signal),
   });
   const acceptor = new Acceptor({ store, clock, worker, quotas: new Quotas(store, clock) });
   const scheduler = pace && schedulerOf({ store, clock, acceptor, pace });
+  let isLeading = false;
+  const takeOver = () => {
+    worker.claim();
+    if (isLeading) sending.takeOver();
+  };
   const work = async () => {
     pace?.takesOver();
     await engines.start();
     await pipelines.start();
+    isLeading = true;
+    sending.takeOver();
     await worker.start();
     pace?.leads();
     await scheduler?.start();
@@ -125,6 +138,7 @@ export async function startInstance(
   if (shared === undefined) await work();
   else {
     shared.instances.onAccepted = (count) => worker.acceptedElsewhere(count);
+    shared.instances.onLeft = takeOver;
     lead(store, "the simulation").then(work).catch(() => isStopping || process.kill());
   }
   store.queue?.listen({
@@ -133,7 +147,7 @@ export async function startInstance(
     onMessage: () => worker.wake(),
   });
   const sweep = () => {
-    worker.claim();
+    takeOver();
     clock.after(SWEEP_MS, sweep);
   };
   clock.after(SWEEP_MS, sweep);
@@ -147,11 +161,16 @@ export async function startInstance(
       isStopping = true;
       await scheduler?.close();
       await worker.close(STOP_MS);
+      await sending.runner.close(0);
       await engines.close(0);
       await pipelines.close();
       await store.close();
     },
   };
+}
+
+function isRequest({ type }: { type: string }): boolean {
+  return type === "http_request";
 }
 
 /** The code of the only project, which has one commit. */

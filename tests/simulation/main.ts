@@ -1,7 +1,8 @@
 /**
- * `deno task simulate [--pace] [--runs N] [--seconds N] [--seed N] [--path P]`: simulates on as many schedules as
- * there is time for, a minute by default; with paces, over triggers whose runs wait for their turn. With a path it
- * repeats one schedule, and prints its calls.
+ * `deno task simulate [--pace|--own] [--runs N] [--seconds N] [--seed N] [--path P]`: simulates on as many schedules
+ * as there is time for, a minute by default; with paces, over triggers whose runs wait for their turn; with own runs,
+ * over those that the instances perform which have accepted them. With a path it repeats one schedule, and prints its
+ * calls.
  *
  * @module
  */
@@ -14,6 +15,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     path: { type: "string" },
     pace: { type: "boolean", default: false },
+    own: { type: "boolean", default: false },
     runs: { type: "string", default: "1000000" },
   },
 });
@@ -21,6 +23,7 @@ const { values } = parseArgs({
 const checked = await check({
   runs: values.path === undefined ? Number(values.runs) : 1,
   isPaced: values.pace,
+  isOwn: values.own,
   time_ms: Number(values.seconds) * 1_000,
   ...(values.seed === undefined ? {} : { seed: Number(values.seed) }),
   ...(values.path === undefined ? {} : { path: values.path }),

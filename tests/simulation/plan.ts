@@ -24,6 +24,21 @@ export const execution = { type: "run_execution", step: "train", commit: "HEAD",
 /** An action that launches a pipeline. */
 export const pipeline = { type: "run_pipeline", pipeline: "learn", commit: "HEAD", parameters: {} };
 
+/** An action that sends a request: its run is its instance's own. */
+const request = { type: "http_request" };
+
+/** The triggers with runs that are their instances' own, and one with others. */
+export const OWN_TRIGGERS: readonly SimTrigger[] = [
+  { id: "01900000-0000-7000-8000-000000000004", quotas: [], actions: [request] },
+  {
+    id: "01900000-0000-7000-8000-000000000005",
+    quotas: [{ period: 5, quota: 3 }],
+    window_s: 3,
+    actions: [request],
+  },
+  { id: "01900000-0000-7000-8000-000000000001", quotas: [], actions: [execution] },
+];
+
 /** The triggers without a pace: a free one, one with two quotas, and one with deduplication and a quota. */
 export const TRIGGERS: readonly SimTrigger[] = [
   { id: "01900000-0000-7000-8000-000000000001", quotas: [], actions: [execution] },
@@ -117,6 +132,8 @@ export interface Plan {
   /** The trigger that is launched by a schedule, each minute. */
   scheduled?: SimTrigger;
   isRemote: boolean;
+  /** True where instances perform runs of their own. */
+  isOwn?: boolean;
   /** How far the clock of each machine is ahead. */
   skews_ms: readonly number[];
   launches: readonly PlannedLaunch[];
@@ -133,5 +150,14 @@ export const plans: fc.Arbitrary<Plan> = fc.record({
   isRemote: fc.boolean(),
   skews_ms: fc.array(skew_ms, { minLength: 3, maxLength: 3 }),
   launches: fc.array(launch, { minLength: 8, maxLength: 20 }),
+  faults: fc.array(fault, { minLength: 1, maxLength: 5 }),
+});
+
+/** Makes plans with runs that are their instances' own. */
+export const ownPlans: fc.Arbitrary<Plan> = fc.record({
+  isRemote: fc.constant(true),
+  isOwn: fc.constant(true),
+  skews_ms: fc.array(skew_ms, { minLength: 3, maxLength: 3 }),
+  launches: fc.array(launch, { minLength: 6, maxLength: 14 }),
   faults: fc.array(fault, { minLength: 1, maxLength: 5 }),
 });

@@ -11,7 +11,8 @@ import { History } from "./history.ts";
 import { type Instance, startInstance } from "./instance.ts";
 import { PaceHistory } from "./pace_history.ts";
 import { plantOrder } from "./pace_parts.ts";
-import type { Plan, PlannedFault } from "./plan.ts";
+import { OWN_TRIGGERS, type Plan, type PlannedFault } from "./plan.ts";
+import { plantOwnDefect, Receiver } from "./own_parts.ts";
 import { Senders } from "./senders.ts";
 import { type Defect, settled, SimProcess, World } from "./world.ts";
 
@@ -44,12 +45,14 @@ export async function simulate(
   plan: Plan,
   { defect, processes = 2 }: SimulateOptions = {},
 ): Promise<Result> {
-  const { isRemote, launches, faults, skews_ms, triggers, scheduled } = plan;
+  const { isRemote, isOwn, launches, faults, skews_ms, scheduled } = plan;
+  const triggers = isOwn ? OWN_TRIGGERS : plan.triggers;
   using _ids = countedIds();
   using _random = countedRandom();
   using _order = plantOrder(defect);
+  using _claims = plantOwnDefect(defect);
   const world = new World(scheduler, { isRemote, defect });
-  const pace = triggers && new PaceHistory(world, triggers, scheduled);
+  const pace = plan.triggers && new PaceHistory(world, plan.triggers, scheduled);
   const history = new History(world, pace);
   const service = new Service(world, isRemote ? skews_ms.slice(0, processes) : [0], pace);
   const senders = new Senders(world, () => service.serving, triggers);
@@ -70,6 +73,7 @@ export async function simulate(
   while (!isOver() && rests++ < RESTS_MAX) await world.rest();
   const executed = service.cluster.executions;
   const findings = history.findings(senders.attempts, executed);
+  findings.push(...service.receiver.strange);
   if (rests > RESTS_MAX) findings.push("not everything has ended");
   service.end();
   await settled();
@@ -80,6 +84,7 @@ export async function simulate(
 /** The service's processes, each of which a supervisor starts again when it ends. */
 class Service {
   readonly cluster: Cluster;
+  readonly receiver: Receiver;
   readonly #world: World;
   readonly #processes: SimProcess[] = [];
   readonly #serving = new Map<SimProcess, Instance>();
@@ -92,6 +97,7 @@ class Service {
     this.#world = world;
     this.#pace = pace;
     this.cluster = new Cluster(world, pace);
+    this.receiver = new Receiver(world);
     const project: Project = {
       name: "digits",
       directory: "/digits",
@@ -158,7 +164,7 @@ class Service {
     const name = `process ${index}, start ${++this.#starts}`;
     const process = new SimProcess(this.#world, name, skew_ms);
     this.#processes[index] = process;
-    startInstance(process, this.cluster, this.#pace).then(
+    startInstance(process, this, this.#pace).then(
       (instance) => {
         if (!process.isDead) this.#serving.set(process, instance);
       },

@@ -34,7 +34,16 @@ export type Defect =
   | "unchecked commit"
   | "unchecked ledger"
   | "commits that are not fenced off"
+  | OwnDefect
   | PaceDefect;
+
+/** Those of runs that are their instances' own. */
+export type OwnDefect =
+  | "end without the lanes"
+  | "own run claimed"
+  | "own run of a gone instance left"
+  | "own run that nobody performs"
+  | "unchecked request";
 
 /** Those of paces and schedules. */
 export type PaceDefect =
