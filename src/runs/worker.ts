@@ -325,8 +325,8 @@ export class Worker {
         if (ended) this.#notifyEnd(ended);
         continue;
       }
-      if (claimed?.isElsewhere(pending)) continue;
       const isOthers = claimed !== undefined && pending.worker !== this.id;
+      if (isOthers && claimed.isElsewhere(pending)) continue;
       if (isOthers) claimed.add(entry, pending);
       if (pending.pace) {
         paced?.add(pending, entry.versionstamp);

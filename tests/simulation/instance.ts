@@ -19,7 +19,7 @@ import { assembleStore, lead } from "../../src/store/kv_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Cluster, simulatedEngine } from "./engine.ts";
 import type { PaceHistory } from "./pace_history.ts";
-import { type Receiver, sendingOf } from "./own_parts.ts";
+import { plantUncheckedEnds, type Receiver, sendingOf } from "./own_parts.ts";
 import { plantPaceDefect, schedulerOf } from "./pace_parts.ts";
 import { settled, type SimProcess } from "./world.ts";
 
@@ -68,6 +68,7 @@ export async function startInstance(
   const store = await openStore(process);
   plant(store, world.defect);
   plantPaceDefect(store, process);
+  plantUncheckedEnds(store, world.defect);
   store.lost.addEventListener("abort", () => process.kill());
   const engines: Engines = new Engines({
     local: (parts) =>

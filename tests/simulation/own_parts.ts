@@ -7,9 +7,11 @@
 import { Runner } from "../../src/http_requests/runner.ts";
 import type { Answered } from "../../src/http_requests/exchange.ts";
 import { derivedId } from "../../src/platform/ids.ts";
+import { AcceptanceChange } from "../../src/runs/acceptance.ts";
 import { Claims } from "../../src/runs/claims.ts";
 import type { Perform } from "../../src/runs/outcome.ts";
 import { isOwn } from "../../src/runs/own_runs.ts";
+import { apply } from "../../src/store/commit/committer.ts";
 import type { Store } from "../../src/store/store.ts";
 import {
   createHttpRequestWrites,
@@ -138,12 +140,35 @@ const PLAN: HttpRequestPlan = {
   wait: { for: "none" },
 };
 
-/** Plants a defect in how runs are claimed that are other instances' own, until it is disposed of. */
+/** Plants a defect in what one process stores: its own runs end by commits that do not check its lanes. */
+export function plantUncheckedEnds({ intake, kv }: Store, defect: string | undefined): void {
+  if (defect !== "end without the lanes") return;
+  const commit = intake.commit.bind(intake);
+  intake.commit = async (change) => {
+    const isEnd = change.refresh && !change.guards && !change.withdrawal;
+    const writes = isEnd ? change.writes() : [];
+    if (!writes.some(({ key }) => key[0] === "run")) return await commit(change);
+    const operation = kv.atomic();
+    for (const write of writes) apply(operation, write);
+    await operation.commit();
+  };
+}
+
+/** Plants a defect in how runs are claimed that are instances' own, or kept, until it is disposed of. */
 export function plantOwnDefect(defect: string | undefined): Disposable {
   const { isElsewhere } = Claims.prototype;
+  const isKept = Object.getOwnPropertyDescriptor(AcceptanceChange.prototype, "isKept") ?? {};
+  if (defect === "own run that nobody performs") {
+    Object.defineProperty(AcceptanceChange.prototype, "isKept", { ...isKept, get: () => false });
+  }
   if (defect === "own run claimed") Claims.prototype.isElsewhere = () => false;
   if (defect === "own run of a gone instance left") {
     Claims.prototype.isElsewhere = ({ own }) => own === true;
   }
-  return { [Symbol.dispose]: () => void (Claims.prototype.isElsewhere = isElsewhere) };
+  return {
+    [Symbol.dispose]() {
+      Claims.prototype.isElsewhere = isElsewhere;
+      Object.defineProperty(AcceptanceChange.prototype, "isKept", isKept);
+    },
+  };
 }

@@ -271,7 +271,8 @@ export class SimProcess {
     const { world } = this;
     const isChecked = ({ key }: Deno.AtomicCheck) =>
       world.defect !== "unchecked commit" &&
-      (world.defect !== "unchecked ledger" || key[0] !== "ledger");
+      (world.defect !== "unchecked ledger" || key[0] !== "ledger") &&
+      (world.defect !== "unchecked request" || key[0] !== "http_request");
     const sent = { ...commit, checks: commit.checks.filter(isChecked) };
     for (;;) {
       await world.turn(`${this.name} commit`);
