@@ -37,12 +37,11 @@ const kinds = [runExecution, runPipeline, copyPipeline, fetchRepository, httpReq
 export const actionSchema = z.discriminatedUnion("type", schemasOf(kinds));
 
 /** The parts of the service that actions use. */
-export interface ActionServices
-  extends
-    Omit<
-      ActionContext,
-      "run" | "place" | "repeated" | "owner" | "project" | "signal" | "evaluate"
-    > {
+export interface ActionServices extends
+  Omit<
+    ActionContext,
+    "run" | "place" | "repeated" | "owner" | "project" | "signal" | "evaluate"
+  > {
   /** The deadlines of actions. */
   deadlines: Deadlines;
   /** Returns what evaluates expressions over the request of a run. */

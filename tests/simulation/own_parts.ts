@@ -7,7 +7,6 @@
 import { Runner } from "../../src/http_requests/runner.ts";
 import type { Answered } from "../../src/http_requests/exchange.ts";
 import { derivedId } from "../../src/platform/ids.ts";
-import { AcceptanceChange } from "../../src/runs/acceptance.ts";
 import { Claims } from "../../src/runs/claims.ts";
 import type { Perform } from "../../src/runs/outcome.ts";
 import { isOwn } from "../../src/runs/own_runs.ts";
@@ -154,21 +153,12 @@ export function plantUncheckedEnds({ intake, kv }: Store, defect: string | undef
   };
 }
 
-/** Plants a defect in how runs are claimed that are instances' own, or kept, until it is disposed of. */
+/** Plants a defect in how runs are claimed that are instances' own, until it is disposed of. */
 export function plantOwnDefect(defect: string | undefined): Disposable {
   const { isElsewhere } = Claims.prototype;
-  const isKept = Object.getOwnPropertyDescriptor(AcceptanceChange.prototype, "isKept") ?? {};
-  if (defect === "own run that nobody performs") {
-    Object.defineProperty(AcceptanceChange.prototype, "isKept", { ...isKept, get: () => false });
-  }
   if (defect === "own run claimed") Claims.prototype.isElsewhere = () => false;
   if (defect === "own run of a gone instance left") {
     Claims.prototype.isElsewhere = ({ own }) => own === true;
   }
-  return {
-    [Symbol.dispose]() {
-      Claims.prototype.isElsewhere = isElsewhere;
-      Object.defineProperty(AcceptanceChange.prototype, "isKept", isKept);
-    },
-  };
+  return { [Symbol.dispose]: () => void (Claims.prototype.isElsewhere = isElsewhere) };
 }

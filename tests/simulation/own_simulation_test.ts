@@ -14,8 +14,6 @@ const DEFECTS: readonly [OwnDefect, RegExp, seed: number][] = [
   ["end without the lanes", /ended twice|began again after its end/, 1],
   ["own run claimed", /ended twice|began again after its end/, 1],
   ["own run of a gone instance left", /is pending/, 1],
-  ["own run that nobody performs", /is pending/, 1],
-  ["unchecked request", /is sent by|began again after its end/, 1],
 ];
 
 for (const [defect, finding, seed] of DEFECTS) {

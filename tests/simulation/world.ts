@@ -41,9 +41,7 @@ export type Defect =
 export type OwnDefect =
   | "end without the lanes"
   | "own run claimed"
-  | "own run of a gone instance left"
-  | "own run that nobody performs"
-  | "unchecked request";
+  | "own run of a gone instance left";
 
 /** Those of paces and schedules. */
 export type PaceDefect =
@@ -271,8 +269,7 @@ export class SimProcess {
     const { world } = this;
     const isChecked = ({ key }: Deno.AtomicCheck) =>
       world.defect !== "unchecked commit" &&
-      (world.defect !== "unchecked ledger" || key[0] !== "ledger") &&
-      (world.defect !== "unchecked request" || key[0] !== "http_request");
+      (world.defect !== "unchecked ledger" || key[0] !== "ledger");
     const sent = { ...commit, checks: commit.checks.filter(isChecked) };
     for (;;) {
       await world.turn(`${this.name} commit`);
