@@ -29,12 +29,16 @@ const LANES = 4;
 const OTHER = "01900000-0000-7000-8000-000000000003";
 const FREE = "01900000-0000-7000-8000-000000000001";
 const SHARED = "01900000-0000-7000-8000-000000000002";
+const OWN = "01900000-0000-7000-8000-000000000004";
 const KINDS = [
-  { text: "of a free trigger", id: FREE },
+  { text: "of a free trigger", id: FREE, performed: "" },
   { text: "of a trigger with a window", id: SHARED },
+  { text: "of a trigger with an HTTP request", id: OWN, performed: ", each by its own" },
 ];
 /** An action that costs little, since launches are measured. */
 const ACTIONS = [{ type: "fetch_repository" }];
+/** One that every instance can perform. Nothing is sent. */
+const OWN_ACTIONS = [{ type: "http_request", url: "https://example.com/", if: "false" }];
 const ENV = {
   [KV_TOKEN.name]: KV_TOKEN.value,
   HOOKLAUNCH_SECRET_KEY: "00".repeat(32),
@@ -53,6 +57,7 @@ export async function measureInstances(bench: Bench): Promise<void> {
         actions: ACTIONS,
         conditions: [{ type: "rate_limit", period: 3_600, quota: 1_000_000 }],
       },
+      { id: OWN, name: "own", actions: OWN_ACTIONS },
     ]);
     await using server = await denokv(shop.folder);
     await using way = faultyWay(server.port);
@@ -62,7 +67,7 @@ export async function measureInstances(bench: Bench): Promise<void> {
     const alone = new Map<string, Load>();
     const away = latency_ms === 0 ? "" : `, the database ${latency_ms} ms away`;
     const stored = await storedBy(url, bench.seconds);
-    let performedByOne: number | undefined;
+    const performedByOne = new Map<string, number>();
     for (let count = 1; count <= INSTANCES; count++) {
       const data = `${shop.folder}/data-${count}`;
       serving.push(
@@ -72,7 +77,7 @@ export async function measureInstances(bench: Bench): Promise<void> {
           env: ENV,
         }),
       );
-      for (const { text, id } of KINDS) {
+      for (const { text, id, performed: by } of KINDS) {
         const { measured, performed } = await together(bench, serving, id);
         alone.set(id, alone.get(id) ?? measured);
         const one = alone.get(id) ?? measured;
@@ -88,12 +93,13 @@ export async function measureInstances(bench: Bench): Promise<void> {
               Math.round(stored)
             }/s)`,
         }));
-        if (id !== FREE) continue;
+        if (by === undefined) continue;
+        performedByOne.set(id, performedByOne.get(id) ?? performed);
         bench.add(atLeast(shareOf(count, latency_ms), {
-          what: `runs performed at ${count} of ${INSTANCES} instances${away}`,
+          what: `runs performed at ${count} of ${INSTANCES} instances${by}${away}`,
           value: performed,
           unit: "/s",
-          floor: performedByOne ??= performed,
+          floor: performedByOne.get(id) ?? performed,
           floor_what: "one instance",
           detail: "from the first launch until all have ended",
         }));
