@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Change, Write } from "../store/commit/change.ts";
+import type { Write } from "../store/commit/change.ts";
 import type { Intake } from "../store/commit/committer.ts";
 import { getPending, type PendingRun } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -33,22 +33,26 @@ export function readPending(
 }
 
 /**
- * Makes the change that stores an end of work, and what notifiers are told of it.
+ * Stores an end of work, and what notifiers are told of it.
  *
+ * @param run the run whose end it is; undefined where nobody knows whose it was
  * @param told makes the writes for notifiers, by the notifiers as they are known
  */
-export function endChange(
+export async function storeEnd(
   store: Store,
-  writes: readonly Write[],
-  told: () => readonly Write[],
-): Change {
+  run: Whose | undefined,
+  { writes, told }: { writes: readonly Write[]; told: () => readonly Write[] },
+): Promise<void> {
+  if (run === undefined || !isOwn(store, run)) {
+    return await store.committer.write([...writes, ...told()]);
+  }
   let made: readonly Write[] | undefined;
-  return {
+  await store.intake.commit({
     refresh() {
       const reading = store.refreshNotifiers?.();
       if (reading) made = undefined;
       return reading;
     },
     writes: () => [...writes, ...made ??= told()],
-  };
+  });
 }

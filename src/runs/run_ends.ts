@@ -8,11 +8,10 @@ import type { Clock } from "../platform/clock.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { pause } from "../platform/waiting/timers.ts";
 import type { Write } from "../store/commit/change.ts";
-import type { Intake } from "../store/commit/committer.ts";
 import { runEndWrites } from "../store/records/notices.ts";
 import { damagedRun, endWrites, type PendingEntry, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
-import { endChange, intakeOf } from "./own_runs.ts";
+import { storeEnd } from "./own_runs.ts";
 import { type Performed, statusOf, type WaitingRun, withLastFailed } from "./outcome.ts";
 
 const RETRY_MS = 1_000;
@@ -40,9 +39,8 @@ export class RunEnds {
     const { run, body } = waiting;
     const ended = this.#ended({ ...run, status: statusOf(outcomes), actions: outcomes });
     const writes = [...unstored?.writes ?? [], ...endWrites(ended, body)];
-    const intake = intakeOf(this.#store, waiting);
     for (;;) {
-      const failure = await this.#write(ended, writes, intake);
+      const failure = await this.#write(ended, writes, waiting);
       if (failure === undefined) break;
       if (unstored && !(failure.error instanceof UnavailableError)) {
         return await this.store(waiting, { outcomes: withLastFailed(outcomes, failure.error) });
@@ -61,7 +59,7 @@ export class RunEnds {
    */
   async storeDamaged({ id, triggerId, removal }: PendingEntry): Promise<Run | undefined> {
     const run = this.#ended(await damagedRun(this.#store, id, triggerId));
-    const failure = await this.#write(run, [...endWrites(run), removal], this.#store.committer);
+    const failure = await this.#write(run, [...endWrites(run), removal]);
     return failure === undefined ? run : undefined;
   }
 
@@ -73,10 +71,11 @@ export class RunEnds {
   async #write(
     run: Run,
     writes: readonly Write[],
-    intake: Intake,
+    waiting?: WaitingRun,
   ): Promise<{ error: unknown } | undefined> {
     try {
-      await intake.commit(endChange(this.#store, writes, () => runEndWrites(this.#store, run)));
+      const told = () => runEndWrites(this.#store, run);
+      await storeEnd(this.#store, waiting, { writes, told });
       return undefined;
     } catch (error) {
       const what = "Cannot store the end of run {run_id}, trying again: {error}";
