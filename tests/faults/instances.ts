@@ -20,6 +20,7 @@ import { suffer } from "./instance_faults.ts";
 import type { InstancesSize, Quota } from "./instances_size.ts";
 import type { KeptLaunch } from "./ledger.ts";
 import { checkPaces, PACED_SENDERS, PACED_TRIGGERS } from "./paces.ts";
+import { checkOwn, OWN, ownTrigger } from "./own.ts";
 import { serve, type Served } from "./served.ts";
 import { type Workshop, workshop } from "./workshop.ts";
 
@@ -72,6 +73,10 @@ export async function instances(
   const { instances: count = INSTANCES, senders = SENDERS, least = LEAST } = size;
   const { network } = size;
   const { quota = QUOTA, deliveries = DELIVERIES, rounds = ROUNDS } = size;
+  await using stack = new AsyncDisposableStack();
+  // Instances in a network of their own do not reach this process.
+  const own = network === undefined ? ownTrigger() : undefined;
+  if (own) stack.use(own.receiver);
   await using shop = await workshop([
     { id: FREE, name: "free" },
     { id: LIMITED, name: "limited", conditions: [limit(quota)] },
@@ -82,9 +87,9 @@ export async function instances(
     },
     ...paced === undefined ? [] : PACED_TRIGGERS,
     ...network === undefined ? [] : [FAR_TRIGGER],
+    ...own === undefined ? [] : [own.trigger],
   ], network?.place.engine);
   await using server = await denokv(shop.folder, network?.place.database);
-  await using stack = new AsyncDisposableStack();
   const ways = network === undefined
     ? Array.from({ length: count }, () => stack.use(faultyWay(server.port)))
     : [];
@@ -122,7 +127,8 @@ export async function instances(
   };
   let goesOn = true;
   const since_ms = Date.now();
-  const common = { serving, told, answer_ms, quota, deliveries, goesOn: () => goesOn };
+  const triggers = [FREE, LIMITED, ONCE, ...own === undefined ? [] : [OWN]];
+  const common = { serving, told, triggers, answer_ms, quota, deliveries, goesOn: () => goesOn };
   const sending = Array.from(
     { length: senders },
     (_, sender) => send({ ...common, random: random.fork(), sender, pause_ms }),
@@ -187,6 +193,7 @@ export async function instances(
   }
   const served = serving.find(({ hasEnded }) => !hasEnded);
   if (network && served) await checkFar(findings, { served, shop });
+  if (own && served) await checkOwn(findings, { served, receiver: own.receiver });
   if (findings.violations.length > 0) sayLogs();
 }
 
@@ -199,6 +206,8 @@ async function send(
     told: Told;
     random: Random;
     sender: number;
+    /** Those that are launched. */
+    triggers: readonly string[];
     /** One with a pace; absent where each of the others is launched. */
     trigger?: string;
     answer_ms: number;
@@ -206,10 +215,10 @@ async function send(
     goesOn: () => boolean;
   },
 ): Promise<void> {
-  const { quota, deliveries } = more;
+  const { quota, deliveries, triggers } = more;
   let last_ms = performance.now();
   for (let count = 0; goesOn(); count++) {
-    const trigger = paced ?? [FREE, LIMITED, ONCE][random.int(3)] ?? FREE;
+    const trigger = paced ?? triggers[random.int(triggers.length)] ?? FREE;
     const delivery = trigger === ONCE ? { delivery: random.int(deliveries) } : {};
     const number = `${sender}.${count}`;
     const body = trigger === ONCE
