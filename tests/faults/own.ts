@@ -27,7 +27,7 @@ export function ownTrigger(): { receiver: Receiver; trigger: TriggerSettings } {
     headers: { "x-run": "{run_id}" },
     private_networks: true,
     timeout: 5,
-    retry: { attempts: 100, first: 1, factor: 1 },
+    retry: { attempts: 20, first: 1, factor: 1 },
   };
   return { receiver, trigger: { id: OWN, name: "own", actions: [action] } };
 }
