@@ -43,7 +43,7 @@ export async function checkOwn(
     const made = created && "http_request_id" in created ? created.http_request_id : "none";
     findings.check(status === "completed", `Run ${id} is ${status}: ${JSON.stringify(actions)}`);
     const request = await eventually(async () => {
-      const found = await served.api(`http-requests/${made}/`);
+      const found = await served.api(`${served.url}/api/v0/http-requests/${made}/`);
       return found.ended_at === undefined ? undefined : found;
     }, { within_ms: ENDS_WITHIN_MS }).catch(() => undefined);
     const sent = receiver.at(PATH).filter(({ headers }) => headers.get("x-run") === id);
