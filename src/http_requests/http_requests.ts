@@ -29,7 +29,10 @@ export class HttpRequests {
 
   /** Continues the requests that an earlier process has left, or another instance that is gone. */
   async takeOver(): Promise<void> {
-    for (const id of await openHttpRequests(this.#parts().store)) this.begin(id);
+    const ids = await openHttpRequests(this.#parts().store);
+    if (ids.length === 0) return;
+    const runner = await this.#load();
+    for (const id of ids) runner.takeUp(id);
   }
 
   /** Sends a request that is on disk. Returns at once. */

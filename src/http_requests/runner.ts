@@ -84,6 +84,11 @@ export class Runner {
     this.#active.set(id, work);
   }
 
+  /** Goes on with a request that nobody here knows of. Returns at once. */
+  takeUp(id: string): void {
+    if (!this.#timers.has(id)) this.begin(id);
+  }
+
   /** Tells whether a token is that of a request. */
   async knows(id: string, token: string): Promise<boolean> {
     const request = await getHttpRequest(this.#parts.store, id);

@@ -106,9 +106,9 @@ export class Leadership implements Leading {
 
   /** Takes over what instances that are gone have left. Returns at once. */
   takeOver(): void {
-    const { worker, httpRequests, settings: { performs } } = this.#parts;
+    const { worker, httpRequests, store: { shared }, settings: { performs } } = this.#parts;
     worker.claim();
-    if (!this.#isHere || performs === false) return;
+    if (shared === undefined || !this.#isHere || performs === false) return;
     httpRequests.takeOver().catch((error) =>
       log.error("Cannot take over HTTP requests, trying again within a minute: {error}", {
         error: messageOf(error),

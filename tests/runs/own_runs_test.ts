@@ -68,7 +68,8 @@ Deno.test("an instance performs the runs that it has accepted, and the leader no
     [["follower", ids[0], false], ["leader", ids[1], false], ["follower", ids[2], false]]
       .toSorted(),
   );
-  assertEquals([leading.worker.backlog, following.worker.backlog], [0, 0]);
+  await untilIdle(leading);
+  await untilIdle(following);
 });
 
 Deno.test("runs that an instance cannot perform, and those with a pace, are the leader's", async () => {

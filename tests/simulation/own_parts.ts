@@ -121,7 +121,7 @@ export function sendingOf(
     },
     takeOver() {
       openHttpRequests(store).then((ids) => {
-        for (const id of ids) runner.begin(id);
+        for (const id of ids) runner.takeUp(id);
       }, () => {
         // The next sweep tries again.
       });
