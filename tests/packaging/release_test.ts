@@ -159,20 +159,23 @@ Deno.test({
       );
       return ended.printed;
     };
-    const launches = async (place: string, script: string, command: string) => {
-      const printed = await tried(place, script + LAUNCH, command);
+    await t.step("from npm", async () => {
+      const printed = await tried(
+        "npm",
+        `echo '{}' >package.json; npm install --silent --no-audit "$MADE/${NAME}.tgz"\n${LAUNCH}`,
+        "node_modules/.bin/hooklaunch",
+      );
       assertStringIncludes(printed, 'complete, and its step "greet" printed:');
       assertStringIncludes(printed, "unknown command 'nonsense'");
-    };
-    await t.step("from npm", () =>
-      launches(
-        "npm",
-        `echo '{}' >package.json; npm install --silent --no-audit "$MADE/${NAME}.tgz"\n`,
-        "node_modules/.bin/hooklaunch",
-      ));
+    });
     await t.step(
       "from an archive",
-      () => launches("archive", `tar xzf "$MADE/${NAME}-${TARGET}.tar.gz"\n`, `${NAME}/hooklaunch`),
+      async () =>
+        void await tried(
+          "archive",
+          `tar xzf "$MADE/${NAME}-${TARGET}.tar.gz"\n`,
+          `${NAME}/hooklaunch`,
+        ),
     );
     await t.step("by the installer, twice, and not where a file is another one", async () => {
       const bin = `PREFIX="$PWD/prefix" sh "$MADE/install.sh"\n`;
