@@ -4,6 +4,7 @@
  * @module
  */
 import type { DenoKvServer, FaultyWay } from "../store/denokv.ts";
+import { eventually } from "../surroundings.ts";
 import { pause } from "./findings.ts";
 import { untilGone } from "./gone.ts";
 import type { InstanceFault } from "./instances_size.ts";
@@ -53,7 +54,19 @@ export async function suffer(fault: InstanceFault, stage: Stage): Promise<void> 
   } else served.signal(fault === "kill" ? "SIGKILL" : "SIGTERM");
   await served.end();
   ended.push(served);
-  serving[index] = await start(index);
+  serving[index] = await startedAgain(() => start(index));
+}
+
+/** Starts an instance as a supervisor does: again, while the database does not answer. */
+async function startedAgain(start: () => Promise<Served>): Promise<Served> {
+  return await eventually(async () => {
+    try {
+      return await start();
+    } catch (error) {
+      if (!String(error).includes("a Deno KV that answers")) throw error;
+      return undefined;
+    }
+  }, { what: "an instance with its database" });
 }
 
 async function several(stage: Stage): Promise<void> {
