@@ -131,17 +131,23 @@ const treatments = new WeakMap<PreparedTrigger, Treatment>();
 /** Longest body that is hashed on the event loop, which takes half a millisecond. */
 const HASHED_AT_ONCE_MAX = 256 * 1024;
 
-/** Adds the hash of the body to the facts of a request: of a long body later, as it takes 35 ms for 16 MiB. */
+/**
+ * Adds the hash of the body to the facts of a request: of a long body later, as it takes 35 ms for 16 MiB.
+ *
+ * @returns a promise where it is later
+ */
 export function withHash(
   facts: RequestFacts,
   { body }: Pick<SeenRequest, "body">,
   use: (facts: RequestFacts) => void,
-): void {
-  if (body === undefined) return use(facts);
-  if (body.length <= HASHED_AT_ONCE_MAX) return use({ ...facts, sha256: hash("sha256", body) });
+): Promise<void> | undefined {
+  if (body === undefined || body.length <= HASHED_AT_ONCE_MAX) {
+    use(body === undefined ? facts : { ...facts, sha256: hash("sha256", body) });
+    return undefined;
+  }
   // A body that was read lies in memory of its own, which no thread shares.
   const bytes = new Uint8Array(body.buffer as ArrayBuffer, body.byteOffset, body.length);
-  void crypto.subtle.digest("SHA-256", bytes).then((digest) =>
+  return crypto.subtle.digest("SHA-256", bytes).then((digest) =>
     use({ ...facts, sha256: new Uint8Array(digest).toHex() })
   );
 }

@@ -1,6 +1,6 @@
 /** Values cost those alone that have some. */
 import { assert, assertEquals } from "@std/assert";
-import { withValues } from "../../src/actions/values.ts";
+import { watchedValues, withValues } from "../../src/actions/values.ts";
 
 const plain = [
   { type: "fetch_repository" },
@@ -44,4 +44,15 @@ Deno.test("an action with ten values evaluates them in one go", async () => {
     found.settings.parameters,
     Object.fromEntries(names.map((name, index) => [name, sources[index] ?? ""])),
   );
+});
+
+Deno.test("an error is not shown where the values that read a credential have 200,000 parts", async () => {
+  const json = Array.from({ length: 200_000 }, (_, index) => index);
+  const watched = watchedValues(() =>
+    Promise.resolve({ values: [{ json }], credentials: ["body"] })
+  );
+  await watched.evaluate({ sources: ["body"] });
+  const message = watched.messageOf(new Error("Cannot read x"));
+  assertEquals(message.includes("Cannot read x"), false);
+  assert(message.startsWith("The reason is not shown"), message);
 });

@@ -156,7 +156,7 @@ Deno.test("an action that fails repeats no value that is made of a credential", 
       actions: [JSON.parse(JSON.stringify(action).replaceAll("#", "body.token"))],
       response: { type: "text", text: "{run_id}" },
     });
-    const many = "metadata" in action ? Array.from({ length: 200_000 }, (_, index) => index) : [];
+    const many = "metadata" in action ? Array.from({ length: 2_000 }, (_, index) => index) : [];
     const body = JSON.stringify({ token: SECRET, many });
     const run = await (await fetch(url, { method: "POST", body })).text();
     const { actions: [{ error }] } = await endOfRun(service, run);

@@ -162,12 +162,12 @@ function addRefusal(
   } as const;
   const keep = keeper(door, prepared, request, turned);
   const hold = holder(door, prepared, request);
-  withHash(requestFacts(request, prepared), request, (facts) => {
+  triggerLog.expect(withHash(requestFacts(request, prepared), request, (facts) => {
     const kept = keep && { kept_until: new Date(keep.until_ms).toISOString() };
     const entryId = triggerLog.add(trigger, { ...entry, request: facts, ...kept });
     keep?.store(entryId, facts.sha256);
     if (entryId !== undefined) hold?.(entryId);
-  });
+  }));
 }
 
 /** Returns what holds a request for those who listen to its trigger; undefined where nobody does. */
@@ -222,10 +222,10 @@ export function noteHandshake(
 ): void {
   const { trigger } = prepared;
   if (!triggerLog.hasRoom(trigger, "handshake")) return;
-  withHash(requestFacts(request, prepared), request, (facts) => {
+  triggerLog.expect(withHash(requestFacts(request, prepared), request, (facts) => {
     const entry = { kind: "handshake", handshake, status, request: facts } as const;
     triggerLog.add(trigger, told === undefined ? entry : { ...entry, told });
-  });
+  }));
 }
 
 /** Writes into the trigger log that a delivery is answered like an earlier one. */
@@ -246,10 +246,10 @@ export function noteRepeat(
     delivery_id: shownId(deliveryId),
     verdicts: knownVerdicts(prepared.launch, "repeat"),
   } as const;
-  withHash(requestFacts(request, prepared), request, (facts) => {
+  triggerLog.expect(withHash(requestFacts(request, prepared), request, (facts) => {
     const entryId = triggerLog.add(trigger, { ...entry, request: facts });
     if (entryId !== undefined) hold?.(entryId);
-  });
+  }));
 }
 
 function deliveryFacts(

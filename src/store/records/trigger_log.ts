@@ -79,6 +79,8 @@ export class TriggerLog {
   /** Entries of all triggers that were written in this minute. */
   #written: Counts = {};
   #unwritten: Write[][] = [];
+  /** Each resolves when an entry has been added. */
+  readonly #expected = new Set<Promise<void>>();
   /** Cancels the timer of the next flush. */
   #cancelFlush: (() => void) | undefined;
   #isClosed = false;
@@ -120,6 +122,13 @@ export class TriggerLog {
     return this.#write(owner, event);
   }
 
+  /** Lets those who read the log, and a stop, wait for an entry that is added when a promise resolves. */
+  expect(added: Promise<void> | undefined): void {
+    if (added === undefined) return;
+    this.#expected.add(added);
+    void added.finally(() => this.#expected.delete(added));
+  }
+
   /**
    * Writes down how much was left out of the minutes that are over. Where that is too much for one
    * minute, the rest is written in the next. Call it each minute.
@@ -136,6 +145,7 @@ export class TriggerLog {
   async flush(): Promise<void> {
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
+    await Promise.all(this.#expected);
     const entries = this.#unwritten;
     this.#unwritten = [];
     await Promise.all(entries.map((writes) => this.#store.intake.write(writes)));
@@ -145,6 +155,7 @@ export class TriggerLog {
 
   /** Counts what was left out into the logs, and writes everything that has been added. What is added later is lost. */
   async close(): Promise<void> {
+    await Promise.all(this.#expected);
     this.#writeCounts(Infinity);
     this.#isClosed = true;
     await this.flush();

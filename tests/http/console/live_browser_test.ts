@@ -116,17 +116,18 @@ Deno.test({
       });
       await Promise.all(Array.from({ length: 60 }, () => launch(url)));
       const filter = { trigger: "many" };
-      const { body } = await eventually(async () => {
-        const { body: { count } } = await service.api("POST", "replays/", {
-          filter,
-          dry_run: true,
-        });
-        return count === 60
-          ? await service.api("POST", "replays/", { filter, rate: 40 })
-          : undefined;
+      await eventually(async () => {
+        const { body } = await service.api("POST", "replays/", { filter, dry_run: true });
+        return body.count === 60 ? true : undefined;
       });
+      const { acceptor } = service.service.parts;
+      const accept = acceptor.accept.bind(acceptor);
+      const shown = Promise.withResolvers<void>();
+      acceptor.accept = (launch) => shown.promise.then(() => accept(launch));
+      const { body } = await service.api("POST", "replays/", { filter, rate: 40 });
       await page.goto(`/replays/${body.id}`);
       await page.getByText("Stop", { exact: true }).waitFor();
+      shown.resolve();
       await page.getByText("60 of 60").waitFor();
       assertEquals(await page.getByText("Stop", { exact: true }).count(), 0);
       assert(await page.getByRole("link", { name: "More" }).isVisible());

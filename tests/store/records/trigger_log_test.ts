@@ -410,3 +410,22 @@ Deno.test("an entry is removed by its own time, to the millisecond", async () =>
   assertEquals(await removeEntriesBefore(store, "a", clock.time_ms), 0);
   assertEquals(await removeEntriesBefore(store, "a", clock.time_ms + 1), 1);
 });
+
+Deno.test("an entry that waits for the hash of its body is listed, and stored before a stop", async () => {
+  await using store = await storeInMemory();
+  const log = new TriggerLog(store, new TestClock());
+  const addLater = (reason: string) => {
+    const hashed = Promise.withResolvers<void>();
+    log.expect(hashed.promise.then(() => void log.add(owner("a"), refusal(reason))));
+    return hashed;
+  };
+  const first = addLater("first");
+  const listed = entriesOf(log, "a");
+  first.resolve();
+  assertEquals((await listed).map(reasonOf), ["first"]);
+  const second = addLater("second");
+  const closed = log.close();
+  second.resolve();
+  await closed;
+  assertEquals((await storedUnder(store, "trigger_log")).length, 2);
+});
