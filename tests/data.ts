@@ -127,7 +127,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     },
     async [Symbol.asyncDispose]() {
       // Long enough for what tests run, so that no process of theirs is left behind.
-      await service.close(10_000);
+      await service.close(60_000);
       await Deno.remove(folder, { recursive: true });
     },
   };
