@@ -26,7 +26,7 @@ import type { PreparedTrigger } from "./prepare.ts";
 export type { Finding };
 
 /** The time of a diagnosis in which it computes, or waits for a processor. Others have their turns meanwhile. */
-const LIMIT_MS = 1_000;
+const LIMIT_MS = 3_000;
 /** A shorter secret may be part of any sentence. */
 const HIDDEN_CHARACTERS_MIN = 8;
 /** The condition that a request cannot be checked against whose sender's address is not known. */
@@ -46,7 +46,7 @@ export interface DiagnosisParts {
   isReceiptKnown: boolean;
   /** Reads other triggers, whose secrets the sender may have used. */
   otherTriggers(): Promise<readonly PreparedTrigger[]>;
-  /** The time in which it computes, in milliseconds; 200 by default. */
+  /** The time in which it computes, in milliseconds; 3,000 by default. */
   limit_ms?: number;
 }
 

@@ -109,15 +109,14 @@ Deno.test("project: the service goes on while a very large file is read", async 
 });
 
 Deno.test("project: a file waits until the Worker has room for it", async () => {
-  const heavyWork = newHeavyWork();
+  using heavyWork = newHeavyWork();
   let refused = 0;
   const runJob: RunConfigJob = async (input, options) => {
     if (refused++ < 2) throw new UnavailableError("full", 0.01);
-    return await heavyWork.run("config_file", input, options);
+    return await heavyWork.run("config_file", input, { ...options, timeout_ms: 60_000 });
   };
   const { signal } = new AbortController();
   const bytes = new TextEncoder().encode(stepsOf(100));
   const config = await readConfig(bytes, "valohai.yaml", { project: "digits", signal, runJob });
-  heavyWork[Symbol.dispose]();
   assertEquals([config.steps.size, refused], [100, 3]);
 });
