@@ -1,5 +1,5 @@
 /** A service whose artifacts lie in an S3 bucket, which fails now and then. */
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { hash } from "node:crypto";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import { abandonedUploads } from "../../src/store/records/payloads.ts";
@@ -62,13 +62,17 @@ Deno.test("while the bucket fails, launches that do not need it go on", { ignore
   await using service = await startService(impatient(server));
   const { url } = await service.trigger(KEEPS_RUN);
   const long = "long ".repeat(60_000);
+  const launchShort = async () => {
+    const began_ms = performance.now();
+    for (let count = 0; count < 20; count++) assertEquals((await launch(url, "short")).status, 200);
+    return performance.now() - began_ms;
+  };
+  const usual_ms = await launchShort();
   for (const mode of [500, 403, "hang"] as const) {
     server.mode = mode;
     const refused = launch(url, long);
-    const began_ms = performance.now();
-    for (let count = 0; count < 20; count++) assertEquals((await launch(url, "short")).status, 200);
     // Each would wait for two seconds.
-    assert(performance.now() - began_ms < 20_000);
+    assertLess(await launchShort(), 20_000 + 4 * usual_ms);
     assertEquals(await refused, { status: 503 }, String(mode));
     assertEquals(
       await textAt(service, "/readyz"),
