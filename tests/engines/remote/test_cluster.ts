@@ -103,6 +103,8 @@ export class TestCluster implements Backend {
   readonly #folder: string;
   readonly #delays = new Set<ReturnType<typeof setTimeout>>();
   readonly #lives = new Lives();
+  /** Each resolves when the process of a job has ended. */
+  readonly #ends = new Set<Promise<unknown>>();
   /** The number of requests to look at jobs. */
   looks = 0;
 
@@ -172,6 +174,7 @@ export class TestCluster implements Backend {
   async end(): Promise<void> {
     for (const timer of this.#delays) clearTimeout(timer);
     await sh(KILL_ALL, this.#folder);
+    await Promise.all(this.#ends);
     await this.#lives[Symbol.asyncDispose]();
   }
 
@@ -226,7 +229,8 @@ export class TestCluster implements Backend {
       stderr: "null",
     }).spawn();
     process.unref();
-    void process.status;
+    const end: Promise<unknown> = process.status.finally(() => this.#ends.delete(end));
+    this.#ends.add(end);
   }
 }
 
