@@ -60,6 +60,9 @@ Deno.test("http: what a project that was given another address launches is from 
     if (isSlow) await goOn.promise;
   };
   await using server = new GitServer(folder.path, { before });
+  // The server ends when it has answered.
+  using stack = new DisposableStack();
+  stack.defer(() => goOn.resolve());
   const old = projectOf(`http://${server.host}/remote/.git`);
   const changed = projectOf(other.path);
   await projects.resolve(old, "main");

@@ -5,6 +5,8 @@ const REFRESH_MS = 1000;
 // A service that takes long to answer is asked less often.
 const LOAD_SHARE = 10;
 const REFRESH_MS_MAX = 5000;
+// An answer that was lost on its way never comes, and the page asks again.
+const ANSWER_MS_MAX = 60000;
 // A reader who leaves the list may be on the way to the bar.
 const GO_ON_MS = 1000;
 
@@ -19,6 +21,8 @@ function loadPage(address, form) {
       else reject(request.status);
     };
     request.onerror = reject;
+    request.ontimeout = reject;
+    if (!form) request.timeout = ANSWER_MS_MAX;
     request.open(form ? "POST" : "GET", address);
     request.setRequestHeader("x-console-refresh", "1");
     request.send(form);
