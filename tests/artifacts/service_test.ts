@@ -72,7 +72,7 @@ Deno.test("while the bucket fails, launches that do not need it go on", { ignore
     server.mode = mode;
     const refused = launch(url, long);
     // Each would wait for two seconds.
-    assertLess(await launchShort(), 20_000 + 4 * usual_ms);
+    assertLess(await launchShort(), Math.max(20_000, 4 * usual_ms));
     assertEquals(await refused, { status: 503 }, String(mode));
     assertEquals(
       await textAt(service, "/readyz"),
@@ -81,11 +81,9 @@ Deno.test("while the bucket fails, launches that do not need it go on", { ignore
     assertMatch(await textAt(service, "/metrics"), /^hooklaunch_artifact_store_up 0$/m);
   }
   server.mode = "pass";
-  // On a busy machine the bucket may take longer than this service waits.
-  const { run = "" } = await eventually(async () => {
-    const launched = await launch(url, long);
-    return launched.status === 200 ? launched : undefined;
-  });
+  const { status, run = "" } = await launch(url, long);
+  assertEquals(status, 200);
+  // On a busy machine the bucket may take longer than this service waits, once.
   const path = `/api/v0/runs/${run}/payload/`;
   await eventually(async () => await textAt(service, path) === long || undefined);
   assertEquals(await textAt(service, "/readyz"), "ready\n");

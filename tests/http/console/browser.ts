@@ -80,6 +80,10 @@ const HURRY = 5;
 const HURRIED = ["setTimeout", "setInterval"].map((name) =>
   `{ const { ${name} } = globalThis;
     globalThis.${name} = (call, time_ms, ...rest) => ${name}(call, time_ms / ${HURRY}, ...rest); }`
+).concat(
+  `{ const { get, set } = Object.getOwnPropertyDescriptor(XMLHttpRequest.prototype, "timeout");
+    Object.defineProperty(XMLHttpRequest.prototype, "timeout",
+      { get, set(time_ms) { set.call(this, time_ms / ${HURRY}); } }); }`,
 ).join("\n");
 
 /** How a page is looked at. */

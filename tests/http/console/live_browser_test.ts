@@ -63,6 +63,18 @@ Deno.test({
       },
     );
 
+    await t.step("a page whose question is never answered asks again", async () => {
+      const id = await launchCommand(service, waiting("answered"));
+      const { body: { run_id } } = await service.api("GET", `executions/${id}/`);
+      await page.goto(`/deliveries/${run_id}`);
+      await page.locator("#head").getByText("started").waitFor();
+      const lost = Promise.withResolvers<void>();
+      await page.route(`**/deliveries/${run_id}`, () => lost.resolve(), { times: 1 });
+      await lost.promise;
+      await release("answered");
+      await page.locator("#head").getByText("complete").waitFor();
+    });
+
     await t.step("no row moves under the pointer, but its state goes on", async () => {
       const id = await launchCommand(service, waiting("three"));
       await page.goto("/executions");
