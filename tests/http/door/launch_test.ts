@@ -448,6 +448,19 @@ for (const [change, method, body, expected] of changes) {
   });
 }
 
+Deno.test("a refused body of many megabytes is in the log of its trigger when its sender has the answer", async () => {
+  await using service = await startService();
+  const trigger = await service.trigger({ conditions: [HMAC_CONDITION] });
+  const path = new URL(trigger.url).pathname;
+  const readLog = async () =>
+    (await service.api("GET", `triggers/${trigger.id}/log/`)).body.results;
+  assertEquals(await readLog(), []);
+  const body = "x".repeat(15_000_000);
+  const headers = signature(body, "another-secret");
+  await play(service.url, { name: "refused", path, body, headers, expectedStatus: 400 });
+  assertEquals((await readLog()).length, 1);
+});
+
 const changesOnCheck: typeof changes = [
   ["is disabled", "PATCH", { enabled: false }, 400],
   ["gets other conditions", "PATCH", { conditions: [HMAC_CONDITION] }, 400],
