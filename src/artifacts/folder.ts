@@ -4,8 +4,7 @@
  * @module
  */
 import { dirname, join } from "node:path";
-import { writeAll } from "../platform/files/bytes.ts";
-import { syncFolder } from "../platform/files/durable.ts";
+import { partWriter, syncFolder } from "../platform/files/durable.ts";
 import { openRegularFile } from "../platform/files/regular_file.ts";
 import { removeTree } from "../platform/files/remove_tree.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
@@ -137,9 +136,10 @@ export class FolderStore implements ArtifactStore {
     const temporary = join(this.#root, TEMPORARY, crypto.randomUUID());
     try {
       using file = await Deno.open(temporary, { write: true, createNew: true, mode: 0o600 });
+      const write = partWriter(file);
       for await (const chunk of chunks) {
         signal?.throwIfAborted();
-        await writeAll(file, chunk);
+        await write(chunk);
       }
       await file.sync();
       await finish(() => this.#giveName(temporary, key));

@@ -12,7 +12,7 @@ import { HooklaunchError, messageOf } from "../platform/errors.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
-import { writeAll } from "../platform/files/bytes.ts";
+import { partWriter } from "../platform/files/durable.ts";
 import { BackupError, DamagedBackupError } from "./error.ts";
 import {
   type BackupHeader,
@@ -175,11 +175,12 @@ class ArchiveReader {
     const target = join(folder, path);
     using file = await Deno.open(target, { write: true, createNew: true, mode: 0o600 })
       .catch(conflictOf(path));
+    const write = partWriter(file);
     let size = 0;
     for await (const chunk of body) {
       signal.throwIfAborted();
       hash.update(chunk);
-      await writeAll(file, chunk);
+      await write(chunk);
       size += chunk.length;
     }
     // The time of a file tells when a command ended.

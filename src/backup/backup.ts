@@ -17,12 +17,12 @@ import { basename, dirname, join, resolve } from "node:path";
 import config from "../../deno.json" with { type: "json" };
 import { messageOf } from "../platform/errors.ts";
 import { exists, ignoreMissing } from "../platform/files/missing_file.ts";
-import { syncFolder } from "../platform/files/durable.ts";
+import { removeInParts } from "../platform/files/remove_tree.ts";
+import { partWriter, syncFolder } from "../platform/files/durable.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
 import { storedRecords } from "../store/read/lists.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
-import { writeAll } from "../platform/files/bytes.ts";
 import { ArchiveWriter } from "./archive_writer.ts";
 import { addExecutions, addProjects } from "./contents.ts";
 import { copyDatabase, countRecords, settleDatabase } from "./database.ts";
@@ -107,6 +107,7 @@ export async function backUp(options: BackUpOptions): Promise<BackupReport> {
     const said = `Cannot back up ${what} to ${where}: ${messageOf(error)}`;
     throw new BackupError(said, { cause: error });
   } finally {
+    await removeInParts(join(folder, DATABASE_FILE));
     await Deno.remove(folder, { recursive: true });
   }
 }
@@ -269,7 +270,7 @@ function stoppable(
 async function create(path: string): Promise<WritableStream<Uint8Array>> {
   const file = await Deno.open(path, { write: true, createNew: true, mode: 0o600 });
   return new WritableStream({
-    write: (chunk) => writeAll(file, chunk),
+    write: partWriter(file),
     async close() {
       await file.sync();
       file.close();

@@ -11,15 +11,18 @@
  */
 import { backup, DatabaseSync } from "node:sqlite";
 import { messageOf } from "../platform/errors.ts";
+import { PART_BYTES } from "../platform/files/durable.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
+import { removeInParts } from "../platform/files/remove_tree.ts";
 import { copyRecords } from "../store/file/compaction.ts";
+import { PAGE_BYTES } from "../store/file/database_file.ts";
 import { findDamage } from "../store/file/integrity.ts";
 import { BackupError } from "./error.ts";
 
 /** Time limit to wait for a process that recovers the file after a crash. */
 const BUSY_MS = 10_000;
-/** Pages that are copied at a time. */
-const PAGES = 512;
+/** Pages that are copied at a time, and then written to disk. */
+const PAGES = PART_BYTES / PAGE_BYTES;
 
 /**
  * Copies what a database holds to a new file. What was removed from it is not in the copy.
@@ -38,9 +41,8 @@ export async function copyDatabase(source: string, target: string): Promise<void
     throw new BackupError(`Cannot copy the database ${source} to ${target}: ${messageOf(error)}`);
   } finally {
     // SQLite keeps two files beside one that it reads.
-    for (const ending of ["", "-wal", "-shm"]) {
-      await Deno.remove(pages + ending).catch(ignoreMissing);
-    }
+    for (const ending of ["-wal", "-shm"]) await Deno.remove(pages + ending).catch(ignoreMissing);
+    await removeInParts(pages);
   }
 }
 
@@ -75,7 +77,8 @@ async function copyFrom(source: string, target: string): Promise<void> {
     database.exec("BEGIN");
     // The transaction begins with what is read first.
     database.prepare("SELECT count(*) FROM sqlite_schema").get();
-    await backup(database, target, { rate: PAGES });
+    using copy = await Deno.open(target, { read: true });
+    await backup(database, target, { rate: PAGES, progress: () => copy.syncDataSync() });
   } finally {
     database.close();
   }

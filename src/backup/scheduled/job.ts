@@ -6,9 +6,9 @@
  */
 import { join } from "node:path";
 import { messageOf } from "../../platform/errors.ts";
-import { removeTree } from "../../platform/files/remove_tree.ts";
+import { removeInParts, removeTree } from "../../platform/files/remove_tree.ts";
 import { formatBytes } from "../../platform/text/display.ts";
-import { databaseBytes } from "../../store/file/database_file.ts";
+import { DATABASE_FILE, databaseBytes } from "../../store/file/database_file.ts";
 import { roomOf } from "../../store/file/space.ts";
 import { openRemote, openStore } from "../../store/open_store.ts";
 import { keys } from "../../store/keys.ts";
@@ -90,12 +90,16 @@ async function prove(
     const restored = join(temporary, "restored");
     const digest = new Digest(opened.stream);
     const options = { force: false, signal, onProgress() {} };
-    const { files } = await restore({ data: restored, source: digest.stream, ...options });
-    if (expected !== undefined && digest.sha256 !== expected.sha256) {
-      throw new DamagedBackupError(`The backup ${name} does not have the bytes that were stored`);
+    try {
+      const { files } = await restore({ data: restored, source: digest.stream, ...options });
+      if (expected !== undefined && digest.sha256 !== expected.sha256) {
+        throw new DamagedBackupError(`The backup ${name} does not have the bytes that were stored`);
+      }
+      await expectSentinel(restored, name);
+      return { files };
+    } finally {
+      await removeInParts(join(restored, DATABASE_FILE));
     }
-    await expectSentinel(restored, name);
-    return { files };
   });
 }
 

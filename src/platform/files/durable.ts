@@ -4,6 +4,7 @@
  * @module
  */
 import { dirname, join } from "node:path";
+import { writeAll } from "./bytes.ts";
 import { HooklaunchError } from "../errors.ts";
 import { shell } from "../run_script.ts";
 
@@ -14,9 +15,32 @@ const CANNOT = new Set(["EINVAL", "EBADF", "ENOTSUP", "EACCES"]);
 /** Syncs the file system of a folder alone where `sync` can do that, and all of them elsewhere. */
 const SYNC = 'sync -f "$1" 2>/dev/null || sync';
 
+/**
+ * Bytes of a long file that go to disk at once. The disk has a turn for launches between two parts, while a
+ * sync of the whole would keep those waiting for a second and more.
+ */
+export const PART_BYTES = 2 * 1024 * 1024;
+
 /** A folder that cannot be written to disk. */
 export class SyncError extends HooklaunchError {
   override readonly code = "sync_failed";
+}
+
+/**
+ * Makes a function that writes bytes to a file, and to disk part by part. What comes behind the last part is on
+ * disk after a sync alone.
+ */
+export function partWriter(
+  file: Pick<Deno.FsFile, "write" | "syncData">,
+): (bytes: Uint8Array) => Promise<void> {
+  let unsynced = 0;
+  return async (bytes) => {
+    await writeAll(file, bytes);
+    unsynced += bytes.length;
+    if (unsynced < PART_BYTES) return;
+    await file.syncData();
+    unsynced = 0;
+  };
 }
 
 /** Writes the contents of a file to disk. */

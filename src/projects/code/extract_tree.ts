@@ -6,7 +6,7 @@
 import { createTarDecoder } from "modern-tar";
 import { join } from "node:path";
 import { InvalidInputError } from "../../platform/errors.ts";
-import { writeAll } from "../../platform/files/bytes.ts";
+import { partWriter } from "../../platform/files/durable.ts";
 
 /**
  * Writes the folders, files and links of an archive into an empty folder, and the files to disk. Nothing is
@@ -24,7 +24,8 @@ export async function extractTree(
     const target = join(folder, checkedPath(name.replace(/\/$/, "")));
     if (type === "file") {
       using file = await Deno.open(target, { write: true, createNew: true, mode: 0o600 });
-      for await (const chunk of body) await writeAll(file, chunk);
+      const write = partWriter(file);
+      for await (const chunk of body) await write(chunk);
       await Deno.chmod(target, mode & 0o777);
       await file.sync();
       continue;

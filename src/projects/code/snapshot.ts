@@ -8,8 +8,7 @@ import { createHash } from "node:crypto";
 import { join, sep } from "node:path";
 import { settleAll } from "../../platform/waiting/promises.ts";
 import { ActionError, HooklaunchError, messageOf, type Problem } from "../../platform/errors.ts";
-import { syncFolders } from "../../platform/files/durable.ts";
-import { writeAll } from "../../platform/files/bytes.ts";
+import { partWriter, syncFolders } from "../../platform/files/durable.ts";
 import {
   checkLinks,
   copyTree,
@@ -206,7 +205,8 @@ async function hashOf(root: string, file: FileEntry): Promise<string> {
 
 async function copyListed(root: string, file: FileEntry, target: string): Promise<void> {
   using copy = await Deno.open(target, { write: true, createNew: true });
-  for await (const chunk of chunksOf(root, file)) await writeAll(copy, chunk);
+  const write = partWriter(copy);
+  for await (const chunk of chunksOf(root, file)) await write(chunk);
   await Deno.chmod(target, file.mode);
   await copy.sync();
 }

@@ -8,7 +8,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
-import { syncFile, syncFolder } from "../../platform/files/durable.ts";
+import { PART_BYTES, syncFile, syncFolder } from "../../platform/files/durable.ts";
 import { exists, ignoreMissing } from "../../platform/files/missing_file.ts";
 import { DATABASE_FILE, databaseBytes, databaseFiles, PAGE_BYTES } from "./database_file.ts";
 import { lockDataFolder } from "./folder_lock.ts";
@@ -17,7 +17,7 @@ import { findDamage } from "./integrity.ts";
 
 /** Time limit to wait for a process that recovers the file after a crash. */
 const BUSY_MS = 10_000;
-/** Rows that are copied before others get their turn. */
+/** Rows that are copied, at most, before they go to disk and others get their turn. */
 const ROWS = 2_000;
 
 /** The file in the data folder that a compact copy is written to, before it replaces the database. */
@@ -41,7 +41,7 @@ export async function copyRecords(
   options: CopyOptions = {},
 ): Promise<void> {
   // SQLite makes a file for everybody to read.
-  (await Deno.open(target, { write: true, createNew: true, mode: 0o600 })).close();
+  using file = await Deno.open(target, { write: true, createNew: true, mode: 0o600 });
   using from = new DatabaseSync(source, { readOnly: true, timeout: BUSY_MS });
   using to = new DatabaseSync(target);
   // The copy is of no use until it is complete, and is written to disk then.
@@ -53,7 +53,7 @@ export async function copyRecords(
   ).all();
   for (const { type, name, sql } of schema) {
     to.exec(String(sql));
-    if (type === "table") await copyTable(from, to, String(name), options);
+    if (type === "table") await copyTable(from, to, String(name), { ...options, file });
   }
   const { user_version } = from.prepare("PRAGMA user_version").get() ?? {};
   to.exec(`PRAGMA user_version = ${Number(user_version)}; COMMIT; PRAGMA journal_mode = WAL`);
@@ -115,18 +115,22 @@ async function copyTable(
   from: DatabaseSync,
   to: DatabaseSync,
   table: string,
-  { signal, onProgress }: CopyOptions,
+  { signal, onProgress, file }: CopyOptions & { file: Deno.FsFile },
 ): Promise<void> {
   const rows = from.prepare(`SELECT * FROM "${table}"`);
   rows.setReadBigInts(true);
   const places = rows.columns().map(() => "?").join(", ");
   const insert = to.prepare(`INSERT INTO "${table}" VALUES (${places})`);
   let copied = 0;
+  let bytes = 0;
   for (const row of rows.iterate()) {
-    insert.run(...Object.values(row));
-    if (++copied % ROWS > 0) continue;
+    const values = Object.values(row);
+    insert.run(...values);
+    for (const value of values) if (value instanceof Uint8Array) bytes += value.length;
+    if (++copied % ROWS > 0 && bytes < PART_BYTES) continue;
     onProgress?.(copied);
-    await new Promise((resolve) => setTimeout(resolve));
+    await file.syncData();
+    bytes = 0;
     signal?.throwIfAborted();
   }
 }
