@@ -20,7 +20,12 @@ Deno.test({
     const rows = page.locator("tbody tr");
     const launch = async (url: string) =>
       await (await fetch(url, { method: "POST", body: "{}" })).text();
-    const release = (name: string) => Deno.writeTextFile(`${service.folder}/${name}`, "");
+    const letGo = (name: string) => Deno.writeTextFile(`${service.folder}/${name}`, "");
+    /** Lets a command go on to its end, which the page is to show then. */
+    const release = async (name: string, id: string) => {
+      await letGo(name);
+      assertEquals((await endOfExecution(service, id)).status, "complete");
+    };
     const waiting = (name: string) =>
       `while [ ! -e ${service.folder}/${name} ]; do sleep 0.05; done`;
 
@@ -49,7 +54,7 @@ Deno.test({
         await page.goto(`/deliveries/${run_id}`);
         const head = page.locator("#head");
         await head.getByText("started").waitFor();
-        await release("one");
+        await release("one", id);
         await head.getByText("complete").waitFor();
 
         const next = await launchCommand(service, `echo begun; ${waiting("two")}`);
@@ -57,7 +62,7 @@ Deno.test({
         await head.getByText("Stop", { exact: true }).click();
         await head.getByText("Cancel", { exact: true }).click();
         await head.getByRole("button", { name: "Launch again" }).focus();
-        await release("two");
+        await release("two", next);
         await head.getByText("complete").waitFor();
         assertEquals(await page.evaluate("document.activeElement.textContent"), "Launch again");
       },
@@ -71,7 +76,7 @@ Deno.test({
       const lost = Promise.withResolvers<void>();
       await page.route(`**/deliveries/${run_id}`, () => lost.resolve(), { times: 1 });
       await lost.promise;
-      await release("answered");
+      await release("answered", id);
       await page.locator("#head").getByText("complete").waitFor();
     });
 
@@ -83,7 +88,7 @@ Deno.test({
       await row.hover();
       const newer = await launchCommand(service, "true");
       await endOfExecution(service, newer);
-      await release("three");
+      await release("three", id);
       await row.getByText("complete").waitFor();
       assertEquals(await rows.first().getAttribute("id"), `row-${id}`);
       await page.mouse.move(0, 0);
@@ -106,10 +111,10 @@ Deno.test({
       await page.goto(`/executions/${id}`);
       const texts = page.locator(".line > span");
       await texts.nth(2).waitFor();
-      await release("more");
+      await letGo("more");
       await texts.nth(5).waitFor();
       await show(true);
-      await release("end");
+      await letGo("end");
       await endOfExecution(service, id);
       assertEquals([await texts.count(), streams.length], [6, 1]);
       await show(false);
