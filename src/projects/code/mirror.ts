@@ -88,9 +88,8 @@ export class Mirror {
   }
 
   /** Returns false if nothing was fetched from a repository yet. */
-  async isFetched(origin: Origin): Promise<boolean> {
-    await this.#locate(origin);
-    return this.#isUsable;
+  isFetched(origin: Origin): Promise<boolean> {
+    return this.#locate(origin);
   }
 
   /** Ends a running fetch, with everything that it has started. No other begins after it. */
@@ -106,8 +105,7 @@ export class Mirror {
    */
   async refs(origin: Origin): Promise<Refs> {
     for (;;) {
-      await this.#locate(origin);
-      if (!this.#isUsable) return await this.fetch(origin);
+      if (!await this.#locate(origin)) return await this.fetch(origin);
       let reading: Promise<Refs> | undefined;
       const refs = await this.#healing(() => reading = this.#refs ??= this.#newRefs());
       // Otherwise they may be of another repository, or out of date.
@@ -186,16 +184,21 @@ export class Mirror {
     return isWholeCommit(this.#runHealing, { commit, folder });
   }
 
-  /** Sets the origin. */
-  async #locate(origin: Origin): Promise<void> {
-    if (isSame(this.#origin, origin)) return;
+  /**
+   * Sets the origin, which another caller may change again at any time.
+   *
+   * @returns true when the folder has a mirror of it
+   */
+  async #locate(origin: Origin): Promise<boolean> {
+    if (isSame(this.#origin, origin)) return this.#isUsable;
     const isUsable = await isMirrorOf(this.#options.folder, urlOf(origin.repository));
     await this.#writeOrigin(origin);
     // Another caller may have set it, and have fetched since.
-    if (isSame(this.#origin, origin)) return;
+    if (isSame(this.#origin, origin)) return this.#isUsable;
     this.#isUsable = isUsable;
     this.#origin = origin;
     this.#refs = undefined;
+    return isUsable;
   }
 
   /** Replaces a mirror that is missing or damaged. */
@@ -232,15 +235,15 @@ export class Mirror {
 
   async #update(origin: Origin): Promise<Refs> {
     const { projectName, fetchTimeout_ms, env } = this.#options;
+    // Another origin may be set from here on.
+    const isUsable = this.#isUsable;
     const giveUp = new AbortController();
     const timer = setTimeout(() => giveUp.abort(), fetchTimeout_ms);
     const signal = AbortSignal.any([giveUp.signal, this.#closing.signal]);
     let remote: Remote | undefined;
     try {
       remote = await openRemote(origin, { env, knownHostsFile: this.#pathOf(KNOWN_HOSTS_FILE) });
-      const refs = this.#isUsable
-        ? await this.#fetch(remote, signal)
-        : await this.#clone(remote, signal);
+      const refs = isUsable ? await this.#fetch(remote, signal) : await this.#clone(remote, signal);
       this.#isUsable = this.#origin?.repository === origin.repository;
       this.#refs = this.#isUsable ? Promise.resolve(refs) : undefined;
       return refs;
