@@ -59,6 +59,26 @@ test("remote: of a job that appears late, and was launched again, one runs the c
   await endsWell(service, id);
 });
 
+test("remote: an agent whose claim, log and output get no answer sends them again, and runs the command once", async () => {
+  await using service = await RemoteService.make();
+  const unheard = new Set<string>();
+  service.host.isUnheard = (asked, { headers }) => {
+    // Other messages carry nothing that could be stored twice.
+    const isEmpty = asked === "POST beat" && headers.get("content-length") === "0";
+    // Nobody waits for the second report of an end.
+    if (isEmpty || asked === "POST end" || unheard.has(asked)) return false;
+    unheard.add(asked);
+    return true;
+  };
+  const id = await service.submit(`echo a >"$VH_OUTPUTS_DIR/a"; ${service.noting(0)}`);
+  await endsWell(service, id);
+  assertEquals((await service.record(id)).outputs.map(({ path }) => path), ["a"]);
+  for (const asked of ["POST claim", "POST beat", "POST outputs"]) {
+    assert(unheard.has(asked), asked);
+    assert(service.host.asked.filter((each) => each === asked).length > 1, asked);
+  }
+});
+
 test("remote: a job that the cluster does not show is not lost while its agent is heard", async () => {
   let ahead_ms = 0;
   const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };

@@ -47,6 +47,8 @@ export class RemoteHost implements AsyncDisposable {
   jobCode: EnginesOptions["projects"]["jobCode"];
   /** Nobody answers agents, or not these requests of theirs, such as `POST end`. */
   isAway: boolean | ((request: string) => boolean) = false;
+  /** What these requests of agents ask for is done, and their answers are lost. */
+  isUnheard: (asked: string, request: Request) => boolean = () => false;
   /** The number of requests of agents. */
   requests = 0;
   /** The methods and paths of agents' requests, without queries. */
@@ -80,6 +82,10 @@ export class RemoteHost implements AsyncDisposable {
       const url = new URL(request.url);
       url.pathname = url.pathname.replace(/^\/api\/v0\/jobs/, "");
       const answer = await app.fetch(new Request(url, request));
+      if (this.isUnheard(asked, request)) {
+        await answer.body?.cancel();
+        return new Response("away", { status: 502 });
+      }
       if (answer.status === 307) this.redirects++;
       return answer;
     });
