@@ -10,6 +10,7 @@ import {
   execution,
   faultFields,
   type FaultKind,
+  jump_ms,
   launchFields,
   pipeline,
   type Plan,
@@ -89,7 +90,7 @@ const fault = fc.record({
     "clock",
   ),
   ...others,
-  jump_ms: fc.constantFrom(-65_000, -700, 700, 20_000, 130_000),
+  jump_ms,
 });
 
 /** Makes plans with paces. */

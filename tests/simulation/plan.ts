@@ -116,6 +116,10 @@ const kind = fc.constantFrom<FaultKind[]>(
 const { step, ...others } = faultFields;
 const fault = fc.record({ step, kind, ...others });
 
+/** The lengths of jumps of a clock, in milliseconds. */
+export const jump_ms = fc.constantFrom(-65_000, -700, 700, 20_000, 130_000);
+const jump = fc.record({ step, kind: fc.constant<FaultKind>("clock"), ...others, jump_ms });
+
 /** A kind of fault. A clock that jumps jumps back after the fault's time. */
 export type FaultKind = "crash" | "stop" | "freeze" | "commit" | "outage" | "clock";
 
@@ -151,7 +155,8 @@ export const plans: fc.Arbitrary<Plan> = fc.record({
   skews_ms: fc.array(skew_ms, { minLength: 3, maxLength: 3 }),
   launches: fc.array(launch, { minLength: 8, maxLength: 20 }),
   faults: fc.array(fault, { minLength: 1, maxLength: 5 }),
-});
+  jumps: fc.array(jump, { maxLength: 2 }),
+}).map(({ faults, jumps, ...plan }) => ({ ...plan, faults: [...faults, ...jumps] }));
 
 /** Makes plans with runs that are their instances' own. */
 export const ownPlans: fc.Arbitrary<Plan> = fc.record({
