@@ -5,9 +5,10 @@ import { Acceptor } from "../../src/runs/accept.ts";
 import { removeEndedDeliveries } from "../../src/store/records/delivery_ids.ts";
 import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
+import { CLOCK_SPREAD_MAX_MS } from "../../src/store/commit/instance_limits.ts";
 import { keys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/store.ts";
-import { openTestStore, standIn, storeInMemory } from "../store/fixture.ts";
+import { openTestStore, sharedStore, standIn, storeInMemory, watchedKv } from "../store/fixture.ts";
 import { TestClock } from "../surroundings.ts";
 
 const TRIGGER = "01900000-0000-7000-8000-000000000001";
@@ -188,6 +189,25 @@ Deno.test("a delivery that is accepted anew while the ended ones are removed is 
     gate.resolve();
     await removed;
     await assertKnown(accepting, await anew);
+  });
+  await t.step("at another instance, between the second look and the removal", async () => {
+    const clock = new TestClock();
+    using kv = await Deno.openKv(":memory:");
+    await using store = await sharedStore(kv, clock);
+    const accepting = acceptor(store, clock);
+    await accepting.accept(launch("a"));
+    clock.time_ms += 60_000 + CLOCK_SPREAD_MAX_MS + 1;
+    await store.shared?.instances.look();
+    let anew: unknown;
+    const watched = watchedKv(kv, async (commit, store) => {
+      if (commit.keys.some(([kind]) => kind === "delivery")) {
+        anew ??= await accepting.accept(launch("a"));
+      }
+      return await store();
+    });
+    await using other = await sharedStore(watched, clock, { leads: false });
+    await removeEndedDeliveries({ store: other, clock, signal });
+    await assertKnown(accepting, anew);
   });
 });
 

@@ -92,7 +92,7 @@ Deno.test("a quota holds over a change of the leader, whatever the two clocks ar
 });
 
 /** An instance whose commits that accept a run are stored, and answered when a test says so. */
-async function heldInstance(kv: Deno.Kv, clock: TestClock) {
+async function heldInstance(kv: Deno.Kv, clock: TestClock, open = sharedStore) {
   const sent = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   const held = watchedKv(kv, async (commit, store) => {
@@ -103,7 +103,7 @@ async function heldInstance(kv: Deno.Kv, clock: TestClock) {
     }
     return result;
   });
-  const store = await sharedStore(held, clock);
+  const store = await open(held, clock);
   return { store, sent: sent.promise, answer: answered.resolve };
 }
 
@@ -113,6 +113,24 @@ async function follower(kv: Deno.Kv, clock: TestClock) {
   Object.defineProperty(store.shared?.instances, "obstacle", { value: undefined });
   return store;
 }
+
+Deno.test("a wall clock that jumps at one of two instances gives nothing back, and takes nothing", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clocks = [new TestClock(), new TestClock()] as const;
+  await using store = await sharedStore(kv, clocks[0]);
+  await using other = await follower(kv, clocks[1]);
+  await using desk = openDesk(store, { clock: clocks[0] });
+  await using otherDesk = openDesk(other, { clock: clocks[1] });
+  const launch = launchOf({ quotas: [{ period: 10, quota: 1 }] });
+  assert("run" in await desk.acceptor.accept(launch));
+  clocks[1].ahead_ms = 3_600_000;
+  assert("exhausted" in await otherDesk.acceptor.accept(launch));
+  for (const clock of clocks) clock.time_ms += 10_200 + CLOCK_SPREAD_MAX_MS;
+  assert("run" in await otherDesk.acceptor.accept(launch));
+  for (const clock of clocks) clock.time_ms += 10_200 + CLOCK_SPREAD_MAX_MS;
+  await store.shared?.instances.look();
+  assert("run" in await desk.acceptor.accept(launch));
+});
 
 const GONE = "Cannot store: the sender does not wait any more";
 const DELIVERY = { id: "a", window_s: 60 };
@@ -355,6 +373,48 @@ Deno.test("a search for pending runs that fails is made again, and not by the ne
   await desk.worker.start();
   await desk.worker.ended(id, AbortSignal.timeout(10_000));
   assertEquals([failures, performed], [1, [id]]);
+});
+
+Deno.test("a launch is not performed that its instance withdraws between the search and the claim", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  let withdraw: (() => Promise<void>) | undefined;
+  const searched = standIn(kv, {
+    async *list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+      yield* kv.list(selector, options);
+      if ("prefix" in selector && selector.prefix[0] === "pending") await withdraw?.();
+    },
+  });
+  await using store = await sharedStore(searched, clock);
+  const { store: other, sent, answer } = await heldInstance(kv, clock, follower);
+  await using _other = other;
+  const performed: string[] = [];
+  await using desk = openDesk(store, {
+    clock,
+    perform({ run: { id } }) {
+      performed.push(id);
+      return Promise.resolve([{ action: "none" }]);
+    },
+  });
+  await using otherDesk = openDesk(other, { clock });
+  await desk.worker.start();
+  let hasGone = false;
+  const left = launchOf({ delivery: DELIVERY, isAbandoned: () => hasGone });
+  const end = otherDesk.acceptor.accept(left).then(() => "accepted", messageOf);
+  await sent;
+  withdraw = async () => {
+    hasGone = true;
+    answer();
+    assertEquals(await end, GONE);
+  };
+  desk.worker.acceptedElsewhere(1);
+  await eventually(() => hasGone || undefined);
+  // The one behind it is performed after it, if that is performed.
+  const next = await otherDesk.acceptor.accept(launchOf());
+  assert("run" in next);
+  desk.worker.acceptedElsewhere(1);
+  await eventually(() => performed.includes(next.run.id) || undefined);
+  assertEquals(performed, [next.run.id]);
 });
 
 Deno.test("a launch is not performed that an instance withdraws which has joined during the search", async () => {
