@@ -21,6 +21,7 @@ export interface Mistake {
 }
 
 const SIMULATE: Finder = { simulate: [] };
+const AGENTS: Finder = { test: ["tests/engines/remote/faults_test.ts"] };
 const RUSH: Finder = { faults: ["rush"] };
 /** With this seed the clock of the leader jumps ahead in the first two faults. */
 const JUMPS: Finder = { faults: ["network", "--seed", "13", "--faults", "3"] };
@@ -73,6 +74,22 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     to: "`${triggerId}/${period_s}`",
     finder: SIMULATE,
   },
+  "window by the wall clock": {
+    breaks: "a quota is exceeded, or room is refused, once the clock of an instance has jumped",
+    file: "runs/quotas.ts",
+    from: `    const now_ms = this.#clock.steady();
+    if (this.#store.shared === undefined) return now_ms;`,
+    to: `    const now_ms = this.#clock.now();
+    if (this.#store.shared === undefined) return now_ms;`,
+    finder: SIMULATE,
+  },
+  "window by the wall clock where several instances count": {
+    breaks: "the same, at several instances alone",
+    file: "runs/quotas.ts",
+    from: "newestTime(window, period));\n    }, now_ms);",
+    to: "newestTime(window, period));\n    }, this.#clock.now());",
+    finder: SIMULATE,
+  },
   "delivery read before the claim alone": {
     breaks: "a delivery launches twice where two instances get it",
     file: "runs/delivery_ids.ts",
@@ -80,6 +97,20 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
       "if (ledger === undefined || epoch === ledger.epoch && ledger.isLoaded) return undefined;",
     to: "if (epoch !== -1) return undefined;",
     finder: SIMULATE,
+  },
+  "delivery's window by the wall clock": {
+    breaks: "a delivery launches twice once the clock of an instance has jumped",
+    file: "runs/delivery_ids.ts",
+    from: "Math.ceil(this.#clock.steady() + delivery",
+    to: "Math.ceil(this.#clock.now() + delivery",
+    finder: SIMULATE,
+  },
+  "ended delivery removed without its ledger": {
+    breaks: "a delivery launches twice that another instance accepts anew meanwhile",
+    file: "store/records/delivery_ids.ts",
+    from: "      guards: [ledger],",
+    to: "      guards: [],",
+    finder: { test: ["tests/runs/delivery_ids_test.ts"] },
   },
   "repeats at once not waited for": {
     breaks: "two copies of a delivery that come together launch twice",
@@ -111,6 +142,20 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     from: "  if (versionstamp <= mark.value) return true;",
     to: "  if (versionstamp !== mark.value) return true;",
     finder: SIMULATE,
+  },
+  "claim by a mark that is read late": {
+    breaks: "a run that its instance withdraws is performed",
+    file: "runs/claims.ts",
+    from: "    return await claimUpTo(",
+    to: "    await mark.load();\n    return await claimUpTo(",
+    finder: { test: ["tests/runs/shared_test.ts"] },
+  },
+  "instance taken for gone by its clock": {
+    breaks: "all instances are taken for gone by a leader that was frozen",
+    file: "store/commit/instances.ts",
+    from: "looks * this.#look_ms < this.#gone_ms) continue;",
+    to: "looks < 0 || this.#parts.clock.steady() - record.time_ms < this.#gone_ms) continue;",
+    finder: { test: ["tests/store/commit/instances_test.ts"] },
   },
   "instance that has just joined taken for gone": {
     breaks: "a run that its instance withdraws is performed",
@@ -167,6 +212,20 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     from: "if (this.lost.aborted || !FATAL.test(messageOf(error))) return;",
     to: "if (!this.lost.aborted || !FATAL.test(messageOf(error))) return;",
     finder: { test: ["tests/faults/failing_writes_test.ts"] },
+  },
+  "repeated claim of an agent taken for another one's": {
+    breaks: "a job whose agent got no answer to its claim is never performed",
+    file: "engines/remote/job_desk.ts",
+    from: 'return job.claim.id === claimId ? "claimed" : "taken";',
+    to: 'return "taken";',
+    finder: AGENTS,
+  },
+  "repeated part of a log stored twice": {
+    breaks: "what an agent sends again after a lost answer is in the log twice",
+    file: "engines/remote/job_log.ts",
+    from: "const known = job.stored[stream] - offset;",
+    to: "const known = Math.min(0, job.stored[stream] - offset);",
+    finder: AGENTS,
   },
   "one place of a key too many": {
     breaks: "more commands of a concurrency key run at once than its limit",
