@@ -75,16 +75,20 @@ export async function deliveryDetails(
   );
   const run = await runOf(records, delivery);
   const replays = await replaysOf(parts, records, delivery);
+  const request = "run" in delivery
+    ? await acceptedRequest(parts, delivery.run)
+    : { ...refusedRequest(delivery.entry), ...await keptBody(parts, delivery) };
+  const details = run && await runDetails(parts, records, run);
+  // Those of its run, read once: whoever looks until all has ended sees that.
+  const states = "run" in delivery ? details?.run : undefined;
   return {
-    executions: [],
-    pipelines: [],
-    http_requests: [],
     ...shown,
-    ...("run" in delivery
-      ? await acceptedRequest(parts, delivery.run)
-      : { ...refusedRequest(delivery.entry), ...await keptBody(parts, delivery) }),
+    executions: states?.executions ?? [],
+    pipelines: states?.pipelines ?? [],
+    http_requests: states?.http_requests ?? [],
+    ...request,
     ...(replays.length > 0 && { replays }),
-    ...(run && await runDetails(parts, records, run)),
+    ...details,
   };
 }
 
@@ -92,7 +96,7 @@ async function runDetails(
   parts: DeliveryParts,
   records: Records,
   run: Run,
-): Promise<Pick<DeliveryDetails, "run" | "sent">> {
+): Promise<{ run: ShownRun; sent?: ShownHttpRequest[] }> {
   const { store } = parts;
   const labels = new TriggerLabels(parts);
   const shown = await records.withoutForeignName(await shownRun(parts, labels, run));

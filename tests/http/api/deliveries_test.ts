@@ -10,6 +10,7 @@ import {
   startService,
   type TestService,
 } from "../../data.ts";
+import { launchCommand } from "./fixture.ts";
 
 type Json = ApiAnswer["body"];
 
@@ -352,6 +353,25 @@ Deno.test("wherever a run is shown, the states of its executions stand beside it
   for (const { executions, pipelines } of states) {
     assertEquals([executions, pipelines], [expected, []]);
   }
+});
+
+Deno.test("a delivery whose work ends while it is read shows one state of it, or else a page would stand still", async () => {
+  await using service = await startService();
+  const done = `${service.folder}/done`;
+  const id = await launchCommand(service, `while [ ! -e ${done} ]; do sleep 0.05; done`);
+  const { body: { run_id } } = await service.api("GET", `executions/${id}/`);
+  const { triggers } = service.service.parts;
+  const prepared = triggers.prepared.bind(triggers);
+  // Between the parts of the answer.
+  triggers.prepared = async (trigger) => {
+    triggers.prepared = prepared;
+    await Deno.writeTextFile(done, "");
+    await endOfExecution(service, id);
+    return await prepared(trigger);
+  };
+  const { body: { executions, run } } = await service.api("GET", `deliveries/${run_id}/`);
+  assertEquals(executions, [{ id, step: "it", status: "complete" }]);
+  assertEquals(run.executions, executions);
 });
 
 Deno.test("a run keeps the headers and the query of its request, and no credential", async () => {

@@ -164,10 +164,10 @@ async function create({ view, form }: Submission): Promise<Submitted> {
 
 async function ReplayPage({ view, id }: { view: View; id: string }): Promise<Html> {
   const cursor = view.query.get("cursor") ?? undefined;
-  const [replay, results] = await Promise.all([
-    view.api.get<ShownReplay>(`replays/${id}/`),
-    view.api.list<ReplayResult>(`replays/${id}/results/`, { limit: RESULTS, cursor }),
-  ]);
+  // First: where it has ended, the results are all there are, and the page is not looked at again.
+  const replay = await view.api.get<ShownReplay>(`replays/${id}/`);
+  const path = `replays/${id}/results/`;
+  const results = await view.api.list<ReplayResult>(path, { limit: RESULTS, cursor });
   const isRunning = replay.state === "running";
   return (
     <Page view={view} title="Replay" nav="Deliveries">
