@@ -41,19 +41,13 @@ export async function measureMemory(bench: Bench): Promise<void> {
   }));
 }
 
-/** Returns the memory of a service that was started for the second time on a data folder, in MiB. */
-export async function idleMib(bench: Bench, data: string): Promise<number> {
-  // The first start with a key looks through the secrets of all triggers, those after it do not.
-  await idleMibOf(bench, data);
-  return await idleMibOf(bench, data);
-}
-
 async function idleMibOn(bench: Bench, stock: Stock): Promise<number> {
   await using data = await bench.data(stock);
   return await idleMib(bench, data.path);
 }
 
-async function idleMibOf(bench: Bench, data: string): Promise<number> {
+/** Returns the memory of a service that was started on a data folder, in MiB. */
+export async function idleMib(bench: Bench, data: string): Promise<number> {
   await using server = spawnServe(bench, data);
   const { port } = server;
   while (!await fetch(`http://127.0.0.1:${port}/healthz`).then((r) => r.text(), () => undefined)) {

@@ -71,7 +71,7 @@ export async function measureScale(bench: Bench): Promise<void> {
 async function measureStart(bench: Bench, data: string): Promise<void> {
   await using empty = await bench.data("empty");
   const times_ms: { empty: number[]; full: number[] } = { empty: [], full: [] };
-  // The first start of all compiles what the others find compiled, and looks through all secrets.
+  // The first start of all compiles what the others find compiled.
   await bootOnce(bench, empty.path);
   const first_ms = await bootOnce(bench, data);
   for (let count = 0; count < STARTS; count++) {
