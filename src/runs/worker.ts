@@ -147,6 +147,7 @@ export class Worker {
       // It is in memory, or another instance performs it. A claim finds those whose instance is gone.
       if (store.shared && pending?.own) continue;
       if (paced && pending?.pace) paced.add(pending, versionstamp);
+      else if (store.shared && pending?.worker !== this.id) this.#unclaimed.accepted(1);
       else this.#pending.set(id, triggerId);
     }
     paced?.admit((pending) => this.#admit(pending, true));

@@ -375,47 +375,52 @@ Deno.test("a search for pending runs that fails is made again, and not by the ne
   assertEquals([failures, performed], [1, [id]]);
 });
 
-Deno.test("a launch is not performed that its instance withdraws between the search and the claim", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const clock = new TestClock();
-  let withdraw = () => Promise.resolve();
-  const searched = standIn(kv, {
-    async *list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
-      yield* kv.list(selector, options);
-      if ("prefix" in selector && selector.prefix[0] === "pending") await withdraw();
-    },
+for (const isAtStart of [false, true]) {
+  const when = isAtStart ? "while the leader begins" : "between the search and the claim";
+  Deno.test(`a launch is not performed that its instance withdraws ${when}`, async () => {
+    using kv = await Deno.openKv(":memory:");
+    const clock = new TestClock();
+    let withdraw = () => Promise.resolve();
+    const searched = standIn(kv, {
+      async *list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+        yield* kv.list(selector, options);
+        if ("prefix" in selector && selector.prefix[0] === "pending") await withdraw();
+      },
+    });
+    await using store = await sharedStore(searched, clock);
+    const { store: other, sent, answer } = await heldInstance(kv, clock, follower);
+    await using _other = other;
+    const performed: string[] = [];
+    await using desk = openDesk(store, {
+      clock,
+      perform({ run: { id } }) {
+        performed.push(id);
+        return Promise.resolve([{ action: "none" }]);
+      },
+    });
+    await using otherDesk = openDesk(other, { clock });
+    if (!isAtStart) await desk.worker.start();
+    let hasGone = false;
+    const left = launchOf({ delivery: DELIVERY, isAbandoned: () => hasGone });
+    const end = otherDesk.acceptor.accept(left).then(() => "accepted", messageOf);
+    await sent;
+    withdraw = async () => {
+      hasGone = true;
+      answer();
+      assertEquals(await end, GONE);
+    };
+    if (isAtStart) await desk.worker.start();
+    else desk.worker.acceptedElsewhere(1);
+    await eventually(() => hasGone || undefined);
+    // The one behind it is performed after it, if that is performed.
+    const next = await otherDesk.acceptor.accept(launchOf());
+    assert("run" in next);
+    desk.worker.acceptedElsewhere(1);
+    await eventually(() => performed.includes(next.run.id) || undefined);
+    assertEquals(performed, [next.run.id]);
+    await untilIdle(desk);
   });
-  await using store = await sharedStore(searched, clock);
-  const { store: other, sent, answer } = await heldInstance(kv, clock, follower);
-  await using _other = other;
-  const performed: string[] = [];
-  await using desk = openDesk(store, {
-    clock,
-    perform({ run: { id } }) {
-      performed.push(id);
-      return Promise.resolve([{ action: "none" }]);
-    },
-  });
-  await using otherDesk = openDesk(other, { clock });
-  await desk.worker.start();
-  let hasGone = false;
-  const left = launchOf({ delivery: DELIVERY, isAbandoned: () => hasGone });
-  const end = otherDesk.acceptor.accept(left).then(() => "accepted", messageOf);
-  await sent;
-  withdraw = async () => {
-    hasGone = true;
-    answer();
-    assertEquals(await end, GONE);
-  };
-  desk.worker.acceptedElsewhere(1);
-  await eventually(() => hasGone || undefined);
-  // The one behind it is performed after it, if that is performed.
-  const next = await otherDesk.acceptor.accept(launchOf());
-  assert("run" in next);
-  desk.worker.acceptedElsewhere(1);
-  await eventually(() => performed.includes(next.run.id) || undefined);
-  assertEquals(performed, [next.run.id]);
-});
+}
 
 Deno.test("a launch is not performed that an instance withdraws which has joined during the search", async () => {
   using kv = await Deno.openKv(":memory:");
