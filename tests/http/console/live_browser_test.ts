@@ -68,6 +68,34 @@ Deno.test({
       },
     );
 
+    await t.step("what a delivery has sent goes on, to its answer", async () => {
+      const goOn = Promise.withResolvers<void>();
+      await using server = Deno.serve(
+        { hostname: "127.0.0.1", port: 0, onListen() {} },
+        async () => {
+          await goOn.promise;
+          return new Response("what came back");
+        },
+      );
+      using stack = new DisposableStack();
+      stack.defer(() => goOn.resolve());
+      const { url } = await service.trigger({
+        name: "sends",
+        actions: [{
+          type: "http_request",
+          url: `http://127.0.0.1:${server.addr.port}/`,
+          private_networks: true,
+        }],
+        response: { type: "text", text: "{run_id}" },
+      });
+      await page.goto(`/deliveries/${await launch(url)}`);
+      const sent = page.locator("#sent");
+      await sent.getByText("sending").waitFor();
+      goOn.resolve();
+      await sent.getByText("what came back").waitFor();
+      await sent.getByText("complete").waitFor();
+    });
+
     await t.step("a page whose question is never answered asks again", async () => {
       const id = await launchCommand(service, waiting("answered"));
       const { body: { run_id } } = await service.api("GET", `executions/${id}/`);

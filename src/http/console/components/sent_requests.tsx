@@ -17,7 +17,7 @@ export function SentRequests({ sent, deliveryId, view }: {
 }): Html | null {
   if (sent.length === 0) return null;
   return (
-    <section id="sent" aria-labelledby="sent-title">
+    <section aria-labelledby="sent-title">
       <h2 id="sent-title">Sent</h2>
       {sent.map((request) => (
         <div class="panel">

@@ -250,10 +250,11 @@ export function refreshOf(delivery: DeliveryDetails): number | undefined {
   return isOver(delivery) ? undefined : REFRESH_S;
 }
 
-function isOver({ run, replays = [] }: DeliveryDetails): boolean {
-  const works = [...run ? [run] : [], ...replays];
+function isOver({ run, replays = [], sent = [] }: DeliveryDetails): boolean {
+  const works = [...run ? [run] : [], ...replays].flatMap((
+    { executions = [], pipelines = [], http_requests = [] },
+  ) => [...executions, ...pipelines, ...http_requests]);
+  // A callback is sent when the rest has ended.
   return run?.status !== "pending" &&
-    works.every(({ executions = [], pipelines = [], http_requests = [] }) =>
-      [...executions, ...pipelines, ...http_requests].every(({ status }) => ENDED.includes(status))
-    );
+    [...works, ...sent].every(({ status }) => ENDED.includes(status));
 }

@@ -61,7 +61,9 @@ async function DeliveryPage({ view, id, findings, ...props }: DeliveryProps): Pr
         <Story delivery={delivery} view={view} />
         <RequestView delivery={delivery} view={view} />
       </div>
-      <SentRequests sent={delivery.sent ?? []} deliveryId={id} view={view} />
+      <div id="sent" data-refresh={refreshOf(delivery)}>
+        <SentRequests sent={delivery.sent ?? []} deliveryId={id} view={view} />
+      </div>
       <p class="dim">
         Id <Copied value={id} label="the id" />
       </p>
