@@ -19,6 +19,7 @@ import { messageOf } from "../platform/errors.ts";
 import { exists, ignoreMissing } from "../platform/files/missing_file.ts";
 import { removeInParts } from "../platform/files/remove_tree.ts";
 import { partWriter, syncFolder } from "../platform/files/durable.ts";
+import type { CopyOptions } from "../store/file/compaction.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { openStore } from "../store/open_store.ts";
 import { storedRecords } from "../store/read/lists.ts";
@@ -122,7 +123,11 @@ async function write(
   const copy = join(folder, DATABASE_FILE);
   const flaws: Flaw[] = [];
   const onFlaw = (flaw: Flaw) => void flaws.push(flaw);
-  const key = await usableKey(folder, await copyWithKey(data, copy), onFlaw);
+  const found = await copyWithKey(data, copy, {
+    signal,
+    onProgress: (rows) => onProgress(`copying the database: ${rows} records`),
+  });
+  const key = await usableKey(folder, found, onFlaw);
   const has_key = key !== undefined && !withoutKey;
   const archive = await ArchiveWriter.begin({ output, spool: join(folder, "manifest"), signal });
   const timer = setInterval(
@@ -190,10 +195,14 @@ async function writeShared(
 }
 
 /** Copies the database, and answers the key of its secrets; undefined when there is no key file. */
-async function copyWithKey(data: string, target: string): Promise<string | undefined> {
+async function copyWithKey(
+  data: string,
+  target: string,
+  options: CopyOptions,
+): Promise<string | undefined> {
   for (let attempt = 0; attempt < KEY_ATTEMPTS; attempt++) {
     const before = await readKey(data);
-    await copyDatabase(join(data, DATABASE_FILE), target);
+    await copyDatabase(join(data, DATABASE_FILE), target, options);
     if (await readKey(data) === before) return before;
   }
   throw new BackupError(`Cannot back up ${data}: ${KEY_FILE} in it keeps changing`);

@@ -14,7 +14,7 @@ import { messageOf } from "../platform/errors.ts";
 import { PART_BYTES } from "../platform/files/durable.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { removeInParts } from "../platform/files/remove_tree.ts";
-import { copyRecords } from "../store/file/compaction.ts";
+import { type CopyOptions, copyRecords } from "../store/file/compaction.ts";
 import { PAGE_BYTES } from "../store/file/database_file.ts";
 import { findDamage } from "../store/file/integrity.ts";
 import { BackupError } from "./error.ts";
@@ -27,15 +27,19 @@ const PAGES = PART_BYTES / PAGE_BYTES;
 /**
  * Copies what a database holds to a new file. What was removed from it is not in the copy.
  *
- * @throws {BackupError} when it cannot be read, or is damaged
+ * @throws {BackupError} when it cannot be read, or is damaged, or the signal aborts
  */
-export async function copyDatabase(source: string, target: string): Promise<void> {
+export async function copyDatabase(
+  source: string,
+  target: string,
+  options: CopyOptions = {},
+): Promise<void> {
   const pages = `${target}.pages`;
   try {
     await copyPages(source, pages);
     // There is an earlier one where the key has changed meanwhile.
     await Deno.remove(target).catch(ignoreMissing);
-    await copyRecords(pages, target);
+    await copyRecords(pages, target, options);
   } catch (error) {
     if (error instanceof BackupError) throw error;
     throw new BackupError(`Cannot copy the database ${source} to ${target}: ${messageOf(error)}`);

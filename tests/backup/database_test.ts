@@ -1,5 +1,5 @@
 /** Copies of a database beside which no files can be made, as on a read-only file system. */
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { copyDatabase } from "../../src/backup/database.ts";
 import { BackupError } from "../../src/backup/error.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
@@ -30,6 +30,27 @@ Deno.test("a database that was closed is copied where no files can be made besid
     BackupError,
     "copy the data folder and back up the copy",
   );
+});
+
+Deno.test("a copy of a database ends when it is stopped, and nothing of it is left", async () => {
+  await using folder = await temporaryFolder();
+  const source = `${folder.path}/source`;
+  {
+    using kv = await Deno.openKv(source);
+    for (let i = 0; i < 60; i++) await kv.set([i], new Uint8Array(60_000));
+  }
+  const stop = new AbortController();
+  let rows = 0;
+  const onProgress = (copied: number) => {
+    rows = copied;
+    stop.abort();
+  };
+  await Deno.mkdir(`${folder.path}/to`);
+  const target = `${folder.path}/to/copy`;
+  await assertRejects(() => copyDatabase(source, target, { signal: stop.signal, onProgress }));
+  assert(rows > 0 && rows < 60, `${rows}`);
+  const left = await Array.fromAsync(Deno.readDir(`${folder.path}/to`), ({ name }) => name);
+  assertEquals(left.filter((name) => name.includes("pages")), []);
 });
 
 Deno.test("a database with damaged pages is not backed up", async () => {

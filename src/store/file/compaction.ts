@@ -24,7 +24,7 @@ const ROWS = 2_000;
 const COPY_FILE = `${DATABASE_FILE}.compact`;
 
 /** Options of {@linkcode copyRecords}. */
-interface CopyOptions {
+export interface CopyOptions {
   signal?: AbortSignal;
   /** Called with the number of rows that are copied. */
   onProgress?(rows: number): void;
