@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { COPIES_MAX, multiply } from "./copies.ts";
 import { fill, type Filling } from "./prefill.ts";
 import { run } from "./measuring.ts";
 import { makeProject } from "./project.ts";
@@ -22,6 +23,9 @@ export type Stock =
   | "scale"
   /** Some runs that cleanup can remove while one waits. */
   | "expired";
+
+/** More deliveries than this are copies of those that the store's functions make. */
+const MADE_MAX = 1_000_000;
 
 /** A data folder of one server's own; it is removed at the end of its scope. */
 export interface DataFolder extends AsyncDisposable {
@@ -140,7 +144,11 @@ export class Bench {
       scale: { runs: 0, ...this.scale },
       expired: { triggers: 100, runs: this.isQuick ? 2_000 : 20_000 },
     };
-    await fill(path, await makeProject(this.folder), fillings[stock]);
+    const filling = fillings[stock];
+    const times = Math.min(COPIES_MAX, Math.ceil((filling.deliveries ?? 0) / MADE_MAX));
+    const deliveries = Math.ceil((filling.deliveries ?? 0) / Math.max(1, times));
+    await fill(path, await makeProject(this.folder), { ...filling, deliveries });
+    if (times > 1) await multiply(path, times);
     return path;
   }
 }

@@ -13,6 +13,8 @@ export const SENDERS_TOKEN = "the benchmark's sender";
 export const OPERATORS_TOKEN = "an-operators-token-for-the-benchmark";
 /** The trigger that wants a token. */
 export const TOKEN_TRIGGER = "01900000-0000-7000-8000-ffffffffffff";
+/** The start of the ids of triggers, and of the runs that polls ask for. */
+export const FIXED_IDS = "01900000-0000-7000";
 /** The bytes of a launch, unless a row says otherwise. */
 export const PAYLOAD_BYTES = 1_024;
 
