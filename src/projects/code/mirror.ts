@@ -244,7 +244,9 @@ export class Mirror {
     try {
       remote = await openRemote(origin, { env, knownHostsFile: this.#pathOf(KNOWN_HOSTS_FILE) });
       const refs = isUsable ? await this.#fetch(remote, signal) : await this.#clone(remote, signal);
-      this.#isUsable = this.#origin?.repository === origin.repository;
+      // A mirror that was found damaged while it was fetched into is made again by the next update.
+      const isWhole = this.#isUsable || !isUsable;
+      this.#isUsable = isWhole && this.#origin?.repository === origin.repository;
       this.#refs = this.#isUsable ? Promise.resolve(refs) : undefined;
       return refs;
     } catch (error) {

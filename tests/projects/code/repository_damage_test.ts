@@ -9,7 +9,10 @@ import { join } from "node:path";
 import { ActionError } from "../../../src/platform/errors.ts";
 import { shell, unmount } from "../../faults/served.ts";
 import { has } from "../../needs.ts";
-import { setUp, TemporaryFolder } from "./git_fixture.ts";
+import { collectLog } from "../../log_records.ts";
+import { eventually } from "../../surroundings.ts";
+import { projectOf, setUp, TemporaryFolder } from "./git_fixture.ts";
+import { GitServer } from "./http_server.ts";
 
 /** Does something to the folder of a mirror. */
 type Damage = (mirror: string) => Promise<void>;
@@ -104,6 +107,34 @@ for (const [place, [name, damage]] of Object.entries(cases).entries()) {
     await t.step(what, use);
   });
 }
+
+Deno.test("repository: a mirror whose damage is found while a fetch goes on is made anew behind it", async () => {
+  await using folder = new TemporaryFolder();
+  const { hash, mirror, projects } = await setUp(folder);
+  const goOn = Promise.withResolvers<void>();
+  let isSlow = false;
+  const before = async () => {
+    if (isSlow) await goOn.promise;
+  };
+  await using server = new GitServer(folder.path, { before });
+  using stack = new DisposableStack();
+  stack.defer(() => goOn.resolve());
+  const project = projectOf(`http://${server.host}/remote/.git`);
+  await projects.resolve(project, "main");
+  isSlow = true;
+  const asked = server.requests.length;
+  const fetching = projects.fetch(project);
+  await eventually(() => server.requests.length > asked || undefined);
+  await loseObject(mirror, "main:src/run.sh");
+  await using log = await collectLog("warning");
+  const copy = join(folder.path, "copy");
+  const checkout = projects.checkout("digits", hash, copy);
+  await eventually(() => log.lines().some((line) => line.includes("is damaged")) || undefined);
+  goOn.resolve();
+  await checkout;
+  assertEquals(await Deno.readTextFile(join(copy, "src/run.sh")), "echo hi\n");
+  assertEquals((await fetching).branches, { main: hash });
+});
 
 Deno.test("repository: what a killed git leaves behind does not keep from fetching", async () => {
   await using folder = new TemporaryFolder();
