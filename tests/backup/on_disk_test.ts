@@ -10,7 +10,7 @@ async function writesIn(folder: string, work: () => Promise<unknown>): Promise<s
   const seen: string[] = [];
   const { open, rename } = Deno;
   const name = (path: string | URL) =>
-    relative(folder, `${path}`).replace(/-20[\dTZ-]+/, "").replace(
+    relative(folder, `${path}`).replace(/(before-restore)-20[\dTZ-]+/, "$1").replace(
       /(restoring-|\.backup-)\w+/,
       "*",
     );
