@@ -9,8 +9,12 @@ import { join } from "node:path";
 const END_PROCESSES = `for p in /proc/[0-9]*; do
   case "$(readlink "$p/cwd")" in "$1"|"$1"/*) kill -KILL "\${p#/proc/}" 2>/dev/null;; esac
 done; true`;
-/** A process that was killed holds the disk for another moment. */
-const UNMOUNT = `for i in $(seq 100); do
+/**
+ * A process that was killed holds the disk for another moment, and one that was begun while others were being killed
+ * is killed with the next try.
+ */
+const UNMOUNT = `for i in $(seq 300); do
+  ${END_PROCESSES}
   umount "$1" 2>/dev/null && exit; sleep 0.1
 done; umount "$1"`;
 
@@ -49,12 +53,12 @@ export class PowerDisk implements AsyncDisposable {
 
   /** Brings the disk back, as it is after a cut. The processes that work on it are gone then. */
   async bringBack(): Promise<void> {
-    await sh(`${END_PROCESSES}; ${UNMOUNT}`, [this.path]);
+    await sh(UNMOUNT, [this.path]);
     await sh(MOUNT_ANEW, [this.path, this.#image]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await sh(`${END_PROCESSES}; ${UNMOUNT}`, [this.path]);
+    await sh(UNMOUNT, [this.path]);
   }
 }
 

@@ -10,6 +10,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
+import { ignoreMissing } from "../../src/platform/files/missing_file.ts";
 import { hooklaunch } from "../commands/process.ts";
 import { eventually, temporaryFolder } from "../surroundings.ts";
 import { collect, type Collector, type SentSpan } from "./collector.ts";
@@ -336,12 +337,20 @@ Deno.test("a run and an execution that a kill interrupts end in their traces", a
   let fetching: string;
   let waiting: string;
   let started_at: string;
+  // One whose command has not begun when the service is killed is begun anew, with another start.
+  const hasBegun = async ({ id }: { id: string }) => {
+    const path = `${folder.path}/data/executions/${id}/control/started`;
+    return (await Deno.readTextFile(path).catch(ignoreMissing))?.endsWith("begun\n");
+  };
   {
     await using silent = silentPort();
     await configure(folder.path, silent.port);
     await using service = await serve(folder.path, collector.env);
     waiting = await service.launch("wait", { traceparent: TRACEPARENT });
-    const started = async () => (await service.api("executions/?status=started")).results[0];
+    const started = async () => {
+      const [execution] = (await service.api("executions/?status=started")).results;
+      return execution && await hasBegun(execution) ? execution : undefined;
+    };
     ({ started_at } = await eventually(started));
     // Its action does not end, so that nothing but its acceptance is stored.
     fetching = await service.launch("fetch", { traceparent: `00-${other.trace}-${other.span}-01` });
