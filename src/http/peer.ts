@@ -62,8 +62,7 @@ function clientAddress(headers: Headers, proxy: string, exposure: Exposure): str
 
 /** Returns an address without brackets, port and zone, in the one way to write it. */
 function plainAddress(text: string): string {
-  const address = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1] ?? text;
-  return canonicalAddress(
-    /^[\d.]+:\d+$/.test(address) ? address.slice(0, address.indexOf(":")) : address,
-  );
+  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
+  if (bracketed !== undefined) return canonicalAddress(bracketed);
+  return canonicalAddress(/^[\d.]+:\d+$/.test(text) ? text.slice(0, text.indexOf(":")) : text);
 }

@@ -53,7 +53,14 @@ Deno.test("whatever a proxy lists, the client has an address of it, or is unknow
       );
       assert(ip === nearest || listed.includes(ip), `${ip} of ${list}`);
     }),
-    { numRuns: 1_000, examples: [["[::12", "https", "10.0.0.1"], ["[::1]x", "", "10.0.0.1"]] },
+    {
+      numRuns: 1_000,
+      examples: [
+        ["[::12", "https", "10.0.0.1"],
+        ["[::1]x", "", "10.0.0.1"],
+        ["[10.0.0.1:80]", "", "10.0.0.0"],
+      ],
+    },
   );
 });
 
