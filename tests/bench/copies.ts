@@ -44,7 +44,7 @@ export async function multiply(data: string, times: number): Promise<void> {
     all.setReadBigInts(true);
     let read = 0;
     let said_ms = performance.now();
-    // Copies lie beside what they copy, so that they are written to pages that are in memory.
+    // Each copy goes into the page of its original, which is in memory then.
     for (const { k, v, ...others } of all.iterate()) {
       read++;
       for (let copy = 1; copy < times && withOtherIds(k, copy) !== k; copy++) {

@@ -79,7 +79,7 @@ export async function deliveryDetails(
     ? await acceptedRequest(parts, delivery.run)
     : { ...refusedRequest(delivery.entry), ...await keptBody(parts, delivery) };
   const details = run && await runDetails(parts, records, run);
-  // Those of its run, read once: whoever looks until all has ended sees that.
+  // Read once: states of two moments could say both that the work runs and that it has ended.
   const states = "run" in delivery ? details?.run : undefined;
   return {
     ...shown,

@@ -47,7 +47,7 @@ export class RemoteHost implements AsyncDisposable {
   jobCode: EnginesOptions["projects"]["jobCode"];
   /** Nobody answers agents, or not these requests of theirs, such as `POST end`. */
   isAway: boolean | ((request: string) => boolean) = false;
-  /** What these requests of agents ask for is done, and their answers are lost. */
+  /** Returns true for an agent's request that is performed, and whose answer is lost. */
   isUnheard: (asked: string, request: Request) => boolean = () => false;
   /** The number of requests of agents. */
   requests = 0;
