@@ -40,7 +40,8 @@ function mostOf(
     if (!name.startsWith(folder)) continue;
     const size = sizes.get(name) ?? 0;
     // What it writes is left out of the trace: `""..., 16384, 65536)`.
-    const [bytes = 0, offset = size] = [...rest.matchAll(/\d+/g)].map(Number);
+    const [bytes = 0, place = 0] = [...rest.matchAll(/\d+/g)].map(Number);
+    const offset = call === "write" ? size : place;
     if (call === "write" || call === "pwrite64") {
       sizes.set(name, Math.max(size, offset + bytes));
       unsynced.set(name, (unsynced.get(name) ?? 0) + bytes);
