@@ -71,3 +71,35 @@ Deno.test("the deliveries that a filter finds are counted, and launched again", 
     assertEquals((await reader.get("replays/new?trigger=retrain")).status, 403);
   });
 });
+
+Deno.test("the page of a replay that ends while it is made has all its results", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ actions: [{ type: "fetch_repository" }] });
+  for (const id of ["a", "b"]) await push(url, "main", id);
+  const browser = await loggedIn(service);
+  const { acceptor, store: { kv } } = service.service.parts;
+  const accept = acceptor.accept.bind(acceptor);
+  const shown = Promise.withResolvers<void>();
+  acceptor.accept = (launch) => shown.promise.then(() => accept(launch));
+  const { body: { id } } = await service.api("POST", "replays/", { filter: {}, rate: 100 });
+  const get = kv.get.bind(kv);
+  const whenDone = () =>
+    eventually(async () => {
+      const { body } = await service.api("GET", `replays/${id}/`);
+      return body.state === "running" ? undefined : true;
+    });
+  // The page's first look at the replay is answered when that has ended.
+  kv.get = async (key, options) => {
+    if (key[0] === "replay") {
+      kv.get = get;
+      shown.resolve();
+      await whenDone();
+    }
+    return await get(key, options);
+  };
+  const page = await browser.get(`replays/${id}`);
+  assertEquals(kv.get, get);
+  const rows = (text: string) => text.match(/<tr\b/g)?.length;
+  assertEquals(rows(page.text), rows((await browser.get(`replays/${id}`)).text));
+  assertMatch(textOf(page), /2 of 2/);
+});
