@@ -1,6 +1,7 @@
 /** The page of one delivery: its story, the doctor, replays. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { endOfRun, HMAC_CONDITION, startService } from "../../data.ts";
+import { endOfRun, eventually, HMAC_CONDITION, startService } from "../../data.ts";
+import { startReceiver } from "../receiver.ts";
 import { type Browser, loggedIn, textOf } from "./fixture.ts";
 import { fillSample, push } from "./sample.ts";
 
@@ -116,4 +117,31 @@ Deno.test("a request that is not kept says how to keep the next", async () => {
   const seen = await (await loggedIn(service)).get(`deliveries/${id}`);
   assertStringIncludes(seen.text, "keep_refused: 24h");
   assert(!seen.text.includes("/diagnose"));
+});
+
+Deno.test("a delivery is looked at until its callback has been sent, which follows the end of its work", async () => {
+  await using service = await startService();
+  await using receiver = startReceiver();
+  const goOn = Promise.withResolvers<void>();
+  using stack = new DisposableStack();
+  stack.defer(() => goOn.resolve());
+  receiver.on("/done", () => goOn.promise.then(() => new Response()));
+  const address = `http://127.0.0.1:${receiver.port}/done`;
+  const { url } = await service.trigger({
+    actions: [{ type: "fetch_repository" }],
+    callback: { url: "{body.to}", allow: [address], private_networks: true },
+    response: { type: "text", text: "{run_id}" },
+  });
+  const browser = await loggedIn(service);
+  const id = await (await fetch(url, { method: "POST", body: JSON.stringify({ to: address }) }))
+    .text();
+  await receiver.arrived("/done", 1);
+  assertEquals((await endOfRun(service, id)).status, "completed");
+  assertMatch((await browser.get(`deliveries/${id}`)).text, /id="sent" data-refresh="\d+"/);
+  goOn.resolve();
+  const last = await eventually(async () => {
+    const { text } = await browser.get(`deliveries/${id}`);
+    return text.includes("data-refresh") ? undefined : text;
+  });
+  assertStringIncludes(last, address);
 });
