@@ -158,7 +158,7 @@ export const deliveryOperations = [
     summary: "List the deliveries of all triggers, newest first",
     description:
       "With `follow`, each new delivery is an event, with the delivery as its `data`, in " +
-      "JSON, and its id as its `id`. It comes again when it changes, for a minute. An event `gap` " +
+      "JSON, and its id as its `id`. It comes again when it changes, for a minute, and so does one that came before. An event `gap` " +
       "says that more came than were sent: at most `limit` each second, 200 when that is absent. A search ends after 40 ms: then a page may hold fewer than `limit`, or none, " +
       "`scanned_to` says how far it has come, and `next` goes on from there.",
     query: deliveryQuery,

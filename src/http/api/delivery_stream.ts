@@ -19,7 +19,7 @@ const LOOK_MS = 2_000;
 /** The deliveries to follow. */
 interface FollowedDeliveries extends Pick<Followed, "isAllowed"> {
   filter: DeliveryFilter;
-  /** Only those behind this id. */
+  /** Those behind this id are new. Of the others only changes are told, such as of what a page shows already. */
   after: string;
   /** Returns those that the client may see. */
   visible(deliveries: readonly ShownDelivery[]): Promise<ShownDelivery[]>;
@@ -34,12 +34,12 @@ export class DeliverySource implements Followed {
   readonly #parts: Parts;
   readonly #followed: FollowedDeliveries;
   readonly #limit: number;
-  /** The deliveries that were sent, as they were sent. */
-  #sent = new Map<string, string>();
+  /** The newest deliveries, as the client knows them. */
+  #known = new Map<string, string>();
   #newest = "";
   #looked_ms = -Infinity;
   /** The time of the last read, in milliseconds since the epoch. */
-  #read_ms = 0;
+  #read_ms: number | undefined;
 
   /** @param limit the most deliveries of one read */
   constructor(parts: Parts, followed: FollowedDeliveries, limit: number) {
@@ -61,28 +61,30 @@ export class DeliverySource implements Followed {
   async #read(): Promise<Events | undefined> {
     const { filter, after, visible } = this.#followed;
     const now_ms = this.#parts.clock.now();
-    const from_ms = Math.max(idTime(after), Math.min(now_ms, this.#read_ms) - WINDOW_MS);
+    // What came since the last read, and what is followed.
+    const since_ms = Math.min(now_ms, this.#read_ms ?? idTime(after)) - WINDOW_MS;
     this.#read_ms = now_ms;
     const { results, next } = await listDeliveries(this.#parts, {
-      filter: { ...filter, from_ms: Math.max(from_ms, filter.from_ms ?? 0) },
+      filter: { ...filter, from_ms: Math.max(since_ms, filter.from_ms ?? 0) },
       limit: this.#limit,
       cursor: undefined,
     });
-    const found = results.filter(({ id }) => id > after);
-    const before = this.#sent;
-    this.#sent = new Map();
+    const before = this.#known;
+    this.#known = new Map();
+    const isNew = ({ id }: ShownDelivery) => id > after && !before.has(id);
     const changed: ShownDelivery[] = [];
-    for (const delivery of found) {
+    for (const delivery of results) {
       const data = JSON.stringify(delivery);
-      this.#sent.set(delivery.id, data);
-      if (before.get(delivery.id) !== data) changed.push(delivery);
+      const known = before.get(delivery.id);
+      this.#known.set(delivery.id, data);
+      if (known === undefined ? isNew(delivery) : known !== data) changed.push(delivery);
     }
-    const isGap = next !== undefined && !found.some(({ id }) => before.has(id));
+    const isGap = next !== undefined && results.every(isNew);
     const events = (await visible(changed)).reverse().map((data) =>
       eventText({ id: data.id, data })
     );
     if (isGap) {
-      const [{ id = after } = {}] = await visible(found);
+      const [{ id = after } = {}] = await visible(results);
       events.unshift(eventText({ event: "gap", id, data: {} }));
     }
     return events.length === 0 ? undefined : { text: events.join("") };

@@ -228,15 +228,26 @@ function addressed(folder: string): ArtifactStore {
 }
 
 test("outputs have their limits whichever way they come, those under way counted", async () => {
-  await using service = await HeldService.start({ outputsMax: 3 });
+  const folder = await Deno.makeTempDir();
+  await using service = new HeldService(new HeldCluster(), folder, { outputsMax: 3 });
+  const store = new FolderStore(`${folder}/artifacts`);
+  const taking = Promise.withResolvers<void>();
+  const put = store.put.bind(store);
+  store.put = (...args) => {
+    taking.resolve();
+    return put(...args);
+  };
+  service.host.artifacts = store;
+  await service.begin();
   const engine = { type: "remote", disk_mb: 1 };
-  const play = async () => await (await service.play({ engine })).claims();
-  const direct = await play();
+  const direct = await (await service.play({ engine })).claims();
   assertEquals(await direct.put("large", random(3 * KIB * KIB)), 413);
   const first = random(700 * KIB);
-  const { body, begun, goOn } = inHalves(first);
+  const { body, goOn } = inHalves(first);
+  // An upload that does not go on would hold up the end of the service.
+  using _end = { [Symbol.dispose]: goOn };
   const underWay = direct.said(direct.output("first", first), { method: "PUT", body });
-  await begun;
+  await taking.promise;
   assertEquals(await direct.put("second", random(700 * KIB)), 413);
   assertEquals(await direct.put("small", random(KIB)), 200);
   goOn();

@@ -2,7 +2,14 @@
 import { assert, assertEquals } from "@std/assert";
 import { newId } from "../../../src/platform/ids.ts";
 import { entryWrites } from "../../../src/store/records/trigger_log_entries.ts";
-import { type ApiAnswer, HMAC_CONDITION, signature, startService } from "../../data.ts";
+import {
+  type ApiAnswer,
+  endOfExecution,
+  endOfRun,
+  HMAC_CONDITION,
+  signature,
+  startService,
+} from "../../data.ts";
 import { type Followed, followPath } from "./fixture.ts";
 
 type Json = ApiAnswer["body"];
@@ -31,7 +38,8 @@ Deno.test("each new delivery that a filter wants is an event, and comes again wh
     response: RESPONSE,
   });
   const second = await service.trigger({ name: "second", actions: ECHO });
-  await post(first.url, signature("a"));
+  const { actions } = await endOfRun(service, await post(first.url, signature("a")));
+  await endOfExecution(service, actions[0]?.created?.execution_id);
   const at = `${service.url}/api/v0/deliveries/?follow`;
   await using all = await followPath(at);
   await using refused = await followPath(`${at}&outcome=refused`);
@@ -50,6 +58,30 @@ Deno.test("each new delivery that a filter wants is an event, and comes again wh
   assertEquals((await nextDelivery(refused)).id, id);
   await post(second.url);
   assertEquals((await nextDelivery(all)).trigger, "second");
+});
+
+Deno.test("what came before a stream began is an event when it changes, also after a reconnection", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    name: "long",
+    actions: [{ type: "run_execution", step: "slow" }],
+    response: RESPONSE,
+  });
+  const runId = await post(url);
+  const { execution_id } = (await endOfRun(service, runId)).actions[0]?.created ?? {};
+  const at = `${service.url}/api/v0/deliveries/?follow&trigger=long`;
+  await using first = await followPath(at);
+  await using resumed = await followPath(at, { "last-event-id": runId });
+  // Both have read once then.
+  const later = await post(url);
+  for (const followed of [first, resumed]) assertEquals((await nextDelivery(followed)).id, later);
+  await service.api("POST", `executions/${execution_id}/stop/`);
+  for (const followed of [first, resumed]) {
+    let changed;
+    do changed = await nextDelivery(followed); while (
+      changed.id !== runId || changed.executions[0]?.status !== "stopped"
+    );
+  }
 });
 
 Deno.test("a stream of changes alone tells of new deliveries, whichever", async () => {

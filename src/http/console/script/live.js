@@ -7,6 +7,8 @@ const LOAD_SHARE = 10;
 const REFRESH_MS_MAX = 5000;
 // An answer that was lost on its way never comes, and the page asks again.
 const ANSWER_MS_MAX = 60000;
+// With a filter, changes of older deliveries are told to nobody.
+const UNTOLD_MS = 30000;
 // A reader who leaves the list may be on the way to the bar.
 const GO_ON_MS = 1000;
 
@@ -160,6 +162,8 @@ function startList(list) {
       const took_ms = performance.now() - began_ms;
       const wanted = loaded?.getElementById(list.id);
       if (loaded) replaceParts(loaded);
+      // What has changed may be told once.
+      else isStale = true;
       if (wanted) {
         waiting = wanted;
         const count = newRows();
@@ -185,6 +189,7 @@ function startList(list) {
     events.onopen = refresh;
   }
   const goOn = () => setTimeout(() => waiting && !isRead() && show(), GO_ON_MS);
+  setInterval(() => list.querySelector(".state.running, .state.waiting") && refresh(), UNTOLD_MS);
   list.addEventListener("pointerleave", goOn);
   addEventListener("scroll", goOn, { passive: true });
   // A hidden page holds no connection: a browser has few of them.
