@@ -311,7 +311,7 @@ function startPeriodicWork(service: Service, signal: AbortSignal): void {
   const options = { signal, backoffSchedule: [] };
   Deno.cron("sweep", SWEEP_SCHEDULE, options, () => service.sweep());
   Deno.cron("cleanup", CLEANUP_SCHEDULE, options, async () => {
-    if (service.leads) await service.cleanUp();
+    await (service.leads ? service.cleanUp() : service.tidy());
   });
 }
 

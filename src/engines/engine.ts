@@ -63,8 +63,12 @@ export interface EnginesOptions {
     jobCode?(projectName: string, commit: string): Promise<JobCode | undefined>;
     /** Returns false for a repository that was never fetched on this machine. */
     isKept?(project: Project): Promise<boolean>;
+    /** Tells whether a commit can be read without a fetch. */
+    hasCommit?(project: Project, commit: string): Promise<boolean>;
     fetch?(project: Project): Promise<unknown>;
   };
+  /** Returns false while the disk has no room for the files of more executions of other instances. */
+  hasRoom?(): boolean;
   /** Absent where no step has secrets. */
   secrets?: SecretsOfSteps;
   clock: Clock;
@@ -133,8 +137,12 @@ export interface Engine {
   desk?(): Promise<JobDesk>;
   /** Numbers of executions that run and that are known to wait. */
   readonly load: EngineLoad;
+  /** True while executions wait that other instances may begin on their machines. */
+  readonly wantsRoom?: boolean;
   /** The clusters that do not answer, if it asks any. */
   readonly outages?: readonly Outage[];
+  /** Removes what this machine need not keep beside the leader: files of ended executions that every instance can read. */
+  tidy?(): Promise<void>;
   /**
    * Removes everything of an ended execution but its record.
    *

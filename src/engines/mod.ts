@@ -201,6 +201,11 @@ export class Engines {
       }));
   }
 
+  /** True while executions wait that other instances may begin on their machines. */
+  get wantRoom(): boolean {
+    return this.#engines.values().some(({ wantsRoom = false }) => wantsRoom);
+  }
+
   /** The number of changes of executions' records since the service has started. */
   get changes(): number {
     return this.#changes;
@@ -228,6 +233,11 @@ export class Engines {
     for (const each of idsInEngine({ id, ...(attempts && { attempts }) })) {
       await this.of(engine.type).forget(each, part);
     }
+  }
+
+  /** Removes what this machine need not keep beside the leader. */
+  async tidy(): Promise<void> {
+    for (const engine of this.#engines.values()) await engine.tidy?.();
   }
 
   /** Closes all engines, each with the same deadline. */
@@ -290,14 +300,23 @@ export class Engines {
 
 /**
  * Returns a checkout for executions that have waited. Meanwhile their project may have been deleted, or this
- * machine may lead and has never fetched the repository.
+ * machine may lead and has never fetched the repository. Beside the leader its mirror may be old.
  */
 function checkoutOf(
   { store, projects }: Pick<EnginesOptions, "store" | "projects">,
 ): EnginesOptions["projects"]["checkout"] {
-  return async (projectName, ...args) => {
+  return async (projectName, commit, ...args) => {
+    const { instances } = store.shared ?? {};
+    if (instances !== undefined && !instances.isLeader) {
+      const project = await getProject(store, projectName);
+      // The code of a folder, and what a configuration holds, has no fetch.
+      const isOfGit = project?.repository !== undefined && !/^[~=]/.test(commit);
+      if (isOfGit && await projects.hasCommit?.(project, commit) === false) {
+        await projects.fetch?.(project);
+      }
+    }
     try {
-      await projects.checkout(projectName, ...args);
+      await projects.checkout(projectName, commit, ...args);
     } catch (error) {
       const project = await getProject(store, projectName);
       if (project === undefined) {
@@ -305,7 +324,7 @@ function checkoutOf(
       }
       if (await projects.isKept?.(project) !== false) throw error;
       await projects.fetch?.(project);
-      await projects.checkout(projectName, ...args);
+      await projects.checkout(projectName, commit, ...args);
     }
   };
 }

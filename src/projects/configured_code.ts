@@ -183,6 +183,16 @@ export abstract class ConfiguredCode {
     return await (await this.sourceOf(project)).isKept(project);
   }
 
+  /** Tells whether a commit of a repository can be read without a fetch. */
+  async hasCommit(project: Project, commit: string): Promise<boolean> {
+    const source = await this.sourceOf(project);
+    if (!await source.isKept(project)) return false;
+    return await source.resolve(project, commit).then(() => true, (error) => {
+      if (!(error instanceof ActionError)) throw error;
+      return false;
+    });
+  }
+
   /**
    * Finds the branches that a commit of a repository is on: in a mirror those of the last fetch.
    *

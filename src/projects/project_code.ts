@@ -15,9 +15,11 @@ export type ProjectCode = Pick<
   | "checkout"
   | "jobCode"
   | "pruneTrees"
+  | "pruneCopies"
   | "close"
   | "kept"
   | "forget"
   | "isKept"
+  | "hasCommit"
   | "branchesWith"
 >;

@@ -125,6 +125,15 @@ export class Projects extends ConfiguredCode {
     return removed;
   }
 
+  /** Removes trees of this machine that were not used for some time, where each can be made again. */
+  async pruneCopies(olderThan_ms: number): Promise<void> {
+    if (this.#storedSnapshots === undefined) return;
+    for (const name of await this.kept()) {
+      await this.#treesOf(name).prune(() => false, olderThan_ms);
+      await this.#removeTemporary(this.#folderOf(name), olderThan_ms);
+    }
+  }
+
   /** Ends running fetches, which fail. */
   async close(): Promise<void> {
     this.closing.abort();

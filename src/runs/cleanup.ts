@@ -76,6 +76,12 @@ export interface CleanupParts {
   signal: AbortSignal;
 }
 
+/** The parts of a service that {@linkcode tidyMachine} uses. */
+interface TidyParts {
+  engines: Pick<Engines, "tidy">;
+  projects: Pick<Projects, "pruneCopies">;
+}
+
 /** Numbers of what was removed. */
 export interface CleanupReport {
   /** Runs that were taken off the lists of their triggers. */
@@ -155,6 +161,12 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     { ...report },
   );
   return report;
+}
+
+/** Removes what a machine need not keep while another instance leads: what every instance can read, or make again. */
+export async function tidyMachine({ engines, projects }: TidyParts): Promise<void> {
+  await engines.tidy();
+  await projects.pruneCopies(TREE_AGE_MAX_MS);
 }
 
 /** The records to remove: past their retention, and no longer needed. */

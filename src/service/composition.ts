@@ -162,11 +162,10 @@ function partsOn(
 ): Parts {
   const closing = new AbortController();
   const heavyWork = runtime.newHeavyWork();
-  const context = { clock, env, signal: closing.signal, heavyWork };
   const triggers = new TriggerRegistry({
     store,
     secrets,
-    context,
+    context: { clock, env, signal: closing.signal, heavyWork },
     payloadBytesMax: settings.payloadBytesMax,
     onChange: (id) => parts.scheduler.changed(id),
   });
@@ -195,6 +194,7 @@ function partsOn(
   const notifierSecrets = new NotifierSecrets({ box: secrets, env });
   const notifications = newNotifications(() => ({ ...parts, network, valuesOf }));
   const { engines, pipelines } = newEngines(settings, makers, {
+    hasRoom: () => !space.isShort && !space.isShortForFiles,
     notifications,
     deliveryCounts,
     runWork,
@@ -248,14 +248,13 @@ function partsOn(
   const telling = { triggers, triggerLog, metrics, deliveryCounts, callbacks, notifications };
   const worker = newWorker(services, settings, telling);
   const space = runtime.newSpace(settings);
-  const quotas = new Quotas(store, clock);
   const keptRequests = new KeptRequests({ store, secrets, clock, space });
   const keepsFiles = async (triggerId: string) => {
     const name = (await triggers.prepared(triggerId))?.trigger.project ?? "";
     return await keepsFilesHere(store, name);
   };
   const acceptor = new Acceptor({
-    ...{ store, clock, worker, space, quotas, keepsFiles },
+    ...{ store, clock, worker, space, quotas: new Quotas(store, clock), keepsFiles },
     onPaceProblem: ({ id: run_id, trigger_id: id, project }, problem) =>
       triggerLog.add({ id, project }, { kind: "pace_incomplete", run_id, ...problem }),
   });
@@ -316,6 +315,7 @@ function newEngines(
   makers: EngineMakers,
   { metrics, notifications, deliveryCounts, triggers, triggerLog, runWork, box, env, ...parts }:
     & Pick<StepSecretParts, "box" | "env">
+    & { hasRoom(): boolean }
     & Pick<
       Parts,
       | "store"

@@ -77,12 +77,12 @@ export class Leadership implements Leading {
    * @throws {unknown} when it cannot lead
    */
   async begin(): Promise<void> {
-    const { store, closing, worker, notifications } = this.#parts;
+    const { store, closing, worker, engines, notifications } = this.#parts;
     const { shared } = store;
     if (shared === undefined) return await this.#work();
     const { instances } = shared;
     instances.isStarting = true;
-    instances.load = () => worker.load();
+    instances.load = () => ({ ...worker.load(), executionsWait: engines.wantRoom });
     instances.onAccepted = (count) => worker.acceptedElsewhere(count);
     instances.onLeft = () => this.takeOver();
     store.refreshNotifiers = () => notifications.refresh();

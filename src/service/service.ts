@@ -216,6 +216,11 @@ export class Service {
     return report;
   }
 
+  /** Removes what this machine need not keep while another instance leads. */
+  async tidy(): Promise<void> {
+    await (await import("../runs/cleanup.ts")).tidyMachine(this.#parts);
+  }
+
   /**
    * Serves another certificate from now on. Requests under way are answered, and no new connection fails.
    *

@@ -167,6 +167,8 @@ export const keys = {
   execution: (id: string): Deno.KvKey => ["execution", id],
   /** The status, for each execution that has not ended. */
   executionOpen: (id: string): Deno.KvKey => ["execution_open", id],
+  /** True, for each execution that another instance than the leader has begun, until the leader has seen its end. */
+  executionClaimed: (id: string): Deno.KvKey => ["execution_claimed", id],
   /** The time at which an attempt of an execution begins, for each attempt that waits for it. */
   executionRetry: (attemptId: string): Deno.KvKey => ["execution_retry", attemptId],
   /** Text: a part of the encrypted secrets that an execution was given, until it has ended. */

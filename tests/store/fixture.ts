@@ -12,7 +12,8 @@ import { openStore, type OpenStoreOptions } from "../../src/store/open_store.ts"
 import { Shared } from "../../src/store/shared_store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { WakeUpQueue } from "../../src/store/commit/wake_up_queue.ts";
-import { temporaryFolder, type TestClock } from "../surroundings.ts";
+import type { Clock } from "../../src/platform/clock.ts";
+import { temporaryFolder } from "../surroundings.ts";
 
 /** A data folder and the store that is open on it. Both are gone at the end of its scope. */
 export interface TestStore extends AsyncDisposable {
@@ -93,7 +94,7 @@ export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
 /** Opens the store of an instance that shares a database with others. */
 export async function sharedStore(
   kv: Deno.Kv,
-  clock: TestClock,
+  clock: Clock,
   { leads = true, machineId = crypto.randomUUID(), look_ms = 250 } = {},
 ): Promise<Store> {
   const opened = new AsyncDisposableStack();

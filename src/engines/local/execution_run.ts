@@ -77,8 +77,11 @@ export class ExecutionRun {
   start(): Promise<void> {
     return this.#guard(async () => {
       this.#begin();
+      const saving = this.#context.save(this.#execution);
+      // Where it is one of several machines, another one may have begun with it.
+      if (this.#context.place && !await saving) return;
       const [saved, prepared] = await Promise.allSettled([
-        this.#context.save(this.#execution),
+        saving,
         this.#withTimeLimit(() => this.#preparation.setUpFolder()),
       ]);
       if (saved.status === "rejected") throw saved.reason;
@@ -103,7 +106,7 @@ export class ExecutionRun {
    * Asks it to stop. Resolves when that is stored and its processes are told, or will be: an engine of
    * containers may take long to answer.
    *
-   * @returns false when it is too late
+   * @returns false when it is too late, or it is another machine's
    */
   async stop(ending: Ending): Promise<boolean> {
     if (this.#isOver) return false;
@@ -111,10 +114,10 @@ export class ExecutionRun {
     this.#ending = ending;
     this.#execution.status = "stopping";
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
-    await this.#context.save(this.#execution);
+    const isSaved = await this.#context.save(this.#execution);
     this.#preparation.cancel();
     this.#outage.stopping();
-    if (this.#watch === undefined) return true;
+    if (!isSaved || this.#watch === undefined) return isSaved;
     await deadline(this.#watch.end(), TELL_MS).catch(ignoreTimeout).catch((error) => {
       // It is told when it is found again.
       if (!isShortage(error)) throw error;
@@ -306,10 +309,8 @@ export class ExecutionRun {
     const at_ms = isFound && exit ? exit.at_ms : clock.now();
     const { cause, lost, isInterrupted = false } = await command.settle(exit?.code);
     const isLost = exit === undefined || isInterrupted;
-    if (cause === undefined && this.#mayRunAgain) {
-      const why = isLost ? lost : doubt;
-      if (why !== undefined) return why;
-    }
+    const why = isLost ? lost : doubt;
+    if (cause === undefined && why !== undefined && this.#mayRunAgain) return why;
     this.#context.onCommandOver?.();
     const found = cause !== undefined || isLost
       ? failure(cause ?? lost)
@@ -332,7 +333,6 @@ export class ExecutionRun {
   /** Ends it as one whose end is unknown, or runs it again from the start. */
   async #lose(reason: string): Promise<void> {
     const { clock, save } = this.#context;
-    const execution = this.#execution;
     if (!this.#mayRunAgain) {
       return await this.#end({ ending: this.#ending ?? failure(reason), at_ms: clock.now() });
     }
@@ -342,8 +342,8 @@ export class ExecutionRun {
     await this.clear();
     if (this.#ending === undefined) {
       this.#begin({ reruns });
-      execution.metadata = execution.given_metadata ?? {};
-      if (!await save(execution)) return;
+      this.#execution.metadata = this.#execution.given_metadata ?? {};
+      if (!await save(this.#execution)) return;
       const message = `${reason}: it is run again from the start (${reruns} of ${RERUNS_MAX})`;
       const line: StoredLine = { ...this.#event(message), isRestart: true };
       await this.#withTimeLimit(() => this.#preparation.renewFolder(line));

@@ -8,10 +8,12 @@ import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { isId } from "../../platform/ids.ts";
 import { pause } from "../../platform/waiting/timers.ts";
+import { keys } from "../../store/keys.ts";
 import { changeExecution } from "../../store/records/execution_changes.ts";
 import { type Execution, getExecutions, hasEnded } from "../../store/records/executions.ts";
 import type { Store } from "../../store/store.ts";
 import { type Ending, stopped } from "../shared/execution_end.ts";
+import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
 import { machineOf } from "./other_machines.ts";
 import { WorkFolder } from "./work_folder.ts";
 
@@ -54,21 +56,58 @@ export function endingOf({ status, engine_state, reason }: Execution): Ending | 
 }
 
 /**
- * Stores a record that the leader may change, too: it may have stopped the execution, or given it up.
+ * Stores a record that other instances may change, too: one of them may have begun the execution, and the leader may
+ * have stopped it, or given it up. The record of an execution that waits is a claim to it.
  *
- * @returns false when it was given up
+ * @param onOthers called with the record as another instance, or the leader, has stored it instead
+ * @returns false when it was given up, or is another instance's
  * @throws {UnavailableError} when it cannot be stored
  */
-export async function storeBesideLeader(store: Store, execution: Execution): Promise<boolean> {
-  const { isChanged } = await changeExecution(store, execution.id, (stored) => {
+export async function storeBesideLeader(
+  store: Store,
+  execution: Execution,
+  { isLeader = false, onOthers = (_stored: Execution): void => {} } = {},
+): Promise<boolean> {
+  const decide = (stored: Execution) => {
+    const machine = machineOf(stored);
+    if (machine !== undefined && machine !== machineOf(execution)) return undefined;
     const ending = endingOf(stored);
     if (ending !== undefined && execution.status === "started") {
       execution.status = "stopping";
       execution.engine_state = { ...execution.engine_state, ending };
     }
     return execution;
-  });
+  };
+  // The leader is told of its own.
+  const beside = ({ id, status }: Execution) => {
+    const key = keys.executionClaimed(id);
+    if (!isLeader) return [{ key, value: true }];
+    return hasEnded(status) ? [{ key }] : [];
+  };
+  const { stored, isChanged } = await changeExecution(store, execution.id, decide, beside);
+  if (!isChanged && stored !== undefined) onOthers(stored);
   return isChanged;
+}
+
+/** The parts of {@linkcode executionSaverOf}. */
+interface SaverParts extends Pick<FollowingParts, "store" | "signal"> {
+  onChange(execution: Execution): void;
+  /** Tells whether other instances may change the record of an execution. */
+  isBeside(executionId: string): boolean;
+  isLeader(): boolean;
+  /** Called with a record as another instance, or the leader, has stored it instead. */
+  onOthers(stored: Execution): void;
+}
+
+/** Returns a function that stores the records of this machine's executions. */
+export function executionSaverOf(
+  { store, onChange, signal, isBeside, isLeader, onOthers }: SaverParts,
+): SaveExecution {
+  const commit = (execution: Execution) =>
+    storeBesideLeader(store, execution, { isLeader: isLeader(), onOthers });
+  const saveBeside = executionSaver({ store, commit, onChange, signal });
+  const save = executionSaver({ store, onChange, signal });
+  return (execution) => (isBeside(execution.id) ? saveBeside : save)(execution);
 }
 
 /** Returns the executions of this machine that were given up and may still run. Their records say `stopping`. */
@@ -88,4 +127,13 @@ export async function givenUp(store: Store, root: string): Promise<Execution[]> 
     found.push({ ...execution, status: "stopping", engine_state: { ...engine_state, ending } });
   }
   return found;
+}
+
+/** Returns the ids of the work folders whose executions have ended, or are gone. */
+export async function overIn(root: string, store: Store): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { name } of Deno.readDir(root)) if (isId(name)) ids.push(name);
+  const open = (await getExecutions(store, ids)).filter(({ status }) => !hasEnded(status));
+  const openIds = new Set(open.map(({ id }) => id));
+  return ids.filter((id) => !openIds.has(id));
 }

@@ -7,43 +7,36 @@
 import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
-import { artifactKeys } from "../../artifacts/keys.ts";
 import type { ArtifactStore } from "../../artifacts/store.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
-import { evictOldest } from "../../platform/evict_oldest.ts";
-import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
-import { inTrace } from "../../telemetry/spans.ts";
+import { type Execution, getExecution } from "../../store/records/executions.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
-import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
-import { readArchivedLog } from "../shared/archived_log.ts";
-import { readLog } from "../shared/log_reader.ts";
+import type { SaveExecution } from "../shared/execution_saver.ts";
 import { LogWatchers } from "../shared/log_watchers.ts";
 import { openExecutionsOf } from "../shared/open_executions.ts";
 import type { ExecutionRun } from "./execution_run.ts";
-import { endingOf, followLeader, givenUp, storeBesideLeader } from "./following.ts";
+import { endingOf, executionSaverOf, followLeader, givenUp, overIn } from "./following.ts";
+import { claimWaiting } from "./claiming.ts";
 import { OrphanProcesses } from "./orphan_processes.ts";
 import { machineOf, OtherMachines, placeOf } from "./other_machines.ts";
-import { openOutput } from "./outputs.ts";
 import { lookAtMachine, type Machine } from "./processes.ts";
 import { ExecutionQueue, oldestOf } from "./queue.ts";
 import { type LocalEngineOptions, SETTINGS } from "./options.ts";
 import type { RunEvents, RunFactory } from "./run_factory.ts";
+import { ResultFiles } from "./result_files.ts";
 import { removeOrphanContainers } from "./runners/orphan_containers.ts";
 import { Reachability } from "./runners/reachability.ts";
-import { runnerNameOf, Slots } from "./slots.ts";
-import { WorkFolder } from "./work_folder.ts";
+import { RunningExecutions } from "./running.ts";
+import { runnerNameOf } from "./slots.ts";
 
 export type { LocalEngineOptions } from "./options.ts";
 
 /** The name of this engine in projects and executions. */
 const TYPE = "local";
 const WAITING_MAX = 1_000;
-/** The number of executions that are remembered, so that they do not start a second time. */
-const TAKEN_MAX = 10_000;
 const RETRY_MS = 1_000;
 const LET_GO_MS = 1_000;
 
@@ -53,12 +46,10 @@ const log = getLogger(["hooklaunch", "engine"]);
 export class LocalEngine implements Engine {
   readonly #options: LocalEngineOptions;
   readonly #root: string;
+  readonly #files: ResultFiles;
   readonly #queue: ExecutionQueue;
-  readonly #runs = new Map<string, { run: Promise<ExecutionRun>; over: Promise<void> }>();
-  /** The executions whose commands run or are about to, but for those whose runner cannot be asked. */
-  readonly #slots: Slots;
+  readonly #running: RunningExecutions;
   readonly #reachability: Reachability;
-  readonly #taken = new Set<string>();
   readonly #orphans = new OrphanProcesses();
   readonly #logWatchers = new LogWatchers();
   #leftoverContainers: Promise<void> = Promise.resolve();
@@ -67,7 +58,7 @@ export class LocalEngine implements Engine {
   /** The ids of executions that an earlier process has begun. The leader may change their records, too. */
   readonly #takenOver = new Set<string>();
   readonly #leading = new AbortController();
-  #following: Promise<void> | undefined;
+  #following: Promise<unknown> | undefined;
   readonly #save: SaveExecution;
   #machine: Machine | undefined;
   #factory: Promise<RunFactory> | undefined;
@@ -76,7 +67,13 @@ export class LocalEngine implements Engine {
   constructor(options: LocalEngineOptions) {
     this.#options = options;
     this.#root = resolve(join(options.dataFolder, "executions"));
-    this.#slots = new Slots(Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency));
+    this.#files = new ResultFiles(this.#root, options.store, this.#shared);
+    this.#running = new RunningExecutions({
+      max: Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency),
+      newRun: (...of) => this.#newRun(...of),
+      onOver: (...of) => this.#over(...of),
+      onRoom: () => this.#startNext(),
+    });
     this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
     const { store, clock } = options;
     const { signal } = this.#closing;
@@ -84,12 +81,16 @@ export class LocalEngine implements Engine {
       if (this.#leads) options.onChange?.(execution);
       this.#logWatchers.call(execution.id);
     };
-    const leaderSaves = executionSaver({ store, onChange, signal });
-    const commit = (execution: Execution) => storeBesideLeader(store, execution);
-    const machineSaves = executionSaver({ store, commit, onChange, signal });
-    this.#save = (execution) =>
-      (this.#takenOver.has(execution.id) ? machineSaves : leaderSaves)(execution);
-    this.#others = new OtherMachines({ store, clock, onChange, signal });
+    this.#save = executionSaverOf({
+      store,
+      onChange,
+      signal,
+      isBeside: (id) => this.#sharesWork || this.#takenOver.has(id),
+      isLeader: () => this.#leads,
+      onOthers: (stored) => this.#leads && this.#others.claimed(stored),
+    });
+    const onClaimed = (id: string) => void this.#queue.remove(id);
+    this.#others = new OtherMachines({ store, clock, onChange, onClaimed, signal });
     this.#reachability = new Reachability({
       clock,
       root: this.#root,
@@ -100,7 +101,12 @@ export class LocalEngine implements Engine {
 
   /** Running counts those that are ending, too. Waiting counts those in memory. */
   get load(): EngineLoad {
-    return { running: this.#runs.size, waiting: this.#queue.size };
+    return { running: this.#running.size, waiting: this.#queue.size };
+  }
+
+  get wantsRoom(): boolean {
+    return this.#leads && this.#sharesWork &&
+      (this.#queue.size > 0 || this.#reachability.outages.length > 0);
   }
 
   get outages(): Outage[] {
@@ -120,6 +126,7 @@ export class LocalEngine implements Engine {
       if (isOther) this.#others.add(execution);
       else await this.#takeOver(execution);
     }
+    if (this.#sharesWork) this.#others.watchClaims();
     await this.#readWaiting();
     this.#startNext();
   }
@@ -133,17 +140,26 @@ export class LocalEngine implements Engine {
     for (const execution of begun) {
       if (machineOf(execution) === shared.machineId) await this.#takeOver(execution);
     }
-    this.#following ??= followLeader({
-      store,
-      clock,
-      running: () => [...this.#runs.keys()],
-      stop: async (id, ending) => await (await this.#runs.get(id)?.run)?.stop(ending),
-      signal: AbortSignal.any([this.#closing.signal, this.#leading.signal]),
+    if (this.#following !== undefined) return;
+    const signal = AbortSignal.any([this.#closing.signal, this.#leading.signal]);
+    const parts = { store, clock, signal, reachability: this.#reachability };
+    const following = followLeader({
+      ...parts,
+      running: () => this.#running.ids,
+      stop: async (id, ending) => await (await this.#running.get(id)?.run)?.stop(ending),
     });
+    const claiming = this.#sharesWork && claimWaiting({
+      ...parts,
+      room: () => this.#options.hasRoom?.() === false ? 0 : this.#running.room,
+      oldest: (...which) => this.#oldestWaiting(...which),
+      begin: (execution) => this.#running.begin(execution, (run) => run.start()),
+      freed: () => this.#running.freed,
+    });
+    this.#following = Promise.all([following, claiming]);
   }
 
   submit(execution: Execution): void {
-    if (execution.status !== "queued" || this.#taken.has(execution.id)) return;
+    if (execution.status !== "queued" || this.#running.hasTaken(execution.id)) return;
     // It is read from the database when its runner answers again.
     if (this.#isStuck(execution)) return;
     this.#queue.add(execution);
@@ -153,43 +169,35 @@ export class LocalEngine implements Engine {
   async stop(executionId: string, reason?: string): Promise<boolean> {
     const ending = stopped(reason);
     if (this.#others.has(executionId)) return await this.#others.stop(executionId, ending);
-    const running = this.#runs.get(executionId);
-    if (running) return await (await running.run).stop(ending);
-    if (this.#taken.has(executionId)) return false;
+    const running = this.#running.get(executionId);
+    if (running && await (await running.run).stop(ending)) return true;
+    // Another instance may have begun with it first.
+    if (this.#others.has(executionId)) return await this.#others.stop(executionId, ending);
+    if (this.#running.hasTaken(executionId)) return false;
     const execution = this.#queue.remove(executionId) ??
       await getExecution(this.#options.store, executionId);
     // It may have started during the read.
-    if (this.#taken.has(executionId)) return await this.stop(executionId, reason);
+    if (this.#running.hasTaken(executionId)) return await this.stop(executionId, reason);
     if (execution?.status !== "queued") return false;
     // From here on it does not start.
-    this.#take(executionId);
+    this.#running.take(executionId);
     this.#queue.remove(executionId);
     const at_ms = this.#options.clock.now();
     writeEnd(execution, { ending, at_ms });
-    return await this.#save(execution);
+    if (await this.#save(execution)) return true;
+    return this.#others.has(executionId) && await this.#others.stop(executionId, ending);
   }
 
-  async log(executionId: string, options?: LogOptions): Promise<LogPage> {
-    const path = this.#folderOf(executionId).log();
-    const artifacts = this.#shared;
-    if (artifacts !== undefined && !existsSync(path)) {
-      const execution = await getExecution(this.#options.store, executionId);
-      // Another instance has run it.
-      if (execution !== undefined && hasEnded(execution.status)) {
-        return await readArchivedLog(artifacts, executionId, options);
-      }
-    }
-    return await readLog(path, options);
+  log(executionId: string, options?: LogOptions): Promise<LogPage> {
+    return this.#files.log(executionId, options);
   }
 
   watchLog(executionId: string, onGrowth: () => void): () => void {
     return this.#logWatchers.add(executionId, onGrowth);
   }
 
-  async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
-    const file = await openOutput(this.#folderOf(executionId).outputs, path);
-    if (file === undefined) return await this.#shared?.open(artifactKeys.output(executionId, path));
-    return { size: (await file.stat()).size, stream: file.readable };
+  output(executionId: string, path: string): Promise<EngineOutput | undefined> {
+    return this.#files.output(executionId, path);
   }
 
   machineOf(execution: Execution): string | undefined {
@@ -197,24 +205,29 @@ export class LocalEngine implements Engine {
   }
 
   async forget(executionId: string, part?: "log" | "outputs"): Promise<void> {
-    const running = this.#runs.get(executionId);
+    const running = this.#running.get(executionId);
     const isOpen = this.#queue.has(executionId) || this.#others.has(executionId);
     if (isOpen || (await running?.run)?.hasEnded === false) {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
-    await this.#shared?.remove(artifactKeys.execution(executionId, part));
-    const folder = this.#folderOf(executionId);
-    if (await folder.remove(part)) return;
+    if (await this.#files.remove(executionId, part)) return;
     // Parts of it belong to another user: at the end the container engine could not give them back.
     const execution = await getExecution(this.#options.store, executionId);
     if (execution) await (await this.#newRun(execution)).clear();
-    await folder.remove(part);
+    await this.#files.folderOf(executionId).remove(part);
+  }
+
+  async tidy(): Promise<void> {
+    if (!this.#sharesWork || this.#leads) return;
+    for (const id of await overIn(this.#root, this.#options.store)) {
+      if (this.#running.get(id) === undefined) await this.#files.folderOf(id).remove();
+    }
   }
 
   async close(deadline_ms: number): Promise<void> {
     this.#closing.abort();
-    const runs = [...this.#runs.values()];
+    const runs = this.#running.all;
     const over = Promise.all(runs.map((each) => each.over));
     for (const { run } of runs) (await run).detachIfStaging();
     await deadline(over, deadline_ms).catch(ignoreTimeout);
@@ -236,24 +249,25 @@ export class LocalEngine implements Engine {
     return this.#leading.signal.aborted;
   }
 
+  /** True where any instance may begin with an execution: each finds all that it needs, and leaves all for the others. */
+  get #sharesWork(): boolean {
+    return this.#options.store.shared !== undefined && this.#shared !== undefined;
+  }
+
   /** The artifact store, where all instances share it. */
   get #shared(): ArtifactStore | undefined {
     const { artifacts } = this.#options;
     return artifacts?.isShared ? artifacts : undefined;
   }
 
-  #folderOf(executionId: string): WorkFolder {
-    return new WorkFolder(this.#root, executionId);
-  }
-
   #startNext(): void {
     if (!this.#leads || this.#closing.signal.aborted) return;
-    while (this.#slots.hasRoom) {
-      const execution = this.#queue.take((each) => this.#slots.countOf(each));
+    while (this.#running.room > 0) {
+      const execution = this.#queue.take((each) => this.#running.countOf(each));
       if (execution === undefined) break;
       // It may have been stopped between the read and its place in the queue.
-      if (this.#taken.has(execution.id)) continue;
-      this.#run(execution, (run) => run.start());
+      if (this.#running.hasTaken(execution.id)) continue;
+      this.#running.begin(execution, (run) => run.start());
     }
     if (this.#queue.wantsMore) {
       this.#refill ??= this.#readMore();
@@ -271,21 +285,11 @@ export class LocalEngine implements Engine {
     this.#startNext();
   }
 
-  #run(execution: Execution, begin: (run: ExecutionRun) => Promise<void>): void {
-    const { id, traceparent } = execution;
-    this.#take(id);
-    this.#slots.take(execution);
-    const run = this.#newRun(execution, {
-      // The next execution does not wait until the end of this one is stored.
-      onCommandOver: () => this.#leaveSlot(id),
-      onOutage: (isOut) => isOut ? this.#leaveSlot(id) : this.#slots.take(execution),
-    });
-    const over = inTrace(traceparent, async () => await begin(await run)).finally(() => {
-      this.#runs.delete(id);
-      this.#takenOver.delete(id);
-      this.#leaveSlot(id);
-    });
-    this.#runs.set(id, { run, over });
+  async #over(run: ExecutionRun, executionId: string): Promise<void> {
+    this.#takenOver.delete(executionId);
+    // The leader, which removes what is old, has no part of these files.
+    const isLeft = this.#sharesWork && !this.#leads && run.hasEnded;
+    if (isLeft) await this.#files.folderOf(executionId).remove();
   }
 
   /** Looks at the machine, then reads the executions that have begun. */
@@ -306,28 +310,23 @@ export class LocalEngine implements Engine {
     const { id } = execution;
     const ending = endingOf(execution);
     // It runs already. The leader before this one may have stopped it.
-    if (ending !== undefined) await (await this.#runs.get(id)?.run)?.stop(ending);
-    if (this.#taken.has(id)) return;
+    if (ending !== undefined) await (await this.#running.get(id)?.run)?.stop(ending);
+    if (this.#running.hasTaken(id)) return;
     if (this.#options.store.shared) this.#takenOver.add(id);
-    this.#run(execution, (run) => run.takeOver());
+    this.#running.begin(execution, (run) => run.takeOver());
   }
 
   /** Ends the commands of executions that the leader gave up while this machine was silent. */
   async #endGivenUp(): Promise<void> {
     for (const execution of await givenUp(this.#options.store, this.#root)) {
       const { id } = execution;
-      if (this.#taken.has(id)) continue;
+      if (this.#running.hasTaken(id)) continue;
       this.#takenOver.add(id);
-      this.#run(execution, async (run) => {
+      this.#running.begin(execution, async (run) => {
         await run.takeOver();
-        await this.#folderOf(id).tidy();
+        await this.#files.folderOf(id).tidy();
       });
     }
-  }
-
-  #leaveSlot(executionId: string): void {
-    this.#slots.leave(executionId);
-    this.#startNext();
   }
 
   /** True for an execution whose runner cannot be asked. */
@@ -377,20 +376,20 @@ export class LocalEngine implements Engine {
     });
   }
 
-  /** Remembers that an execution must not start again. */
-  #take(executionId: string): void {
-    this.#taken.add(executionId);
-    evictOldest(this.#taken, TAKEN_MAX);
-  }
-
   /** Reads the oldest waiting executions from the database. */
   #readWaiting(): Promise<void> {
-    const { store, waitingMax = WAITING_MAX } = this.#options;
-    return this.#queue.refill(() =>
-      oldestOf(openExecutionsOf(store, TYPE, ["queued"]), {
-        max: waitingMax,
-        isWanted: (each) => !this.#taken.has(each.id) && !this.#isStuck(each),
-      })
-    );
+    const { waitingMax = WAITING_MAX } = this.#options;
+    return this.#queue.refill(() => this.#oldestWaiting(waitingMax));
+  }
+
+  #oldestWaiting(
+    max: number,
+    isWanted: (execution: Execution) => boolean = () => true,
+  ): ReturnType<typeof oldestOf> {
+    return oldestOf(openExecutionsOf(this.#options.store, TYPE, ["queued"]), {
+      max,
+      isWanted: (each) =>
+        !this.#running.hasTaken(each.id) && !this.#isStuck(each) && isWanted(each),
+    });
   }
 }

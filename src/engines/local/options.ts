@@ -34,6 +34,8 @@ export interface LocalEngineOptions {
   openOutput?: Engine["output"];
   /** The service's data folder. Work folders are in `executions/<id>/` below it. */
   dataFolder: string;
+  /** Returns false while the disk has no room for the files of more executions of other instances. */
+  hasRoom?(): boolean;
   /** The most executions that run at once. Default: the number of processors. */
   executionsMax?: number;
   /** The most waiting executions in memory. Default 1,000. */

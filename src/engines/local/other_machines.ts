@@ -1,7 +1,7 @@
 /**
- * The executions that run on other machines, where several instances share the database. Each machine goes on
- * with its own executions when another instance leads. The leader reads their records, and marks those whose
- * machine is silent.
+ * The executions that run on other machines, where several instances share the database. A machine has begun them while
+ * its instance led, or has claimed them beside the leader. The leader reads their records, and marks those whose machine
+ * is silent.
  *
  * @module
  */
@@ -9,6 +9,8 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { pause } from "../../platform/waiting/timers.ts";
+import { keys } from "../../store/keys.ts";
+import { scan } from "../../store/read/scan.ts";
 import { changeExecution } from "../../store/records/execution_changes.ts";
 import { type Execution, getExecutions, hasEnded } from "../../store/records/executions.ts";
 import type { Shared } from "../../store/shared_store.ts";
@@ -17,7 +19,7 @@ import type { Outage } from "../engine.ts";
 import { type Ending, writeEnd } from "../shared/execution_end.ts";
 import type { MachineRecord } from "./run_context.ts";
 
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 /** A machine counts as silent after this time without an instance. */
 const SILENT_MS = 5_000;
 const SILENT = "its machine is silent (no instance of the service runs on its data folder)";
@@ -31,6 +33,8 @@ interface OtherMachinesParts {
   clock: Clock;
   /** Called after each change that is seen. */
   onChange(execution: Execution): void;
+  /** Called with each execution that another machine has claimed, before its change is told. */
+  onClaimed?(executionId: string): void;
   /** Aborted when the service stops. */
   signal: AbortSignal;
 }
@@ -57,6 +61,9 @@ export class OtherMachines {
   /** When each machine was last seen with an instance, by the steady clock. */
   readonly #seen_ms = new Map<string | undefined, number>();
   #working: Promise<void> | undefined;
+  #claims = false;
+  /** The executions whose ends were told, and whose claims may be stored still. */
+  readonly #ended = new Set<string>();
 
   constructor(parts: OtherMachinesParts) {
     this.#parts = parts;
@@ -89,6 +96,21 @@ export class OtherMachines {
     this.#working ??= this.#work();
   }
 
+  /** Looks for executions that other machines claim, from now on. */
+  watchClaims(): void {
+    this.#claims = true;
+    this.#working ??= this.#work();
+  }
+
+  /** Takes in a record that tells who has claimed an execution. */
+  claimed(execution: Execution): void {
+    const { id, status } = execution;
+    if (this.#executions.has(id) || this.#isOwn(execution) || hasEnded(status)) return;
+    this.add(execution);
+    this.#parts.onClaimed?.(id);
+    this.#parts.onChange(execution);
+  }
+
   /**
    * Asks the machine of an execution to stop it. When that is silent, the execution ends at once: it is given up.
    *
@@ -119,7 +141,7 @@ export class OtherMachines {
 
   async #work(): Promise<void> {
     const { clock, signal } = this.#parts;
-    while (this.#executions.size > 0 && !signal.aborted) {
+    while ((this.#claims || this.#executions.size > 0) && !signal.aborted) {
       await this.#look().catch((error) =>
         log.error("Cannot look at the executions of other machines: {error}", {
           error: messageOf(error),
@@ -145,6 +167,37 @@ export class OtherMachines {
     }
     const found = new Set(executions.map(({ id }) => id));
     for (const id of ids) if (!found.has(id)) this.#executions.delete(id);
+    if (this.#claims) await this.#lookAtClaims();
+  }
+
+  /** Takes in what other machines have claimed since the last look, and what of that has ended before it was seen. */
+  async #lookAtClaims(): Promise<void> {
+    const { store, onClaimed, onChange } = this.#parts;
+    const all = await Array.fromAsync(scan(store.kv, ["execution_claimed"]), ({ key }) => key[1]);
+    for (const id of this.#ended) if (!all.includes(id)) this.#ended.delete(id);
+    const ids = all.map(String).filter((id) => !this.#executions.has(id));
+    const records = new Map(
+      (await getExecutions(store, ids)).map((execution) => [execution.id, execution]),
+    );
+    for (const execution of records.values()) this.claimed(execution);
+    const over = ids.filter((id) => hasEnded(records.get(id)?.status ?? "error"));
+    for (const id of over) {
+      const ended = records.get(id);
+      onClaimed?.(id);
+      if (ended === undefined || this.#ended.has(id)) continue;
+      // The commit of an end that this instance has told of as the leader has removed the claim.
+      const isTold = this.#isOwn(ended) &&
+        (await store.kv.get(keys.executionClaimed(id))).value === null;
+      if (!isTold) onChange(ended);
+      this.#ended.add(id);
+    }
+    if (over.length === 0) return;
+    await store.committer.write(over.map((id) => ({ key: keys.executionClaimed(id) })));
+  }
+
+  #isOwn(execution: Execution): boolean {
+    const machine = machineOf(execution);
+    return machine === undefined || machine === this.#parts.store.shared?.machineId;
   }
 
   #seen(machine: string | undefined, silent_ms = 0): void {
@@ -156,8 +209,10 @@ export class OtherMachines {
     const { id, status } = execution;
     const before = this.#executions.get(id);
     if (before === undefined) return;
-    if (hasEnded(status)) this.#executions.delete(id);
-    else this.#executions.set(id, execution);
+    if (hasEnded(status)) {
+      this.#executions.delete(id);
+      if (this.#claims) this.#ended.add(id);
+    } else this.#executions.set(id, execution);
     if (before.status !== status || before.reachable !== execution.reachable) {
       this.#parts.onChange(execution);
     }

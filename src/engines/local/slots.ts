@@ -25,8 +25,9 @@ export class Slots {
     this.#max = max;
   }
 
-  get hasRoom(): boolean {
-    return this.#held.size < this.#max;
+  /** The number of free places. */
+  get room(): number {
+    return Math.max(0, this.#max - this.#held.size);
   }
 
   /** Returns the number of places that the runner and project of an execution have. */

@@ -52,6 +52,10 @@ export class HostedProjects extends ConfiguredCode implements ProjectCode {
     return await jobCode(project, commit, { kind, env: this.#env, network, signal });
   }
 
+  pruneCopies(): Promise<void> {
+    return Promise.resolve();
+  }
+
   pruneTrees(): Promise<number> {
     return Promise.resolve(0);
   }

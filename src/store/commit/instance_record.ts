@@ -32,6 +32,8 @@ export interface InstanceRecord {
   is_full?: true;
   /** The limit of launches of each other instance until the leader's next beat. There is none when absent. */
   room?: number;
+  /** Set while executions wait for a place on the leader's machine. */
+  executions_wait?: true;
   /** The leader's runs that wait for their turn; absent where none has a pace. */
   pace?: LeaderPace;
 }
@@ -42,6 +44,8 @@ export interface LeaderLoad {
   /** Number of runs that have ended since it was asked for before; absent while launches need not wait for them. */
   ended?: number | undefined;
   pace?: LeaderPace | undefined;
+  /** True while executions wait for a place on its machine. */
+  executionsWait?: boolean;
 }
 
 /** An instance as it was seen last. */

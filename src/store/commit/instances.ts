@@ -286,7 +286,7 @@ export class Instances {
     const ahead_ms = this.isLeader ? 0 : this.#ahead_ms;
     const { ahead_ms: _before, ...record } = this.#record;
     const { obstacle } = this;
-    const { isFull, ended, pace } = this.load();
+    const { isFull, ended, pace, executionsWait } = this.load();
     const next: InstanceRecord = {
       ...record,
       beats: record.beats + 1,
@@ -295,6 +295,7 @@ export class Instances {
       ...(obstacle === undefined ? {} : { obstacle }),
       ...(isFull ? { is_full: true as const } : {}),
       ...(this.isLeader && pace ? { pace } : {}),
+      ...(this.isLeader && executionsWait ? { executions_wait: true as const } : {}),
       ...(ended === undefined ? {} : { room: Math.floor(ended / Math.max(1, this.#seen.size)) }),
     };
     const key = keys.instance(id);

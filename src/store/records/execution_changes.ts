@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Guard } from "../commit/change.ts";
+import type { Guard, Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { recordOf } from "../read/lists.ts";
 import type { Store } from "../store.ts";
@@ -17,6 +17,7 @@ import { type Execution, hasEnded, recordWrites } from "./executions.ts";
  *
  * @param decide returns the record as it is to be; undefined to leave it as it is. It may be called several times:
  * only what it returns last is stored
+ * @param beside makes the writes that are stored with a change
  * @returns the record as it is stored now, undefined when there is none; and if this has changed it
  * @throws {UnavailableError} when it cannot be stored
  */
@@ -24,6 +25,7 @@ export async function changeExecution(
   store: Store,
   id: string,
   decide: (stored: Execution) => Execution | undefined,
+  beside: (changed: Execution) => readonly Write[] = () => [],
 ): Promise<{ stored: Execution | undefined; isChanged: boolean }> {
   const { kv, intake } = store;
   const open = keys.executionOpen(id);
@@ -48,14 +50,14 @@ export async function changeExecution(
   };
   await intake.commit({
     guards: [guard],
-    refresh: () => found === undefined ? read() : undefined,
+    refresh: () => found === undefined ? read() : store.refreshNotifiers?.(),
     writes() {
       const stored = found?.stored;
       changed = stored && !hasEnded(stored.status) ? decide(structuredClone(stored)) : undefined;
       // The guard writes the key of open executions.
       return changed === undefined
         ? []
-        : [...recordWrites(changed), ...executionEndWrites(store, changed)];
+        : [...recordWrites(changed), ...executionEndWrites(store, changed), ...beside(changed)];
     },
   });
   return { stored: changed ?? found?.stored, isChanged: changed !== undefined };

@@ -8,7 +8,7 @@ import type { Clock } from "../../../platform/clock.ts";
 import { pause } from "../../../platform/waiting/timers.ts";
 import type { Outage } from "../../engine.ts";
 import { callContainers, ContainersUnreachableError } from "./container_cli.ts";
-import type { ContainerProgram } from "./container_program.ts";
+import { CONTAINER_PROGRAMS, type ContainerProgram } from "./container_program.ts";
 
 /** The interval of asking a runner that did not answer, and the time it has for that. */
 const PROBE_MS = 1_000;
@@ -60,6 +60,12 @@ export class Reachability {
       detail,
       projects: [...projects],
     }));
+  }
+
+  /** Asks a runner whether it answers. */
+  async answers(runner: string): Promise<boolean> {
+    const program = CONTAINER_PROGRAMS.find(({ name }) => name === runner);
+    return program === undefined || await this.#answers(program);
   }
 
   /** Returns why a runner did not answer when it was asked last; undefined when it did. */

@@ -1,0 +1,256 @@
+/** Executions that wait at the leader, and that other machines begin. */
+import { assertEquals } from "@std/assert";
+import { exists } from "../../../src/platform/files/missing_file.ts";
+import { join } from "node:path";
+import { FolderStore } from "../../../src/artifacts/folder.ts";
+import { LocalEngine } from "../../../src/engines/local/mod.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
+import {
+  type Execution,
+  executionWrites,
+  getExecution,
+  hasEnded,
+} from "../../../src/store/records/executions.ts";
+import { lead } from "../../../src/store/kv_store.ts";
+import { executionOf } from "../../store/execution.ts";
+import { sharedStore } from "../../store/fixture.ts";
+import type { Store } from "../../../src/store/store.ts";
+import { PATIENCE_MS, temporaryFolder } from "../../surroundings.ts";
+import { QUICK, textOf, until } from "../fixture.ts";
+
+/** One machine: its instance's store and engine. */
+interface Machine {
+  store: Store;
+  engine: LocalEngine;
+  folder: string;
+  /** What the instance was told of while it led. */
+  told: string[];
+  /** Ends as a process that is killed does, but for what it runs. */
+  leave(): Promise<void>;
+}
+
+/** Machines that share a database and a folder of artifacts. */
+class Machines implements AsyncDisposable {
+  readonly #opened = new AsyncDisposableStack();
+  readonly #kv: Deno.Kv;
+  readonly folder: string;
+  readonly all: Machine[] = [];
+
+  private constructor(kv: Deno.Kv, folder: string) {
+    this.#kv = kv;
+    this.folder = folder;
+  }
+
+  static async make(): Promise<Machines> {
+    const folder = await temporaryFolder();
+    const machines = new Machines(await Deno.openKv(":memory:"), folder.path);
+    machines.#opened.use(folder);
+    machines.#opened.defer(() => machines.#kv.close());
+    return machines;
+  }
+
+  /** Adds a machine with so many places. The first one leads. */
+  async add(executionsMax: number, { isShared = true } = {}): Promise<Machine> {
+    const leads = this.all.length === 0;
+    const folder = join(this.folder, `machine${this.all.length}`);
+    const store = await sharedStore(this.#kv, systemClock, { leads, look_ms: 50 });
+    const told: string[] = [];
+    const engine = new LocalEngine({
+      store,
+      artifacts: new FolderStore(join(this.folder, "artifacts"), { isShared }),
+      projects: { checkout: (_project, _commit, destination) => Deno.mkdir(destination) },
+      clock: systemClock,
+      dataFolder: folder,
+      executionsMax,
+      settings: QUICK,
+      onChange: ({ id, status }) => told.push(`${id} ${status}`),
+    });
+    const { instances } = store.shared ?? {};
+    if (instances === undefined) throw new Error("The store is not shared");
+    instances.load = () => ({ isFull: false, executionsWait: engine.wantsRoom });
+    await instances.takeMachine();
+    await (leads ? engine.start() : engine.resume());
+    let left: Promise<void> | undefined;
+    const leave = () => left ??= engine.close(PATIENCE_MS).then(() => store.close());
+    this.#opened.defer(leave);
+    const machine = { store, engine, folder, told, leave };
+    this.all.push(machine);
+    return machine;
+  }
+
+  /** Stores executions and submits them to the leader. Each command says first that it was begun. */
+  async submit(leader: Machine, count: number, command: string): Promise<Execution[]> {
+    const executions = Array.from({ length: count }, () => {
+      const id = newId(Date.now());
+      return executionOf({ id, command: `echo ${id} >>${this.begun}\n${command}` });
+    });
+    await leader.store.committer.write(executions.flatMap(executionWrites));
+    for (const execution of executions) leader.engine.submit(execution);
+    return executions;
+  }
+
+  get begun(): string {
+    return join(this.folder, "begun");
+  }
+
+  /** The ids of the executions whose commands have begun, in their order. */
+  get begunIds(): string[] {
+    return textOf(this.begun).split("\n").filter((id) => id !== "");
+  }
+
+  get gate(): string {
+    return join(this.folder, "gate");
+  }
+
+  /** A command that ends when the gate is opened. */
+  get untilOpen(): string {
+    return `until [ -e ${this.gate} ]; do sleep 0.05; done`;
+  }
+
+  async open(): Promise<void> {
+    await Deno.writeTextFile(this.gate, "");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened.disposeAsync();
+  }
+}
+
+async function statuses(store: Store, executions: readonly Execution[]): Promise<string[]> {
+  const records = await Promise.all(executions.map(({ id }) => getExecution(store, id)));
+  return records.map((record) => record?.status ?? "none");
+}
+
+async function ended(store: Store, executions: readonly Execution[]): Promise<void> {
+  await until(async () =>
+    (await statuses(store, executions)).every((status) => hasEnded(status as Execution["status"]))
+  );
+}
+
+async function claims(store: Store): Promise<number> {
+  return (await Array.fromAsync(store.kv.list({ prefix: ["execution_claimed"] }))).length;
+}
+
+Deno.test("what waits at the leader begins on machines with room, once, and is read everywhere", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const other = await machines.add(2);
+  const executions = await machines.submit(
+    leader,
+    4,
+    `echo out; echo made >"$VH_OUTPUTS_DIR/file"; ${machines.untilOpen}`,
+  );
+  await until(() => machines.begunIds.length === 3);
+  assertEquals([leader.engine.load.running, other.engine.load.running], [1, 2]);
+  // The leader knows where they run.
+  await until(async () => {
+    const running = await Promise.all(executions.map(({ id }) => getExecution(leader.store, id)));
+    return running.filter((each) => each && leader.engine.machineOf(each)).length === 3;
+  });
+  await machines.open();
+  await ended(leader.store, executions);
+  assertEquals(await statuses(leader.store, executions), Array(4).fill("complete"));
+  assertEquals(machines.begunIds.toSorted(), executions.map(({ id }) => id).toSorted());
+  for (const { id } of executions) {
+    await until(() => leader.told.includes(`${id} complete`));
+    for (const { engine } of machines.all) {
+      const { lines } = await engine.log(id);
+      assertEquals(lines.filter(({ stream }) => stream === "stdout").map((l) => l.message), [
+        "out",
+      ]);
+      const output = await engine.output(id, "file");
+      assertEquals(await new Response(output?.stream).text(), "made\n");
+    }
+  }
+  await until(async () => await claims(leader.store) === 0);
+  const ends = leader.told.filter((each) => each.endsWith(" complete"));
+  assertEquals(ends.length, 4, "each end is told once");
+  assertEquals(other.told, []);
+  // What the artifact store has is not kept beside the leader.
+  for (const { id } of executions) {
+    assertEquals(await exists(join(other.folder, "executions", id)), false);
+  }
+});
+
+Deno.test("several machines that claim at once begin each execution once", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(2);
+  await machines.add(3);
+  await machines.add(3);
+  const executions = await machines.submit(leader, 60, "true");
+  await ended(leader.store, executions);
+  assertEquals(machines.begunIds.toSorted(), executions.map(({ id }) => id).toSorted());
+  await until(async () => await claims(leader.store) === 0);
+  for (const { id } of executions) {
+    assertEquals(leader.told.filter((each) => each === `${id} complete`).length, 1);
+  }
+  // None stays in its memory as one that waits.
+  await until(() => leader.engine.load.waiting === 0);
+  assertEquals(leader.engine.wantsRoom, false);
+});
+
+Deno.test("the leader stops what another machine runs, and what nobody has begun", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  await machines.add(1);
+  const executions = await machines.submit(leader, 4, machines.untilOpen);
+  await until(() => machines.begunIds.length === 2);
+  // Those that wait are the last ones: a place that is free again would be theirs.
+  for (const { id } of executions.toReversed()) assertEquals(await leader.engine.stop(id), true);
+  await ended(leader.store, executions);
+  assertEquals(await statuses(leader.store, executions), Array(4).fill("stopped"));
+  assertEquals(machines.begunIds.length, 2);
+  for (const { id } of executions) assertEquals(await leader.engine.stop(id), false);
+});
+
+Deno.test("an execution that is stopped while another machine claims it ends once, stopped or not begun", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  await machines.add(4);
+  const first = await machines.submit(leader, 1, machines.untilOpen);
+  await until(() => machines.begunIds.length === 1);
+  for (let round = 0; round < 5; round++) {
+    const executions = await machines.submit(leader, 4, machines.untilOpen);
+    await new Promise((resolve) => setTimeout(resolve, round * 30));
+    const stops = await Promise.all(executions.map(({ id }) => leader.engine.stop(id)));
+    assertEquals(stops, Array(4).fill(true));
+    await ended(leader.store, executions);
+    assertEquals(await statuses(leader.store, executions), Array(4).fill("stopped"));
+  }
+  await machines.open();
+  await ended(leader.store, first);
+});
+
+Deno.test("without a common artifact store the leader alone begins executions", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1, { isShared: false });
+  const other = await machines.add(2, { isShared: false });
+  const executions = await machines.submit(leader, 3, "sleep 0.3");
+  await ended(leader.store, executions);
+  assertEquals(await statuses(leader.store, executions), Array(3).fill("complete"));
+  assertEquals(await exists(join(other.folder, "executions", executions[2]?.id ?? "")), false);
+  assertEquals(await claims(leader.store), 0);
+});
+
+Deno.test("what a machine has claimed goes on under the next leader, which is told of its end", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const other = await machines.add(1);
+  const next = await machines.add(1);
+  const executions = await machines.submit(leader, 3, machines.untilOpen);
+  await until(() => machines.begunIds.length === 3);
+  const records = await Promise.all(executions.map(({ id }) => getExecution(other.store, id)));
+  const [theirs] = records.filter((each) =>
+    each && other.engine.machineOf(each) === other.store.shared?.machineId
+  );
+  if (theirs === undefined) throw new Error("None runs there");
+  await leader.store.shared?.leave();
+  await lead(next.store, "memory");
+  await next.engine.start();
+  await machines.open();
+  await ended(next.store, [theirs]);
+  await until(() => next.told.includes(`${theirs.id} complete`));
+  assertEquals(next.told.filter((each) => each === `${theirs.id} complete`).length, 1);
+  assertEquals(machines.begunIds.toSorted(), executions.map(({ id }) => id).toSorted());
+});
