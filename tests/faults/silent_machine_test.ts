@@ -1,4 +1,7 @@
-/** Two machines on one denokv server. The instance of one is killed: its commands go on, and it finds them again. */
+/**
+ * Two machines on one denokv server. The instance of one is killed: its commands go on, and it finds them again. Then
+ * both begin what waits.
+ */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { ignoreMissing } from "../../src/platform/files/missing_file.ts";
 import type { Execution } from "../../src/store/records/executions.ts";
@@ -24,6 +27,7 @@ class Machines implements AsyncDisposable {
   readonly #folder: string;
   readonly #kv: string;
   readonly #served: Served[] = [];
+  #remote: GitFixture | undefined;
 
   constructor(folder: string, kv: string) {
     this.#folder = folder;
@@ -34,7 +38,8 @@ class Machines implements AsyncDisposable {
   async configure({ port }: Receiver): Promise<void> {
     const folder = this.#folder;
     await Deno.mkdir(`${folder}/store`);
-    const command = `name=$(cat $VH_INPUTS_DIR/body/*); echo >>'${folder}/began-'$name; echo begun
+    const command = `name=$(cat $VH_INPUTS_DIR/body/*); cp code '${folder}/code-'$name
+echo >>'${folder}/began-'$name; echo begun
 while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.2; done; echo done >$VH_OUTPUTS_DIR/out`;
     const wait = { name: "wait", image: "i", command, inputs: [{ name: "body" }] };
     const after = {
@@ -46,7 +51,8 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
     const nodes = [wait, after].map(({ name }) => ({ name, type: "execution", step: name }));
     const edges = [["wait.output.*", "after.input.in"]];
     const pipeline = { name: "p", nodes, edges };
-    const remote = await GitFixture.make(`${folder}/remote`, {
+    const remote = this.#remote = await GitFixture.make(`${folder}/remote`, {
+      code: "old",
       "valohai.yaml": JSON.stringify([{ step: wait }, { step: after }, { pipeline }]),
     });
     await Deno.mkdir(`${folder}/files`);
@@ -113,13 +119,26 @@ while [ ! -e '${folder}/go-'$name ]; do echo >>'${folder}/lives-'$name; sleep 0.
     return served;
   }
 
+  /** Changes the repository. */
+  async push(code: string): Promise<void> {
+    await this.#remote?.commit({ code });
+  }
+
+  /** Waits until a command has begun, and reads the code that it has. */
+  async codeOf(name: string): Promise<string> {
+    return await eventually(async () => {
+      await this.begun(name).catch(ignoreMissing);
+      return await Deno.readTextFile(`${this.#folder}/code-${name}`).catch(() => undefined);
+    }, { what: `the begin of ${name}` });
+  }
+
   /** Lets a command come to its end. */
-  async letGo(name: Name): Promise<void> {
+  async letGo(name: string): Promise<void> {
     await Deno.writeTextFile(`${this.#folder}/go-${name}`, "");
   }
 
   /** Returns the number of times that a command has begun. */
-  async begun(name: Name): Promise<number> {
+  async begun(name: string): Promise<number> {
     return (await Deno.readTextFile(`${this.#folder}/began-${name}`)).length;
   }
 
@@ -262,6 +281,24 @@ Deno.test({
       return found.find(({ step, status }) => step === "after" && status === "complete");
     }, { what: "the node behind it, on the machine that leads" });
     assertEquals(await printed(again, after.id), ["done"]);
+
+    // Each machine has three places. What the second round needs is in no mirror beside the leader's.
+    for (const code of ["old", "new"]) {
+      await machines.push(code);
+      const more = Array.from({ length: 2 * NAMES.length }, (_, nth) => `${code}-${nth}`);
+      await Promise.all(more.map((name) => launch(again, name)));
+      for (const name of more) assertEquals(await machines.codeOf(name), code);
+      for (const name of more) await machines.letGo(name);
+      await eventually(async () => {
+        const open: Execution[] = await second.all("executions/?limit=50");
+        return open.every(ended) && open.filter(({ step }) => step === "after").length > 6 ||
+          undefined;
+      }, { what: "the ends of all" });
+      for (const name of more) assertEquals(await machines.begun(name), 1, name);
+    }
+    const all: Execution[] = await second.all("executions/?limit=50");
+    const failed = all.filter(({ status }) => status === "error");
+    assertEquals(failed.map(({ reason }) => reason), []);
     for (const name of NAMES) assertEquals(await machines.begun(name), 1, name);
   },
 });

@@ -173,6 +173,44 @@ Deno.test("what waits at the leader begins on machines with room, once, and is r
   }
 });
 
+Deno.test("a leader whose places are taken is told of what others begin and end meanwhile", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  await machines.add(1);
+  const long = await machines.submit(leader, 1, machines.untilOpen);
+  await until(() => machines.begunIds.length === 1);
+  const short = await machines.submit(leader, 2, "sleep 0.7");
+  for (const { id } of short) {
+    await until(() => leader.told.includes(`${id} complete`));
+    assertEquals(leader.told.filter((each) => each.startsWith(id)), [
+      `${id} started`,
+      `${id} complete`,
+    ]);
+  }
+  assertEquals([leader.engine.load, leader.engine.wantsRoom], [{ running: 1, waiting: 0 }, false]);
+  await machines.open();
+  await ended(leader.store, long);
+});
+
+Deno.test("what another machine has begun is not begun, and can be stopped at once", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const execution = executionOf({ id: newId(Date.now()), command: `echo >${machines.begun}` });
+  const engine_state = { machine_id: "another", start_id: "1" };
+  await leader.store.committer.write(executionWrites({
+    ...execution,
+    status: "started",
+    engine_state,
+  }));
+  // As it was read before.
+  leader.engine.submit(execution);
+  await until(() => leader.told.includes(`${execution.id} started`));
+  assertEquals(await leader.engine.stop(execution.id), true);
+  assertEquals(await statuses(leader.store, [execution]), ["stopping"]);
+  assertEquals(await exists(join(leader.folder, "executions", execution.id)), false);
+  assertEquals(await exists(machines.begun), false);
+});
+
 Deno.test("several machines that claim at once begin each execution once", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(2);
@@ -184,6 +222,15 @@ Deno.test("several machines that claim at once begin each execution once", async
   await until(async () => await claims(leader.store) === 0);
   for (const { id } of executions) {
     assertEquals(leader.told.filter((each) => each === `${id} complete`).length, 1);
+  }
+  // Whoever has not come first has made no folder.
+  const ran = await Promise.all(executions.map(({ id }) => getExecution(leader.store, id)));
+  const own = ran.filter((each) =>
+    each && leader.engine.machineOf(each) === leader.store.shared?.machineId
+  );
+  for (const [at, { folder }] of machines.all.entries()) {
+    const kept = await Array.fromAsync(Deno.readDir(join(folder, "executions")));
+    assertEquals(kept.length, at === 0 ? own.length : 0);
   }
   // None stays in its memory as one that waits.
   await until(() => leader.engine.load.waiting === 0);
@@ -225,11 +272,13 @@ Deno.test("an execution that is stopped while another machine claims it ends onc
 Deno.test("without a common artifact store the leader alone begins executions", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(1, { isShared: false });
-  const other = await machines.add(2, { isShared: false });
+  await machines.add(2, { isShared: false });
   const executions = await machines.submit(leader, 3, "sleep 0.3");
   await ended(leader.store, executions);
   assertEquals(await statuses(leader.store, executions), Array(3).fill("complete"));
-  assertEquals(await exists(join(other.folder, "executions", executions[2]?.id ?? "")), false);
+  const records = await Promise.all(executions.map(({ id }) => getExecution(leader.store, id)));
+  const where = records.map((each) => each && leader.engine.machineOf(each));
+  assertEquals(where, Array(3).fill(leader.store.shared?.machineId));
   assertEquals(await claims(leader.store), 0);
 });
 
