@@ -273,7 +273,7 @@ Deno.test("without a common artifact store the leader alone begins executions", 
   await using machines = await Machines.make();
   const leader = await machines.add(1, { isShared: false });
   await machines.add(2, { isShared: false });
-  const executions = await machines.submit(leader, 3, "sleep 0.3");
+  const executions = await machines.submit(leader, 3, "sleep 1");
   await ended(leader.store, executions);
   assertEquals(await statuses(leader.store, executions), Array(3).fill("complete"));
   const records = await Promise.all(executions.map(({ id }) => getExecution(leader.store, id)));
