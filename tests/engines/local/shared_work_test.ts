@@ -272,7 +272,9 @@ Deno.test("an execution that is stopped while another machine claims it ends onc
 Deno.test("without a common artifact store the leader alone begins executions", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(1, { isShared: false });
-  await machines.add(2, { isShared: false });
+  const other = await machines.add(2, { isShared: false });
+  // From then on it would claim.
+  await until(() => other.store.shared?.instances.obstacle === undefined);
   const executions = await machines.submit(leader, 3, "sleep 1");
   await ended(leader.store, executions);
   assertEquals(await statuses(leader.store, executions), Array(3).fill("complete"));
