@@ -25,6 +25,7 @@ import { measurePolls } from "./polls.ts";
 import { measureRefused } from "./refused.ts";
 import { measureRuns } from "./runs.ts";
 import { measureScale } from "./scale.ts";
+import { measureSteps } from "./steps.ts";
 import { measureStarts } from "./start.ts";
 import { measureValues } from "./values.ts";
 import { HEADING, type Row, rowText } from "./table.ts";
@@ -62,6 +63,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   consoles: { what: "Launches beside live consoles", measure: measureConsoles },
   engines: { what: "Executions on clusters", measure: measureEngines, needsNoLoad: true },
   instances: { what: "Several instances on one database", measure: measureInstances },
+  steps: { what: "Steps on several machines", measure: measureSteps, needsNoLoad: true },
   memory: { what: "Memory", measure: measureMemory },
   cleanup: { what: "Cleanup while launches arrive", measure: measureCleanup },
   scale: {

@@ -25,7 +25,7 @@ export interface Workshop extends AsyncDisposable {
   readonly folder: string;
   /** How often each execution's command has begun, by the execution's id. */
   marks(): Promise<Map<string, number>>;
-  /** When the command of each execution of the step `work` began and ended, by the execution's id. */
+  /** When the command of each execution of the steps `work` and `long` began and ended, by the execution's id. */
   works(): Promise<Map<string, { began_ms: number; ended_ms: number }>>;
 }
 
@@ -56,6 +56,7 @@ export async function workshop(
   const steps = [
     { name: "mark", image: "i", command, inputs: [{ name: "body" }] },
     { name: "work", image: "i", command: `${note}; sleep 0.1; ${note}` },
+    { name: "long", image: "i", command: `${note}; sleep 1; ${note}` },
     { name: "output", image: "i", command: `${command}; ${OUTPUT}` },
   ];
   await Deno.writeTextFile(

@@ -28,11 +28,8 @@ interface ClaimingParts {
   reachability: Pick<Reachability, "answers">;
   /** Returns the number of executions that this machine has a place for. */
   room(): number;
-  /** Reads the oldest waiting executions that are wanted, at most so many. */
-  oldest(
-    max: number,
-    isWanted: (execution: Execution) => boolean,
-  ): Promise<{ executions: Execution[] }>;
+  /** Reads some of the waiting executions that are wanted, at most so many. */
+  waiting(max: number, isWanted: (execution: Execution) => boolean): Promise<Execution[]>;
   /** Begins an execution: its first record is the claim. */
   begin(execution: Execution): void;
   /** Returns a signal that is aborted when a place is free again. */
@@ -43,7 +40,7 @@ interface ClaimingParts {
 
 /** Begins executions that wait at the leader, until this instance leads. */
 export async function claimWaiting(parts: ClaimingParts): Promise<void> {
-  const { store, clock, room, oldest, begin, freed, signal } = parts;
+  const { store, clock, room, waiting, begin, freed, signal } = parts;
   const runners = new Runners(parts);
   let pause_ms = LOOK_MS;
   while (!signal.aborted) {
@@ -53,7 +50,7 @@ export async function claimWaiting(parts: ClaimingParts): Promise<void> {
     try {
       let found = 0;
       const isWanted = (execution: Execution) => !runners.isSilent(execution);
-      for (const execution of max > 0 ? (await oldest(max, isWanted)).executions : []) {
+      for (const execution of max > 0 ? await waiting(max, isWanted) : []) {
         if (!await runners.answers(execution) || signal.aborted) continue;
         found++;
         begin(execution);

@@ -16,7 +16,7 @@ import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } fr
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import type { SaveExecution } from "../shared/execution_saver.ts";
 import { LogWatchers } from "../shared/log_watchers.ts";
-import { openExecutionsOf } from "../shared/open_executions.ts";
+import { openExecutionsOf, someWaiting } from "../shared/open_executions.ts";
 import type { ExecutionRun } from "./execution_run.ts";
 import { endingOf, executionSaverOf, followLeader, givenUp, overIn } from "./following.ts";
 import { claimWaiting } from "./claiming.ts";
@@ -151,7 +151,11 @@ export class LocalEngine implements Engine {
     const claiming = this.#sharesWork && claimWaiting({
       ...parts,
       room: () => this.#options.hasRoom?.() === false ? 0 : this.#running.room,
-      oldest: (...which) => this.#oldestWaiting(...which),
+      waiting: (max, isWanted) =>
+        someWaiting(store, TYPE, {
+          max,
+          isWanted: (each) => this.#mayStart(each) && isWanted(each),
+        }),
       begin: (execution) => this.#running.begin(execution, (run) => run.start()),
       freed: () => this.#running.freed,
     });
@@ -378,18 +382,17 @@ export class LocalEngine implements Engine {
 
   /** Reads the oldest waiting executions from the database. */
   #readWaiting(): Promise<void> {
-    const { waitingMax = WAITING_MAX } = this.#options;
-    return this.#queue.refill(() => this.#oldestWaiting(waitingMax));
+    const { store, waitingMax = WAITING_MAX } = this.#options;
+    return this.#queue.refill(() =>
+      oldestOf(openExecutionsOf(store, TYPE, ["queued"]), {
+        max: waitingMax,
+        isWanted: (each) => this.#mayStart(each),
+      })
+    );
   }
 
-  #oldestWaiting(
-    max: number,
-    isWanted: (execution: Execution) => boolean = () => true,
-  ): ReturnType<typeof oldestOf> {
-    return oldestOf(openExecutionsOf(this.#options.store, TYPE, ["queued"]), {
-      max,
-      isWanted: (each) =>
-        !this.#running.hasTaken(each.id) && !this.#isStuck(each) && isWanted(each),
-    });
+  /** False for an execution that must not start again, and for one whose runner cannot be asked. */
+  #mayStart(execution: Execution): boolean {
+    return !this.#running.hasTaken(execution.id) && !this.#isStuck(execution);
   }
 }

@@ -12,6 +12,8 @@ import {
 import type { Store } from "../../store/store.ts";
 
 const READ_AT_ONCE = 50;
+/** The oldest that wait, among which some are chosen. */
+const AMONG = 100;
 
 /** Yields the executions of an engine that have one of some statuses, oldest first. */
 export async function* openExecutionsOf(
@@ -21,16 +23,57 @@ export async function* openExecutionsOf(
 ): AsyncGenerator<Execution> {
   let ids: string[] = [];
   const read = async () => {
-    const executions = await getExecutions(store, ids);
+    const executions = await readOf(store, ids, { type, statuses });
     ids = [];
-    // A status may have changed since the list was read. Of an execution with attempts these alone are the engine's.
-    return executions.filter(({ engine, status, attempt_id }) =>
-      engine.type === type && statuses.includes(status) && attempt_id === undefined
-    );
+    return executions;
   };
   for await (const { id, status } of openExecutions(store)) {
     if (statuses.includes(status)) ids.push(id);
     if (ids.length === READ_AT_ONCE) yield* await read();
   }
   yield* await read();
+}
+
+/**
+ * Reads some of the executions of an engine that wait, at most so many: any of the oldest, so that several who look at
+ * once seldom find the same.
+ */
+export async function someWaiting(
+  store: Store,
+  type: string,
+  { max, isWanted }: { max: number; isWanted(execution: Execution): boolean },
+): Promise<Execution[]> {
+  const ids: string[] = [];
+  for await (const { id, status } of openExecutions(store)) {
+    if (status === "queued") ids.push(id);
+    if (ids.length === AMONG) break;
+  }
+  shuffle(ids);
+  const found: Execution[] = [];
+  while (ids.length > 0 && found.length < max) {
+    const some = ids.splice(0, max - found.length);
+    const executions = await readOf(store, some, { type, statuses: ["queued"] });
+    found.push(...executions.filter(isWanted));
+  }
+  return found;
+}
+
+/** Reads those of some executions that are an engine's and have one of some statuses. */
+async function readOf(
+  store: Store,
+  ids: readonly string[],
+  { type, statuses }: { type: string; statuses: readonly ExecutionStatus[] },
+): Promise<Execution[]> {
+  // A status may have changed since the list was read. Of an execution with attempts these alone are the engine's.
+  return (await getExecutions(store, ids)).filter(({ engine, status, attempt_id }) =>
+    engine.type === type && statuses.includes(status) && attempt_id === undefined
+  );
+}
+
+/** Shuffles an array (Fisher and Yates). */
+function shuffle(array: unknown[]): void {
+  for (let at = array.length - 1; at > 0; at--) {
+    const other = Math.floor(Math.random() * (at + 1));
+    [array[at], array[other]] = [array[other], array[at]];
+  }
 }
