@@ -15,6 +15,12 @@ import {
 import { lead } from "../../../src/store/kv_store.ts";
 import { executionOf } from "../../store/execution.ts";
 import { sharedStore } from "../../store/fixture.ts";
+import { GitFixture, projectOf } from "../../projects/code/git_fixture.ts";
+import { Engines } from "../../../src/engines/mod.ts";
+import type { EngineParts } from "../../../src/engines/engine.ts";
+import { Projects } from "../../../src/projects/projects.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { recordWrite } from "../../../src/store/records/record_size.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { PATIENCE_MS, temporaryFolder } from "../../surroundings.ts";
 import { QUICK, textOf, until } from "../fixture.ts";
@@ -304,4 +310,72 @@ Deno.test("what a machine has claimed goes on under the next leader, which is to
   await until(() => next.told.includes(`${theirs.id} complete`));
   assertEquals(next.told.filter((each) => each === `${theirs.id} complete`).length, 1);
   assertEquals(machines.begunIds.toSorted(), executions.map(({ id }) => id).toSorted());
+});
+
+Deno.test("beside the leader a machine keeps files of open executions alone", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const other = await machines.add(1);
+  const [open, over] = await machines.submit(leader, 2, machines.untilOpen);
+  await until(() => machines.begunIds.length === 2);
+  assertEquals([open, over].includes(undefined), false);
+  // What an instance leaves that led before, and that was removed since.
+  const left = newId(Date.now());
+  for (const { folder } of machines.all) await Deno.mkdir(join(folder, "executions", left));
+  for (const { engine } of machines.all) await engine.tidy();
+  assertEquals(await exists(join(other.folder, "executions", left)), false);
+  assertEquals(await exists(join(leader.folder, "executions", left)), true);
+  const theirs = (await Array.fromAsync(Deno.readDir(join(other.folder, "executions"))))
+    .map(({ name }) => name);
+  assertEquals(theirs.length, 1);
+  await machines.open();
+  await ended(leader.store, [open, over].filter((each) => each !== undefined));
+});
+
+Deno.test("code that is newer than a machine's mirror is fetched once, and the mirror stays", async () => {
+  await using folder = await temporaryFolder();
+  using kv = await Deno.openKv(":memory:");
+  await using leader = await sharedStore(kv, systemClock);
+  await using store = await sharedStore(kv, systemClock, { leads: false });
+  const remote = await GitFixture.make(join(folder.path, "remote"), { code: "old" });
+  const project = projectOf(remote.path);
+  await leader.committer.write([recordWrite(keys.project(project.name), project)]);
+  const projects = new Projects({ dataFolder: folder.path, clock: systemClock });
+  let fetched = 0;
+  let checkout: EngineParts["projects"]["checkout"] | undefined;
+  const makers = {
+    local(parts: EngineParts) {
+      ({ checkout } = parts.projects);
+      return new LocalEngine(parts);
+    },
+  };
+  new Engines(makers, {
+    store,
+    dataFolder: folder.path,
+    artifacts: new FolderStore(join(folder.path, "artifacts"), { isShared: true }),
+    clock: systemClock,
+    projects: {
+      checkout: (...of) => projects.checkout(...of),
+      hasCommit: (...of) => projects.hasCommit(...of),
+      isKept: (...of) => projects.isKept(...of),
+      fetch(of) {
+        fetched++;
+        return projects.fetch(of);
+      },
+    },
+  });
+  const mirrors: (number | null)[] = [];
+  for (const code of ["first", "second", "third"]) {
+    const commit = await remote.commit({ code });
+    for (const copy of ["one", "other"]) {
+      const path = join(folder.path, `${code}-${copy}`);
+      await checkout?.(project.name, commit, path);
+      assertEquals(await Deno.readTextFile(join(path, "code")), code);
+    }
+    const mirror = join(folder.path, "projects", project.name, "mirror.git");
+    mirrors.push((await Deno.stat(mirror)).ino);
+  }
+  assertEquals(fetched, 3);
+  assertEquals(new Set(mirrors).size, 1);
+  await projects.close();
 });
