@@ -9,6 +9,7 @@ import type { ActionOutcome, Run } from "../../src/store/records/runs.ts";
 import { CHUNK_BYTES } from "../../src/store/records/payloads.ts";
 import { executionOf } from "../store/execution.ts";
 import { contents, sharedStore, standIn, watchedKv } from "../store/fixture.ts";
+import type { Store } from "../../src/store/store.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import {
   accept,
@@ -92,7 +93,11 @@ Deno.test("a quota holds over a change of the leader, whatever the two clocks ar
 });
 
 /** An instance whose commits that accept a run are stored, and answered when a test says so. */
-async function heldInstance(kv: Deno.Kv, clock: TestClock, open = sharedStore) {
+async function heldInstance(
+  kv: Deno.Kv,
+  clock: TestClock,
+  open: (kv: Deno.Kv, clock: TestClock) => Promise<Store> = sharedStore,
+) {
   const sent = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();
   const held = watchedKv(kv, async (commit, store) => {

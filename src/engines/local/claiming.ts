@@ -32,18 +32,22 @@ interface ClaimingParts {
   waiting(max: number, isWanted: (execution: Execution) => boolean): Promise<Execution[]>;
   /** Begins an execution: its first record is the claim. */
   begin(execution: Execution): void;
-  /** Returns a signal that is aborted when a place is free again. */
-  freed(): AbortSignal;
+  /** Takes a function that is to be called when a place is free again. */
+  onFreed(wake: () => void): void;
   /** Aborted when this instance leads, or stops. */
   signal: AbortSignal;
 }
 
 /** Begins executions that wait at the leader, until this instance leads. */
 export async function claimWaiting(parts: ClaimingParts): Promise<void> {
-  const { store, clock, room, waiting, begin, freed, signal } = parts;
+  const { store, clock, room, waiting, begin, onFreed, signal } = parts;
   const runners = new Runners(parts);
+  let soon = new AbortController();
+  onFreed(() => soon.abort());
+  signal.addEventListener("abort", () => soon.abort(), { once: true });
   let pause_ms = LOOK_MS;
   while (!signal.aborted) {
+    soon = new AbortController();
     const { leader, obstacle } = store.shared?.instances ?? {};
     const isAsked = leader?.executions_wait === true && obstacle === undefined;
     const max = isAsked ? room() : 0;
@@ -61,7 +65,7 @@ export async function claimWaiting(parts: ClaimingParts): Promise<void> {
         error: messageOf(error),
       });
     }
-    await pause(clock, pause_ms, AbortSignal.any([signal, freed()]));
+    await pause(clock, pause_ms, soon.signal);
   }
 }
 

@@ -63,6 +63,8 @@ export class LocalEngine implements Engine {
   #machine: Machine | undefined;
   #factory: Promise<RunFactory> | undefined;
   #refill: Promise<void> | undefined;
+  /** Looks for executions to claim, beside the leader. */
+  #claimSoon = () => {};
 
   constructor(options: LocalEngineOptions) {
     this.#options = options;
@@ -72,7 +74,7 @@ export class LocalEngine implements Engine {
       max: Math.max(1, options.executionsMax ?? navigator.hardwareConcurrency),
       newRun: (...of) => this.#newRun(...of),
       onOver: (...of) => this.#over(...of),
-      onRoom: () => this.#startNext(),
+      onRoom: () => this.#leads ? this.#startNext() : this.#claimSoon(),
     });
     this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
     const { store, clock } = options;
@@ -157,7 +159,7 @@ export class LocalEngine implements Engine {
           isWanted: (each) => this.#mayStart(each) && isWanted(each),
         }),
       begin: (execution) => this.#running.begin(execution, (run) => run.start()),
-      freed: () => this.#running.freed,
+      onFreed: (wake) => void (this.#claimSoon = wake),
     });
     this.#following = Promise.all([following, claiming]);
   }
@@ -223,7 +225,7 @@ export class LocalEngine implements Engine {
   }
 
   async tidy(): Promise<void> {
-    if (!this.#sharesWork || this.#leads) return;
+    if (!this.#sharesWork || this.#leads || this.#following === undefined) return;
     for (const id of await overIn(this.#root, this.#options.store)) {
       if (this.#running.get(id) === undefined) await this.#files.folderOf(id).remove();
     }

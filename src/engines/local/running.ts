@@ -42,7 +42,6 @@ export class RunningExecutions {
   /** Those whose commands run or are about to, but for those whose runner cannot be asked. */
   readonly #slots: Slots;
   readonly #taken = new Set<string>();
-  #freed = new AbortController();
 
   constructor(parts: RunningParts) {
     this.#parts = parts;
@@ -73,11 +72,6 @@ export class RunningExecutions {
   /** Returns the number of places that the runner and project of an execution have. */
   countOf(execution: Execution): number {
     return this.#slots.countOf(execution);
-  }
-
-  /** Aborted when a place is free again. */
-  get freed(): AbortSignal {
-    return this.#freed.signal;
   }
 
   /** True for an execution that must not start again. */
@@ -119,8 +113,6 @@ export class RunningExecutions {
 
   #leave(executionId: string): void {
     this.#slots.leave(executionId);
-    this.#freed.abort();
-    this.#freed = new AbortController();
     this.#parts.onRoom();
   }
 }
