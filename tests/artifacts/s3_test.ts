@@ -131,6 +131,33 @@ Deno.test("S3: presigned URLs read and write one artifact, for a while", { ignor
   assertEquals(await store.presignPut(key, tooLarge), undefined);
 });
 
+Deno.test("S3: a request that hung before another was answered is no failure", async () => {
+  const hung = Promise.withResolvers<Response>();
+  const answers = [
+    () => hung.promise,
+    () => new Response("<ListBucketResult></ListBucketResult>"),
+    () => new Response("no", { status: 500 }),
+  ];
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => answers.shift()?.() ?? new Response(null, { status: 500 }),
+  );
+  const endpoint = `http://127.0.0.1:${server.addr.port}`;
+  using store = new S3Store({
+    location: { endpoint, bucket: "bucket", prefix: "", region: "us-east-1" },
+    credentials: CREDENTIALS,
+    times: { patience_ms: 0, pause_ms: 1, answer_ms: 500 },
+  });
+  const first = store.probe();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assertEquals(await store.probe(), undefined);
+  assert(await first !== undefined);
+  assertEquals([store.failure, store.failingSince_ms], [undefined, undefined]);
+  assert(await store.probe() !== undefined);
+  assert(store.failure !== undefined);
+  hung.resolve(new Response());
+});
+
 Deno.test("S3: a server that fails is asked again, until it works", { ignore }, async () => {
   await using server = await S3Server.start();
   using store = server.store({ patience_ms: 10_000, pause_ms: 20, answer_ms: 300 });

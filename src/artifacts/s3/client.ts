@@ -52,8 +52,11 @@ interface ClientOptions {
   location: S3Location;
   credentials: S3Credentials;
   times?: ClientTimes;
-  /** Called after each request: with nothing when it was answered, or with the reason why it was not. */
-  onOutcome(failure: string | undefined): void;
+  /**
+   * Called after each request: with nothing when it was answered, or with the reason why it was not, and when its last
+   * attempt began, by `performance.now()`.
+   */
+  onOutcome(failure: string | undefined, began_ms: number): void;
 }
 
 /** Asks an S3 server. */
@@ -76,14 +79,15 @@ export class S3Client {
     const { patience_ms = PATIENCE_MS, pause_ms = PAUSE_MS } = this.#options.times ?? {};
     const until_ms = performance.now() + Math.min(patience_ms, request.within_ms ?? Infinity);
     for (let pause = pause_ms;; pause = Math.min(2 * pause, PAUSE_MAX_MS)) {
+      const began_ms = performance.now();
       const answer = await this.#try(request);
       if (answer instanceof Response) {
-        this.#options.onOutcome(undefined);
+        this.#options.onOutcome(undefined, began_ms);
         return answer;
       }
       request.signal?.throwIfAborted();
       if (this.#closing.signal.aborted || performance.now() + pause > until_ms) {
-        this.#options.onOutcome(answer);
+        this.#options.onOutcome(answer, began_ms);
         const { bucket, endpoint } = this.#options.location;
         throw new UnavailableError(
           `Cannot use the bucket ${bucket} at ${endpoint}: ${answer}`,

@@ -53,6 +53,8 @@ export class S3Store implements ArtifactStore {
   readonly #prefix: string;
   #failure: string | undefined;
   #failingSince_ms: number | undefined;
+  /** When a request was answered last. */
+  #answered_ms = -Infinity;
 
   constructor({ location, credentials, times = {} }: S3StoreOptions) {
     const { bucket, prefix, endpoint } = location;
@@ -62,7 +64,7 @@ export class S3Store implements ArtifactStore {
       location,
       credentials,
       times,
-      onOutcome: (failure) => this.#note(failure),
+      onOutcome: (failure, began_ms) => this.#note(failure, began_ms),
     });
   }
 
@@ -161,7 +163,10 @@ export class S3Store implements ArtifactStore {
   }
 
   /** Notes how the last request ended, and logs each change. */
-  #note(failure: string | undefined): void {
+  #note(failure: string | undefined, began_ms: number): void {
+    // One that hung before another was answered tells nothing of now.
+    if (failure !== undefined && began_ms < this.#answered_ms) return;
+    if (failure === undefined) this.#answered_ms = performance.now();
     const isChange = (failure === undefined) !== (this.#failure === undefined);
     this.#failure = failure;
     if (!isChange) return;

@@ -109,9 +109,9 @@ class Machines implements AsyncDisposable {
     return join(this.folder, "gate");
   }
 
-  /** A command that ends when the gate is opened. */
+  /** A command that ends when the gate is opened, or the folder is gone, as that of a test that was killed. */
   get untilOpen(): string {
-    return `until [ -e ${this.gate} ]; do sleep 0.05; done`;
+    return `until [ -e ${this.gate} ] || [ ! -d ${this.folder} ]; do sleep 0.05; done`;
   }
 
   async open(): Promise<void> {
