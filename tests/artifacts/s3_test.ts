@@ -142,6 +142,8 @@ Deno.test("S3: a request that hung before another was answered is no failure", a
     { hostname: "127.0.0.1", port: 0, onListen() {} },
     () => answers.shift()?.() ?? new Response(null, { status: 500 }),
   );
+  // The server waits for it at its end.
+  using _end = { [Symbol.dispose]: () => hung.resolve(new Response()) };
   const endpoint = `http://127.0.0.1:${server.addr.port}`;
   using store = new S3Store({
     location: { endpoint, bucket: "bucket", prefix: "", region: "us-east-1" },
@@ -155,7 +157,6 @@ Deno.test("S3: a request that hung before another was answered is no failure", a
   assertEquals([store.failure, store.failingSince_ms], [undefined, undefined]);
   assert(await store.probe() !== undefined);
   assert(store.failure !== undefined);
-  hung.resolve(new Response());
 });
 
 Deno.test("S3: a server that fails is asked again, until it works", { ignore }, async () => {
