@@ -8,6 +8,7 @@
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
 import { pause } from "../../platform/waiting/timers.ts";
 import { keys } from "../../store/keys.ts";
 import { scan } from "../../store/read/scan.ts";
@@ -22,6 +23,8 @@ import type { MachineRecord } from "./run_context.ts";
 const LOOK_MS = 500;
 /** A machine counts as silent after this time without an instance. */
 const SILENT_MS = 5_000;
+/** The ends that are remembered. */
+const ENDED_MAX = 10_000;
 const SILENT = "its machine is silent (no instance of the service runs on its data folder)";
 const GIVEN_UP = "Its machine was silent: what still runs there ends when an instance starts on it";
 
@@ -62,7 +65,7 @@ export class OtherMachines {
   readonly #seen_ms = new Map<string | undefined, number>();
   #working: Promise<void> | undefined;
   #claims = false;
-  /** The executions whose ends were told, and whose claims may be stored still. */
+  /** The executions whose ends were told. A record of one of them may be older, and its claim be stored still. */
   readonly #ended = new Set<string>();
 
   constructor(parts: OtherMachinesParts) {
@@ -105,7 +108,8 @@ export class OtherMachines {
   /** Takes in a record that tells who has claimed an execution. */
   claimed(execution: Execution): void {
     const { id, status } = execution;
-    if (this.#executions.has(id) || this.#isOwn(execution) || hasEnded(status)) return;
+    if (this.#executions.has(id) || this.#ended.has(id)) return;
+    if (this.#isOwn(execution) || hasEnded(status)) return;
     this.add(execution);
     this.#parts.onClaimed?.(id);
     this.#parts.onChange(execution);
@@ -174,7 +178,6 @@ export class OtherMachines {
   async #lookAtClaims(): Promise<void> {
     const { store, onClaimed, onChange } = this.#parts;
     const all = await Array.fromAsync(scan(store.kv, ["execution_claimed"]), ({ key }) => key[1]);
-    for (const id of this.#ended) if (!all.includes(id)) this.#ended.delete(id);
     const ids = all.map(String).filter((id) => !this.#executions.has(id));
     const records = new Map(
       (await getExecutions(store, ids)).map((execution) => [execution.id, execution]),
@@ -189,10 +192,15 @@ export class OtherMachines {
       const isTold = this.#isOwn(ended) &&
         (await store.kv.get(keys.executionClaimed(id))).value === null;
       if (!isTold) onChange(ended);
-      this.#ended.add(id);
+      this.#noteEnd(id);
     }
     if (over.length === 0) return;
     await store.committer.write(over.map((id) => ({ key: keys.executionClaimed(id) })));
+  }
+
+  #noteEnd(executionId: string): void {
+    this.#ended.add(executionId);
+    evictOldest(this.#ended, ENDED_MAX);
   }
 
   #isOwn(execution: Execution): boolean {
@@ -211,7 +219,7 @@ export class OtherMachines {
     if (before === undefined) return;
     if (hasEnded(status)) {
       this.#executions.delete(id);
-      if (this.#claims) this.#ended.add(id);
+      this.#noteEnd(id);
     } else this.#executions.set(id, execution);
     if (before.status !== status || before.reachable !== execution.reachable) {
       this.#parts.onChange(execution);

@@ -9,6 +9,7 @@ import {
   getExecution,
   hasEnded,
 } from "../../../src/store/records/executions.ts";
+import { keys } from "../../../src/store/keys.ts";
 import { changeExecution } from "../../../src/store/records/execution_changes.ts";
 import { firstAttempt, waitingAttempts } from "../../../src/store/records/attempts.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -79,6 +80,22 @@ Deno.test("an end that the machine has stored is not stopped, nor given up", () 
     assertEquals(await others.stop(execution.id, stopped()), false);
     assertEquals((await getExecution(leader, execution.id))?.status, "complete");
     assertEquals(others.has(execution.id), false);
+  }));
+
+Deno.test("an end is told once, also where an older record is read later", () =>
+  both(async ({ leader, machine, others, execution, told }) => {
+    const before = structuredClone(execution);
+    execution.status = "complete";
+    assertEquals(await storeBesideLeader(machine, execution), true);
+    others.watchClaims();
+    await eventually(() => told.length > 0 || undefined);
+    others.claimed(before);
+    assertEquals(others.has(execution.id), false);
+    const claim = keys.executionClaimed(execution.id);
+    await eventually(async () => (await leader.kv.get(claim)).value === null || undefined);
+    await nextLook(leader);
+    others.claimed(before);
+    assertEquals(told.map(({ status }) => status), ["complete"]);
   }));
 
 Deno.test("an attempt whose end another machine stores is tried again once, and the leader is told", () =>

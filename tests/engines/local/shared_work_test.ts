@@ -175,7 +175,7 @@ Deno.test("what waits at the leader begins on machines with room, once, and is r
   assertEquals(other.told, []);
   // What the artifact store has is not kept beside the leader.
   for (const { id } of executions) {
-    assertEquals(await exists(join(other.folder, "executions", id)), false);
+    await until(async () => !await exists(join(other.folder, "executions", id)));
   }
 });
 
@@ -235,8 +235,8 @@ Deno.test("several machines that claim at once begin each execution once", async
     each && leader.engine.machineOf(each) === leader.store.shared?.machineId
   );
   for (const [at, { folder }] of machines.all.entries()) {
-    const kept = await Array.fromAsync(Deno.readDir(join(folder, "executions")));
-    assertEquals(kept.length, at === 0 ? own.length : 0);
+    const kept = () => Array.fromAsync(Deno.readDir(join(folder, "executions")));
+    await until(async () => (await kept()).length === (at === 0 ? own.length : 0));
   }
   // None stays in its memory as one that waits.
   await until(() => leader.engine.load.waiting === 0);
