@@ -57,7 +57,10 @@ class Machines implements AsyncDisposable {
   }
 
   /** Adds a machine with so many places. The first one leads. */
-  async add(executionsMax: number, { isShared = true } = {}): Promise<Machine> {
+  async add(
+    executionsMax: number,
+    { isShared = true, hasRoom = (): boolean => true } = {},
+  ): Promise<Machine> {
     const leads = this.all.length === 0;
     const folder = join(this.folder, `machine${this.all.length}`);
     const store = await sharedStore(this.#kv, systemClock, { leads, look_ms: 50 });
@@ -69,6 +72,7 @@ class Machines implements AsyncDisposable {
       clock: systemClock,
       dataFolder: folder,
       executionsMax,
+      hasRoom,
       settings: QUICK,
       onChange: ({ id, status }) => told.push(`${id} ${status}`),
     });
@@ -273,6 +277,26 @@ Deno.test("an execution that is stopped while another machine claims it ends onc
   }
   await machines.open();
   await ended(leader.store, first);
+});
+
+Deno.test("a machine without room on its disk claims nothing until it has some", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  let hasRoom = false;
+  let asked = 0;
+  const other = await machines.add(1, {
+    hasRoom() {
+      asked++;
+      return hasRoom;
+    },
+  });
+  const executions = await machines.submit(leader, 2, machines.untilOpen);
+  await until(() => asked > 2);
+  assertEquals([machines.begunIds.length, other.engine.load.running], [1, 0]);
+  hasRoom = true;
+  await until(() => machines.begunIds.length === 2);
+  await machines.open();
+  await ended(leader.store, executions);
 });
 
 Deno.test("without a common artifact store the leader alone begins executions", async () => {
