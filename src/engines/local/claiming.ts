@@ -8,8 +8,8 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { pause } from "../../platform/waiting/timers.ts";
+import type { Instances } from "../../store/commit/instances.ts";
 import type { Execution } from "../../store/records/executions.ts";
-import type { Store } from "../../store/store.ts";
 import type { Reachability } from "./runners/reachability.ts";
 import { runnerNameOf } from "./slots.ts";
 
@@ -23,7 +23,7 @@ const log = getLogger(["hooklaunch", "engine"]);
 
 /** The parts of {@linkcode claimWaiting}. */
 interface ClaimingParts {
-  store: Store;
+  instances: Pick<Instances, "leader" | "obstacle">;
   clock: Clock;
   reachability: Pick<Reachability, "answers">;
   /** Returns the number of executions that this machine has a place for. */
@@ -40,7 +40,7 @@ interface ClaimingParts {
 
 /** Begins executions that wait at the leader, until this instance leads. */
 export async function claimWaiting(parts: ClaimingParts): Promise<void> {
-  const { store, clock, room, waiting, begin, onFreed, signal } = parts;
+  const { instances, clock, room, waiting, begin, onFreed, signal } = parts;
   const runners = new Runners(parts);
   let soon = new AbortController();
   onFreed(() => soon.abort());
@@ -48,7 +48,7 @@ export async function claimWaiting(parts: ClaimingParts): Promise<void> {
   let pause_ms = LOOK_MS;
   while (!signal.aborted) {
     soon = new AbortController();
-    const { leader, obstacle } = store.shared?.instances ?? {};
+    const { leader, obstacle } = instances;
     const isAsked = leader?.executions_wait === true && obstacle === undefined;
     const max = isAsked ? room() : 0;
     try {
@@ -61,6 +61,7 @@ export async function claimWaiting(parts: ClaimingParts): Promise<void> {
       }
       pause_ms = max === 0 || found > 0 ? LOOK_MS : Math.min(2 * pause_ms, LOOK_MAX_MS);
     } catch (error) {
+      pause_ms = Math.min(2 * pause_ms, LOOK_MAX_MS);
       log.error("Cannot claim executions that wait for the leader, trying again: {error}", {
         error: messageOf(error),
       });

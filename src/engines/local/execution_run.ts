@@ -78,8 +78,8 @@ export class ExecutionRun {
     return this.#guard(async () => {
       this.#begin();
       const saving = this.#context.save(this.#execution);
-      // Where it is one of several machines, another one may have begun with it.
-      if (this.#context.place && !await saving) return;
+      // Where machines share an artifact store, another one may have begun with it.
+      if (this.#context.place && this.#context.artifacts && !await saving) return;
       const [saved, prepared] = await Promise.allSettled([
         saving,
         this.#withTimeLimit(() => this.#preparation.setUpFolder()),

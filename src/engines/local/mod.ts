@@ -144,14 +144,13 @@ export class LocalEngine implements Engine {
     }
     if (this.#following !== undefined) return;
     const signal = AbortSignal.any([this.#closing.signal, this.#leading.signal]);
-    const parts = { store, clock, signal, reachability: this.#reachability };
     const following = followLeader({
-      ...parts,
+      ...{ store, clock, signal },
       running: () => this.#running.ids,
       stop: async (id, ending) => await (await this.#running.get(id)?.run)?.stop(ending),
     });
     const claiming = this.#sharesWork && claimWaiting({
-      ...parts,
+      ...{ clock, signal, instances: shared.instances, reachability: this.#reachability },
       room: () => this.#options.hasRoom?.() === false ? 0 : this.#running.room,
       waiting: (max, isWanted) =>
         someWaiting(store, TYPE, {

@@ -49,7 +49,7 @@ export class ResultFiles {
     return await readLog(path, options);
   }
 
-  /** Opens an output; undefined when there is none of this path. */
+  /** Opens an output. Undefined when the execution has no output at this path. */
   async output(executionId: string, path: string): Promise<EngineOutput | undefined> {
     const file = await openOutput(this.folderOf(executionId).outputs, path);
     if (file === undefined) return await this.#shared?.open(artifactKeys.output(executionId, path));

@@ -35,8 +35,8 @@ export async function* openExecutionsOf(
 }
 
 /**
- * Reads some of the executions of an engine that wait, at most so many: any of the oldest, so that several who look at
- * once seldom find the same.
+ * Reads some of the executions of an engine that wait, at most so many. It chooses among the oldest at random: machines
+ * that look at the same time seldom choose the same.
  */
 export async function someWaiting(
   store: Store,

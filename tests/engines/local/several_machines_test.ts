@@ -82,6 +82,21 @@ Deno.test("an end that the machine has stored is not stopped, nor given up", () 
     assertEquals(others.has(execution.id), false);
   }));
 
+Deno.test("a notifier that is new is told of an end that another machine stores", () =>
+  both(async ({ leader, machine, execution }) => {
+    const told = ["told"];
+    let isKnown = false;
+    machine.refreshNotifiers = () => {
+      if (isKnown) return undefined;
+      isKnown = true;
+      machine.tellEnd = ({ of }) => [{ key: told, value: of }];
+      return Promise.resolve();
+    };
+    execution.status = "complete";
+    assertEquals(await storeBesideLeader(machine, execution), true);
+    assertEquals((await leader.kv.get(told)).value, execution.id);
+  }));
+
 Deno.test("an end is told once, also where an older record is read later", () =>
   both(async ({ leader, machine, others, execution, told }) => {
     const before = structuredClone(execution);

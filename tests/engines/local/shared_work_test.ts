@@ -3,6 +3,7 @@ import { assertEquals } from "@std/assert";
 import { exists } from "../../../src/platform/files/missing_file.ts";
 import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
+import { claimWaiting } from "../../../src/engines/local/claiming.ts";
 import { LocalEngine } from "../../../src/engines/local/mod.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
@@ -22,7 +23,7 @@ import { Projects } from "../../../src/projects/projects.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { recordWrite } from "../../../src/store/records/record_size.ts";
 import type { Store } from "../../../src/store/store.ts";
-import { PATIENCE_MS, temporaryFolder } from "../../surroundings.ts";
+import { PATIENCE_MS, temporaryFolder, TestClock } from "../../surroundings.ts";
 import { QUICK, textOf, until } from "../fixture.ts";
 
 /** One machine: its instance's store and engine. */
@@ -30,7 +31,7 @@ interface Machine {
   store: Store;
   engine: LocalEngine;
   folder: string;
-  /** What the instance was told of while it led. */
+  /** Each change that the engine reported as the leader's: the execution's id and its status. */
   told: string[];
   /** Ends as a process that is killed does, but for what it runs. */
   leave(): Promise<void>;
@@ -297,6 +298,55 @@ Deno.test("a machine without room on its disk claims nothing until it has some",
   await until(() => machines.begunIds.length === 2);
   await machines.open();
   await ended(leader.store, executions);
+});
+
+Deno.test("a machine leaves what waits for a runner that does not answer there, and asks it again later", async () => {
+  const clock = new TestClock();
+  const closing = new AbortController();
+  const ofDocker = executionOf({ engine: { type: "local", runner: "docker" } });
+  const ofProcess = executionOf();
+  let [asked, answers] = [0, false];
+  const begun: string[] = [];
+  let wake = () => {};
+  const leader = {
+    ...{ id: "1", machine_id: "1", started_at: "", beats: 1, time_ms: 0 },
+    executions_wait: true as const,
+  };
+  const claiming = claimWaiting({
+    instances: { leader, obstacle: undefined },
+    clock,
+    reachability: {
+      answers(runner) {
+        if (runner === "process") return Promise.resolve(true);
+        asked++;
+        return Promise.resolve(answers);
+      },
+    },
+    room: () => 1,
+    waiting: (_max, isWanted) =>
+      Promise.resolve([ofDocker, ofProcess].filter((each) => isWanted(each))),
+    begin: ({ id }) => begun.push(id),
+    onFreed: (call) => void (wake = call),
+    signal: closing.signal,
+  });
+  const looks = async (count: number) => {
+    for (let look = 0; look < count; look++) {
+      clock.time_ms += 250;
+      wake();
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+  };
+  await looks(20);
+  assertEquals([asked, begun.includes(ofDocker.id), begun.includes(ofProcess.id)], [
+    1,
+    false,
+    true,
+  ]);
+  answers = true;
+  await looks(40);
+  assertEquals([asked > 1, begun.includes(ofDocker.id)], [true, true]);
+  closing.abort();
+  await claiming;
 });
 
 Deno.test("without a common artifact store the leader alone begins executions", async () => {

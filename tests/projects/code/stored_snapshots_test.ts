@@ -99,9 +99,17 @@ Deno.test("stored snapshot: cleanup removes what nothing has needed for a day", 
   await first.resolve(all.project, "HEAD");
   clock.time_ms += 2 * HOUR_MS;
   const olderThan_ms = 24 * HOUR_MS;
-  // A machine beside the leader removes its own copies alone.
+  // A machine beside the leader removes its own copies alone, and makes them again.
+  const copy = join(folder.path, "second", "projects", "digits", "trees", commit);
+  const isCopied = () => Deno.stat(copy).then(() => true, () => false);
+  await second.checkout("digits", commit, join(folder.path, "one"));
   await second.pruneCopies(olderThan_ms);
-  assertEquals(await names(), 2);
+  assertEquals(await isCopied(), true);
+  clock.time_ms += 25 * HOUR_MS;
+  await second.pruneCopies(olderThan_ms);
+  assertEquals([await isCopied(), await names()], [false, 2]);
+  await second.checkout("digits", commit, join(folder.path, "other"));
+  clock.time_ms -= 25 * HOUR_MS;
   await second.pruneTrees(new Set([`digits/${commit}`]), olderThan_ms);
   assertEquals(await names(), 2, "one is in use, one was needed two hours ago");
   await second.pruneTrees(new Set(), olderThan_ms);
