@@ -323,8 +323,8 @@ Deno.test("a machine leaves what waits for a runner that does not answer there, 
       },
     },
     room: () => 1,
-    waiting: (_max, isWanted) =>
-      Promise.resolve([ofDocker, ofProcess].filter((each) => isWanted(each))),
+    waiting: (max, isWanted) =>
+      Promise.resolve([ofDocker, ofProcess].filter((each) => isWanted(each)).slice(0, max)),
     begin: ({ id }) => begun.push(id),
     onFreed: (call) => void (wake = call),
     signal: closing.signal,
