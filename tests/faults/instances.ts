@@ -14,7 +14,7 @@ import { mostWithin } from "./check_ledger.ts";
 import { changes } from "./changes.ts";
 import { type Findings, pause, type Random } from "./findings.ts";
 import { untilReady } from "./gone.ts";
-import { checkFar, FAR_TRIGGER } from "./far.ts";
+import { checkOutputs, FAR_TRIGGER, NEAR_TRIGGER } from "./far.ts";
 import { checkHistory, History } from "./history.ts";
 import { suffer } from "./instance_faults.ts";
 import type { InstancesSize, Quota } from "./instances_size.ts";
@@ -39,6 +39,7 @@ const QUOTA: Quota = [3, 30];
 
 /** Each launch of a trigger at the cluster starts a job. */
 const FAR_PAUSE_MS = 4_000;
+const NEAR_PAUSE_MS = 1_000;
 /** As a proxy that serves HTTPS passes a launch on. */
 const FORWARDED = { "x-forwarded-proto": "https" };
 
@@ -71,7 +72,7 @@ export async function instances(
 ): Promise<void> {
   const { faults, gap_ms, answer_ms, pause_ms, paced, changed, settle_ms, earlier } = size;
   const { instances: count = INSTANCES, senders = SENDERS, least = LEAST } = size;
-  const { network } = size;
+  const { network, shares = false } = size;
   const { quota = QUOTA, deliveries = DELIVERIES, rounds = ROUNDS } = size;
   await using stack = new AsyncDisposableStack();
   // Instances in a network of their own do not reach this process.
@@ -87,12 +88,15 @@ export async function instances(
     },
     ...paced === undefined ? [] : PACED_TRIGGERS,
     ...network === undefined ? [] : [FAR_TRIGGER],
+    ...shares ? [NEAR_TRIGGER] : [],
     ...own === undefined ? [] : [own.trigger],
   ], network?.place.engine);
   await using server = await denokv(shop.folder, network?.place.database);
   const ways = network === undefined
     ? Array.from({ length: count }, () => stack.use(faultyWay(server.port)))
     : [];
+  const storage = `${shop.folder}/artifacts`;
+  if (shares) await Deno.mkdir(storage);
   const upgraded = new Set<number>();
   const start = (index: number) => {
     const { within = [], flags = [], env = {} } = network?.place.optionsOf(index) ?? {};
@@ -100,7 +104,11 @@ export async function instances(
       within,
       checkout: upgraded.has(index) ? undefined : earlier,
       data: `${shop.folder}/data-${index}`,
-      flags: ["--kv", ways[index]?.url ?? server.url, "--max-executions", "2", ...flags],
+      flags: [
+        ...["--kv", ways[index]?.url ?? server.url, "--max-executions", "2"],
+        ...shares ? ["--storage", storage] : [],
+        ...flags,
+      ],
       env: { ...env, [KV_TOKEN.name]: KV_TOKEN.value, HOOKLAUNCH_SECRET_KEY: "00".repeat(32) },
     });
   };
@@ -138,6 +146,7 @@ export async function instances(
       ? []
       : PACED_SENDERS.map(({ trigger, pause_ms }) => ({ trigger, pause_ms: pause_ms * paced })),
     ...network === undefined ? [] : [{ trigger: FAR_TRIGGER.id, pause_ms: FAR_PAUSE_MS }],
+    ...shares ? [{ trigger: NEAR_TRIGGER.id, pause_ms: NEAR_PAUSE_MS }] : [],
   ];
   for (const [index, pace] of paces.entries()) {
     sending.push(send({ ...common, random: random.fork(), sender: senders + index, ...pace }));
@@ -192,7 +201,13 @@ export async function instances(
     findings.check(count <= 1, `The command of ${id} ran ${count} times`);
   }
   const served = serving.find(({ hasEnded }) => !hasEnded);
-  if (network && served) await checkFar(findings, { served, shop });
+  if (network && served) await checkOutputs(findings, { served, shop, trigger: FAR_TRIGGER });
+  if (shares && served) {
+    await checkOutputs(findings, { served, shop, trigger: NEAR_TRIGGER });
+    const { size: machines } = await shop.places();
+    findings.say(`Commands have begun on ${machines} machines`);
+    findings.check(machines === count, `Commands have begun on ${machines} of ${count} machines`);
+  }
   if (own && served) await checkOwn(findings, { served, receiver: own.receiver });
   if (findings.violations.length > 0) sayLogs();
 }

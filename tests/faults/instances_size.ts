@@ -49,6 +49,8 @@ export interface InstancesSize {
   quota?: Quota;
   deliveries?: number;
   rounds?: number;
+  /** Whether the instances share an artifact store, so that steps run on every machine. */
+  shares?: boolean;
   /** A network of namespaces, and its faults. */
   network?: { place: Network; suffer(stage: Stage): Promise<void> };
   /** The checkout of an earlier version, with which all begin; an upgrade puts this version in its place. */

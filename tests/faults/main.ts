@@ -153,6 +153,32 @@ const parts: Readonly<Record<string, Part>> = {
         settle_ms: 5_000,
       }),
   },
+  steps: {
+    what: "Steps on machines that share an artifact store, killed and cut off at random moments",
+    needs: "denokv",
+    run: (findings, random) =>
+      instances(findings, random, {
+        faults: Array.from({ length: Math.min(20, faultsMax) }, () =>
+          random.pick([
+            "kill",
+            "kill",
+            "stop",
+            "freeze",
+            "partition",
+            "connections",
+            "database kill",
+            "several",
+          ])),
+        instances: 3 + random.int(2),
+        gap_ms: 15_000,
+        answer_ms: 3_000,
+        // As many steps as the machines perform, so that most wait for a place somewhere.
+        pause_ms: 2_000,
+        senders: 4,
+        shares: true,
+        settle_ms: 3_000,
+      }),
+  },
   rush: {
     what: "More launches than places and quotas on three instances, one of which is killed",
     needs: "denokv",
@@ -214,7 +240,7 @@ const USAGE = `Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [--fault
   report    repeat the runs of src/docs/proof.md with their seeds, and simulate and plant mistakes
   --seed    what is drawn at random follows from it; without it another one is taken, and printed
   --kills   how often the service is killed, 100 times if not said otherwise
-  --faults  the most faults of the parts "network" and "paces", which have 20 and 40
+  --faults  the most faults of the parts "network", "paces" and "steps", which have 20 or 40
 
 Parts, all of them unless some are named:
 ${Object.entries(parts).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`).join("\n")}`;

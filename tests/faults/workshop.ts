@@ -25,6 +25,8 @@ export interface Workshop extends AsyncDisposable {
   readonly folder: string;
   /** How often each execution's command has begun, by the execution's id. */
   marks(): Promise<Map<string, number>>;
+  /** The data folders in which commands have begun. */
+  places(): Promise<Set<string>>;
   /** When the command of each execution of the steps `work` and `long` began and ended, by the execution's id. */
   works(): Promise<Map<string, { began_ms: number; ended_ms: number }>>;
 }
@@ -49,7 +51,7 @@ export async function workshop(
   const marks = `${folder}/marks`;
   await Deno.mkdir(marks);
   await Deno.mkdir(`${folder}/p`);
-  const command = `echo started >> '${marks}'/$VH_EXECUTION_ID`;
+  const command = `pwd >> '${marks}'/$VH_EXECUTION_ID`;
   const works = `${folder}/works`;
   await Deno.mkdir(works);
   const note = `date +%s%3N >> '${works}'/$VH_EXECUTION_ID`;
@@ -81,6 +83,7 @@ export async function workshop(
   return {
     folder,
     marks: () => marksIn(marks),
+    places: () => placesIn(marks),
     works: () => worksIn(works),
     [Symbol.asyncDispose]: () => removed(temporary),
   };
@@ -117,6 +120,19 @@ async function worksIn(
     const [began_ms = NaN, ended_ms = began_ms, ...more] = text.split("\n").map(Number);
     if (more.length > 0) throw new Error(`The command of ${name} ran twice`);
     found.set(name, { began_ms, ended_ms });
+  }
+  return found;
+}
+
+/** Returns the data folders in which commands have begun. */
+async function placesIn(marks: string): Promise<Set<string>> {
+  const found = new Set<string>();
+  for await (const { name } of Deno.readDir(marks)) {
+    const text = await Deno.readTextFile(`${marks}/${name}`);
+    for (const line of text.split("\n")) {
+      const [place, executions] = line.split("/executions/");
+      if (place && executions) found.add(place);
+    }
   }
   return found;
 }
