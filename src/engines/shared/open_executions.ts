@@ -12,7 +12,7 @@ import {
 import type { Store } from "../../store/store.ts";
 
 const READ_AT_ONCE = 50;
-/** The oldest that wait, among which some are chosen. */
+/** The number of those that wait, oldest first, among which some are chosen. */
 const AMONG = 100;
 
 /** Yields the executions of an engine that have one of some statuses, oldest first. */
@@ -35,27 +35,32 @@ export async function* openExecutionsOf(
 }
 
 /**
- * Reads some of the executions of an engine that wait, at most so many. It chooses among the oldest at random: machines
- * that look at the same time seldom choose the same.
+ * Reads some of the executions of an engine that wait, at most so many. It chooses at random among the oldest hundred of
+ * which any is wanted: machines that look at the same time seldom choose the same.
  */
 export async function someWaiting(
   store: Store,
   type: string,
   { max, isWanted }: { max: number; isWanted(execution: Execution): boolean },
 ): Promise<Execution[]> {
-  const ids: string[] = [];
+  let ids: string[] = [];
+  const choose = async () => {
+    const found: Execution[] = [];
+    for (shuffle(ids); ids.length > 0 && found.length < max;) {
+      const some = ids.splice(0, max - found.length);
+      const executions = await readOf(store, some, { type, statuses: ["queued"] });
+      found.push(...executions.filter(isWanted));
+    }
+    ids = [];
+    return found;
+  };
   for await (const { id, status } of openExecutions(store)) {
     if (status === "queued") ids.push(id);
-    if (ids.length === AMONG) break;
+    if (ids.length < AMONG) continue;
+    const found = await choose();
+    if (found.length > 0) return found;
   }
-  shuffle(ids);
-  const found: Execution[] = [];
-  while (ids.length > 0 && found.length < max) {
-    const some = ids.splice(0, max - found.length);
-    const executions = await readOf(store, some, { type, statuses: ["queued"] });
-    found.push(...executions.filter(isWanted));
-  }
-  return found;
+  return await choose();
 }
 
 /** Reads those of some executions that are an engine's and have one of some statuses. */

@@ -280,6 +280,23 @@ Deno.test("an execution that is stopped while another machine claims it ends onc
   await ended(leader.store, first);
 });
 
+Deno.test("executions of a cluster that have waited for longer keep no machine from claiming", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const other = await machines.add(1);
+  const atCluster = Array.from(
+    { length: 250 },
+    () => executionOf({ id: newId(Date.now()), engine: { type: "slurm" } }),
+  );
+  for (let at = 0; at < atCluster.length; at += 50) {
+    await leader.store.committer.write(atCluster.slice(at, at + 50).flatMap(executionWrites));
+  }
+  const executions = await machines.submit(leader, 2, machines.untilOpen);
+  await until(() => other.engine.load.running === 1);
+  await machines.open();
+  await ended(leader.store, executions);
+});
+
 Deno.test("a machine without room on its disk claims nothing until it has some", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(1);
