@@ -73,6 +73,8 @@ export async function instances(
   const { faults, gap_ms, answer_ms, pause_ms, paced, changed, settle_ms, earlier } = size;
   const { instances: count = INSTANCES, senders = SENDERS, least = LEAST } = size;
   const { network, shares = false } = size;
+  // In a network they share a bucket.
+  const claims = shares || network !== undefined;
   const { quota = QUOTA, deliveries = DELIVERIES, rounds = ROUNDS } = size;
   await using stack = new AsyncDisposableStack();
   // Instances in a network of their own do not reach this process.
@@ -88,7 +90,7 @@ export async function instances(
     },
     ...paced === undefined ? [] : PACED_TRIGGERS,
     ...network === undefined ? [] : [FAR_TRIGGER],
-    ...shares ? [NEAR_TRIGGER] : [],
+    ...claims ? [NEAR_TRIGGER] : [],
     ...own === undefined ? [] : [own.trigger],
   ], network?.place.engine);
   await using server = await denokv(shop.folder, network?.place.database);
@@ -146,7 +148,7 @@ export async function instances(
       ? []
       : PACED_SENDERS.map(({ trigger, pause_ms }) => ({ trigger, pause_ms: pause_ms * paced })),
     ...network === undefined ? [] : [{ trigger: FAR_TRIGGER.id, pause_ms: FAR_PAUSE_MS }],
-    ...shares ? [{ trigger: NEAR_TRIGGER.id, pause_ms: NEAR_PAUSE_MS }] : [],
+    ...claims ? [{ trigger: NEAR_TRIGGER.id, pause_ms: NEAR_PAUSE_MS }] : [],
   ];
   for (const [index, pace] of paces.entries()) {
     sending.push(send({ ...common, random: random.fork(), sender: senders + index, ...pace }));
@@ -202,7 +204,7 @@ export async function instances(
   }
   const served = serving.find(({ hasEnded }) => !hasEnded);
   if (network && served) await checkOutputs(findings, { served, shop, trigger: FAR_TRIGGER });
-  if (shares && served) {
+  if (claims && served) {
     await checkOutputs(findings, { served, shop, trigger: NEAR_TRIGGER });
     const { size: machines } = await shop.places();
     findings.say(`Commands have begun on ${machines} machines`);
