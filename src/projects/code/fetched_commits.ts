@@ -6,6 +6,7 @@
 import { ActionError, isShortage, messageOf } from "../../platform/errors.ts";
 import { redactUrls } from "../../platform/network/urls.ts";
 import type { Network } from "../../platform/network/connection.ts";
+import type { InTurn } from "../../platform/waiting/in_turn.ts";
 import type { Project } from "../../store/records/projects.ts";
 import { extractCommit, isWholeCommit, type RunGit } from "./commit_tree.ts";
 import { fetchCommit } from "./fetch.ts";
@@ -19,6 +20,8 @@ import type { TreeSource } from "./tree_cache.ts";
 interface FetchedCommitOptions {
   /** The folder of the bare repository with the commits. */
   folder: string;
+  /** Fetches into the repository are made one after the other: git locks it. */
+  turns: InTurn;
   env(name: string): string | undefined;
   network: Network;
   limits: TreeLimits;
@@ -33,17 +36,18 @@ export function fetchedCommit(
   commit: string,
   options: FetchedCommitOptions,
 ): TreeSource {
-  const { folder: repository, limits } = options;
+  const { folder: repository, turns, limits } = options;
   const { name: projectName } = project;
   const run: RunGit = async (args, { prepare, once: _once, ...gitOptions }) => {
     await prepare?.();
     return await git([`--git-dir=${repository}`, ...args], gitOptions);
   };
   return {
-    async make(folder) {
-      await fetch(project, commit, options);
-      await extractCommit(run, { commit, folder, projectName, limits });
-    },
+    make: (folder) =>
+      turns.run(repository, async () => {
+        await fetch(project, commit, options);
+        await extractCommit(run, { commit, folder, projectName, limits });
+      }),
     async isWhole(folder) {
       return await isWholeCommit(run, { commit, folder }).catch((error) => {
         // Without the commit nothing can be compared: it is fetched again.

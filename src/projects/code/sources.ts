@@ -6,6 +6,7 @@
 import { join } from "node:path";
 import type { Clock } from "../../platform/clock.ts";
 import type { Network } from "../../platform/network/connection.ts";
+import { InTurn } from "../../platform/waiting/in_turn.ts";
 import { forgetRefs, type RefsKeeper } from "../../store/records/project_refs.ts";
 import type { Project } from "../../store/records/projects.ts";
 import { fetchedCommit } from "./fetched_commits.ts";
@@ -48,6 +49,7 @@ export class Sources {
   readonly #options: SourcesOptions;
   readonly #mirror: MirrorSource;
   readonly #folder: FolderSource;
+  readonly #turns = new InTurn();
   /** Loaded for the first project without a mirror. */
   #remote: RemoteSource | undefined;
   /** True where git works; undefined before anyone has looked. */
@@ -80,7 +82,7 @@ export class Sources {
       if (remote === undefined) return this.#mirror.tree(projectName, commit);
       const { treeLimits: limits, folderOf, ...others } = this.#options;
       const folder = join(folderOf(projectName), "commits.git");
-      return fetchedCommit(remote, commit, { ...others, folder, limits });
+      return fetchedCommit(remote, commit, { ...others, folder, turns: this.#turns, limits });
     }
     return snapshotTree(projectName, commit, this.#options.storedSnapshots);
   }

@@ -9,7 +9,7 @@ import {
 import { join } from "node:path";
 import { systemClock } from "../../../../src/platform/clock.ts";
 import { ActionError } from "../../../../src/platform/errors.ts";
-import { Projects } from "../../../../src/projects/projects.ts";
+import { Projects, type ProjectsOptions } from "../../../../src/projects/projects.ts";
 import type { Project } from "../../../../src/store/records/projects.ts";
 import { configFile, GitFixture, projectOf, TemporaryFolder } from "../git_fixture.ts";
 import { basic, GitServer } from "../http_server.ts";
@@ -35,17 +35,19 @@ async function setUp(folder: TemporaryFolder) {
     isPublic: () => false,
     caCerts: [],
   };
-  const projects = new Projects({
-    dataFolder: join(folder.path, "data"),
-    clock: systemClock,
-    env: (name) => name === "TOKEN" ? TOKEN : undefined,
-    network,
-  });
+  const restarted = (options: Partial<ProjectsOptions> = {}) =>
+    new Projects({
+      dataFolder: join(folder.path, "data"),
+      clock: systemClock,
+      env: (name) => name === "TOKEN" ? TOKEN : undefined,
+      network,
+      ...options,
+    });
   const projectAt = (host: string): Project => ({
     ...projectOf(`http://robot:{env:TOKEN}@${host}/remote/.git`),
     source: "https",
   });
-  return { remote, first, second, third, projects, projectAt };
+  return { remote, first, second, third, projects: restarted(), restarted, projectAt };
 }
 
 Deno.test("https: references and files are read from git's own server, with credentials", async () => {
@@ -91,6 +93,22 @@ Deno.test("https: references and files are read from git's own server, with cred
   assertEquals((await projects.resolve(project, "main")).commit, third);
   await projects.fetch(project);
   assertEquals((await projects.resolve(project, "main")).commit, newest);
+  await projects.close();
+});
+
+Deno.test("https: steps of several commits get their code at once", async () => {
+  await using folder = new TemporaryFolder();
+  const { first, second, third, restarted, projectAt } = await setUp(folder);
+  await using server = new GitServer(folder.path, { authorization: basic("robot", TOKEN) });
+  const projects = restarted({ projectOf: () => Promise.resolve(projectAt(server.host)) });
+  const commits = [first, second, third];
+  await Promise.all(
+    commits.map((commit) => projects.checkout("digits", commit, join(folder.path, commit))),
+  );
+  for (const [index, step] of ["first", "second", "third"].entries()) {
+    const path = join(folder.path, commits[index] ?? "", "valohai.yaml");
+    assertEquals(await Deno.readTextFile(path), configFile(step));
+  }
   await projects.close();
 });
 
