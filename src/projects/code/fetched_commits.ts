@@ -4,15 +4,17 @@
  * @module
  */
 import { ActionError, isShortage, messageOf } from "../../platform/errors.ts";
+import { exists } from "../../platform/files/missing_file.ts";
 import { redactUrls } from "../../platform/network/urls.ts";
 import type { Network } from "../../platform/network/connection.ts";
 import type { InTurn } from "../../platform/waiting/in_turn.ts";
 import type { Project } from "../../store/records/projects.ts";
 import { extractCommit, isWholeCommit, type RunGit } from "./commit_tree.ts";
-import { fetchCommit } from "./fetch.ts";
+import { answers, fetchCommit } from "./fetch.ts";
 import { git, GitError } from "./git.ts";
 import { openRemote, originOf, type Remote } from "./remote.ts";
-import { diskLimit_mb } from "./size_guard.ts";
+import { removeFolder } from "./remove_folder.ts";
+import { diskLimit_mb, TooLargeOnDiskError } from "./size_guard.ts";
 import type { TreeLimits } from "./tree.ts";
 import type { TreeSource } from "./tree_cache.ts";
 
@@ -45,8 +47,16 @@ export function fetchedCommit(
   return {
     make: (folder) =>
       turns.run(repository, async () => {
-        await fetch(project, commit, options);
-        await extractCommit(run, { commit, folder, projectName, limits });
+        const work = async () => {
+          await fetch(project, commit, options);
+          await extractCommit(run, { commit, folder, projectName, limits });
+        };
+        await work().catch(async (error) => {
+          if (!(error instanceof GitError) || error.wasEnded) throw error;
+          // A fetch does not find all damage.
+          await removeFolder(repository);
+          await work();
+        });
       }),
     async isWhole(folder) {
       return await isWholeCommit(run, { commit, folder }).catch((error) => {
@@ -67,7 +77,7 @@ async function fetch(
   let remote: Remote | undefined;
   try {
     remote = await openRemote(originOf(project), { env, knownHostsFile: "" });
-    await fetchCommit(folder, commit, remote, {
+    await fetchAnew(folder, commit, remote, {
       signal: AbortSignal.any([late, signal]),
       limit_mb: diskLimit_mb(project.engine),
       network,
@@ -83,5 +93,20 @@ async function fetch(
       `Cannot fetch commit ${commit} of project "${project.name}": ${detail}`,
       isShortage(error) ? { cause: error } : {},
     );
+  }
+}
+
+/** Fetches a commit. Where earlier commits, or a git that was killed, are in the way, the repository is made again. */
+async function fetchAnew(...fetched: Parameters<typeof fetchCommit>): Promise<void> {
+  const [folder, , remote, { signal }] = fetched;
+  const wasThere = await exists(folder);
+  try {
+    await fetchCommit(...fetched);
+  } catch (error) {
+    const isInTheWay = error instanceof TooLargeOnDiskError ||
+      (error instanceof GitError && !error.wasEnded && await answers(remote, signal));
+    if (!wasThere || !isInTheWay) throw error;
+    await removeFolder(folder);
+    await fetchCommit(...fetched);
   }
 }

@@ -18,6 +18,15 @@ import { hasNoGitea } from "./gitea.ts";
 
 const TOKEN = "s3cr3t-token";
 
+/** Returns bytes that cannot be compressed. */
+function noise(length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 65_536) {
+    crypto.getRandomValues(bytes.subarray(at, at + 65_536));
+  }
+  return bytes;
+}
+
 /** A repository behind git's own server, and projects that read it without git. */
 async function setUp(folder: TemporaryFolder) {
   const remote = await GitFixture.make(join(folder.path, "remote"), {
@@ -112,6 +121,41 @@ Deno.test("https: steps of several commits get their code at once", async () => 
   await projects.close();
 });
 
+Deno.test("https: what earlier fetches of commits have left keeps no step from its code", async () => {
+  await using folder = new TemporaryFolder();
+  const { remote, first, second, third, restarted, projectAt } = await setUp(folder);
+  await using server = new GitServer(folder.path, { authorization: basic("robot", TOKEN) });
+  const engine = { type: "local", runner: "process", disk_mb: 1 } as const;
+  const project = { ...projectAt(server.host), engine };
+  const projectOf = () => Promise.resolve(project);
+  const projects = restarted({ projectOf });
+  const checkOut = async (commit: string) => {
+    const copy = join(folder.path, `copy-${commit}`);
+    await projects.checkout("digits", commit, copy);
+    assertEquals(await Deno.readTextFile(join(copy, "large.bin")), "x".repeat(100_000));
+  };
+  const kept = join(folder.path, "data/projects/digits/commits.git");
+  await checkOut(first);
+  // A git that was killed leaves its lock.
+  await Deno.writeTextFile(join(kept, "shallow.lock"), "");
+  await checkOut(second);
+  await Deno.writeTextFile(join(kept, "config"), "[damaged");
+  await checkOut(third);
+  // A power cut: git does not wait until small objects are on disk.
+  await Deno.remove(join(folder.path, "data/projects/digits/trees"), { recursive: true });
+  const object = await remote.git("rev-parse", `${third}:large.bin`);
+  const path = join(kept, "objects", object.slice(0, 2), object.slice(2));
+  await Deno.chmod(path, 0o600);
+  await Deno.truncate(path);
+  await restarted({ projectOf }).checkout("digits", third, join(folder.path, "again"));
+  for (let commits = 0; commits < 3; commits++) {
+    // Two of them are more than the project may take on disk.
+    await Deno.writeFile(join(remote.path, "noise"), noise(600_000));
+    await checkOut(await remote.commit({}));
+  }
+  await projects.close();
+});
+
 Deno.test("https: what the server refuses is told with what to do", async () => {
   await using folder = new TemporaryFolder();
   const { projects, projectAt } = await setUp(folder);
@@ -152,11 +196,7 @@ Deno.test("https: what the server refuses is told with what to do", async () => 
 Deno.test("https: a commit that is too large for memory is refused", async () => {
   await using folder = new TemporaryFolder();
   const { remote, projects, projectAt } = await setUp(folder);
-  const noise = new Uint8Array(34 * 1024 ** 2);
-  for (let at = 0; at < noise.length; at += 65_536) {
-    crypto.getRandomValues(noise.subarray(at, at + 65_536));
-  }
-  await Deno.writeFile(join(remote.path, "noise"), noise);
+  await Deno.writeFile(join(remote.path, "noise"), noise(34 * 1024 ** 2));
   // To try in vain takes a second.
   await remote.git("config", "core.compression", "0");
   await remote.commit({});
