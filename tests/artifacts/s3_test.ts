@@ -159,6 +159,62 @@ Deno.test("S3: a request that hung before another was answered is no failure", a
   assert(store.failure !== undefined);
 });
 
+/** Begins an answer that never ends, or that breaks off. */
+function unfinished(text: string, breaksOff: boolean): Response {
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start: (controller) => controller.enqueue(content(text)),
+    async pull(controller) {
+      if (!breaksOff) return await new Promise(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      controller.error(new Error("as the test wants"));
+    },
+  });
+  return new Response(body);
+}
+
+Deno.test("S3: an answer that does not come to its end is none, and the request is repeated", async () => {
+  for (const breaksOff of [true, false]) {
+    const asked: string[] = [];
+    let isStored = false;
+    const answer = ({ url, method }: Request): Response => {
+      const { searchParams } = new URL(url);
+      asked.push(`${method} ${[...searchParams.keys()]}`);
+      const isFirst = asked.filter((each) => each === asked.at(-1)).length === 1;
+      if (searchParams.has("uploads")) {
+        return isFirst
+          ? unfinished("<UploadId>u", breaksOff)
+          : new Response("<UploadId>u1</UploadId>");
+      }
+      if (searchParams.has("partNumber")) return new Response(null, { headers: { etag: "e" } });
+      if (searchParams.has("list-type")) {
+        return isFirst
+          ? unfinished("<Key>executions/a1/log</Key>", breaksOff)
+          : new Response(isStored ? "<Key>executions/a1/log</Key>" : "");
+      }
+      if (method === "DELETE") isStored = false;
+      else if (isFirst) return unfinished("\n", breaksOff);
+      else isStored = true;
+      return new Response("<CompleteMultipartUploadResult/>");
+    };
+    await using server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      answer,
+    );
+    const endpoint = `http://127.0.0.1:${server.addr.port}`;
+    using store = new S3Store({
+      location: { endpoint, bucket: "bucket", prefix: "", region: "us-east-1" },
+      credentials: CREDENTIALS,
+      times: { patience_ms: 60_000, pause_ms: 1, answer_ms: 500 },
+    });
+    const bytes = filled(9 * MIB);
+    const key = artifactKeys.log("a1");
+    await store.put(key, bytes, infoOf(bytes));
+    assertEquals(isStored, true, asked.join("\n"));
+    await store.remove(artifactKeys.execution("a1"));
+    assertEquals(isStored, false, asked.join("\n"));
+  }
+});
+
 Deno.test("S3: a server that fails is asked again, until it works", { ignore }, async () => {
   await using server = await S3Server.start();
   using store = server.store({ patience_ms: 10_000, pause_ms: 20, answer_ms: 300 });

@@ -71,7 +71,8 @@ export class S3Client {
 
   /**
    * Asks until there is an answer: a success, or that there is no such thing (404), that a precondition does
-   * not hold (412) or a range is not there (416). The caller reads or cancels its body.
+   * not hold (412) or a range is not there (416). The caller reads or cancels its body, which has come to its end
+   * unless it is that of an object.
    *
    * @throws {UnavailableError} when there is none for some time
    */
@@ -122,10 +123,12 @@ export class S3Client {
     const { answer_ms: usual_ms = ANSWER_MS } = this.#options.times ?? {};
     const answer_ms = Math.min(usual_ms, request.within_ms ?? Infinity);
     const late = new AbortController();
-    const timer = setTimeout(
-      () => late.abort(),
-      answer_ms + (body?.length ?? 0) / BYTES_A_MS,
-    );
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const waitFor = (time_ms: number) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => late.abort(), time_ms);
+    };
+    waitFor(answer_ms + (body?.length ?? 0) / BYTES_A_MS);
     const signals = [late.signal, this.#closing.signal, ...(signal ? [signal] : [])];
     try {
       const content = body === undefined ? EMPTY_SHA256 : sha256 ?? "UNSIGNED-PAYLOAD";
@@ -141,7 +144,10 @@ export class S3Client {
         ...(body && { body }),
         signal: AbortSignal.any(signals),
       });
-      if (answer.ok || answer.status === 412 || answer.status === 416) return answer;
+      if (answer.ok || answer.status === 412 || answer.status === 416) {
+        const isObject = method === "GET" && key !== undefined;
+        return isObject ? answer : await wholeAnswer(answer, () => waitFor(answer_ms));
+      }
       return answer.status === 404 ? await missing(answer) : await failureOf(answer);
     } catch (error) {
       return late.signal.aborted ? `no answer within ${answer_ms} ms` : messageOf(error);
@@ -180,6 +186,17 @@ export class S3Client {
       cache: this.#signingKeys,
     });
   }
+}
+
+/** Reads an answer to its end. S3 begins some before it is done, and sends blanks meanwhile. */
+async function wholeAnswer(answer: Response, onBytes: () => void): Promise<Response> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  for await (const chunk of answer.body ?? []) {
+    chunks.push(chunk);
+    onBytes();
+  }
+  const { status, headers } = answer;
+  return new Response(chunks.length === 0 ? null : new Blob(chunks), { status, headers });
 }
 
 /** Encodes a key for a URL, as the signature demands it. */

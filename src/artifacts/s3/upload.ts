@@ -190,7 +190,7 @@ async function* partsOf(
 }
 
 async function expectSuccess(answer: Response, what: string): Promise<string> {
-  const text = await answer.text().catch(() => "");
+  const text = await answer.text();
   if (answer.ok) return text;
   throw unexpected(what, valueOf(text, "Code") ?? `it answers ${answer.status}`);
 }
