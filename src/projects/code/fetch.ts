@@ -37,12 +37,13 @@ interface FetchLimits {
 /**
  * Clones a remote, in place of the repository that may be there.
  *
+ * @param onReplace called just before the clone takes its place
  * @throws {TooLargeOnDiskError} when the clone is too large; nothing of it stays
  */
 export async function cloneMirror(
   folder: string,
   remote: Remote,
-  limits: FetchLimits,
+  { onReplace, ...limits }: FetchLimits & { onReplace?: () => void },
 ): Promise<void> {
   await Deno.mkdir(dirname(folder), { recursive: true, mode: 0o700 });
   const fresh = await Deno.makeTempDir({ dir: dirname(folder), prefix: "tmp-mirror-" });
@@ -63,6 +64,7 @@ export async function cloneMirror(
         await fetchInto(signal, "--object-format=sha256");
       });
     });
+    onReplace?.();
     await Deno.rename(folder, old).catch(ignoreMissing);
     await Deno.rename(fresh, folder);
     await syncFolder(dirname(folder));

@@ -65,6 +65,8 @@ export class Mirror {
   #isUsable = false;
   /** The number of clones that this process has made. */
   #clones = 0;
+  /** A clone takes its place: the folder may have that of another origin. */
+  #isReplaced = false;
 
   constructor(options: MirrorOptions) {
     this.#options = options;
@@ -191,14 +193,15 @@ export class Mirror {
    */
   async #locate(origin: Origin): Promise<boolean> {
     if (isSame(this.#origin, origin)) return this.#isUsable;
-    const isUsable = await isMirrorOf(this.#options.folder, urlOf(origin.repository));
+    const clones = this.#clones;
+    const isMirror = await isMirrorOf(this.#options.folder, urlOf(origin.repository));
     await this.#writeOrigin(origin);
     // Another caller may have set it, and have fetched since.
     if (isSame(this.#origin, origin)) return this.#isUsable;
-    this.#isUsable = isUsable;
+    this.#isUsable = isMirror && !this.#isReplaced && clones === this.#clones;
     this.#origin = origin;
     this.#refs = undefined;
-    return isUsable;
+    return this.#isUsable;
   }
 
   /** Replaces a mirror that is missing or damaged. */
@@ -263,6 +266,7 @@ export class Mirror {
       );
     } finally {
       clearTimeout(timer);
+      this.#isReplaced = false;
     }
   }
 
@@ -283,7 +287,15 @@ export class Mirror {
   }
 
   async #clone(remote: Remote, signal: AbortSignal): Promise<Refs> {
-    await cloneMirror(this.#options.folder, remote, { signal, limit_mb: this.limit_mb });
+    const onReplace = () => {
+      this.#isReplaced = true;
+      const { url } = remote;
+      if (this.#origin !== undefined && urlOf(this.#origin.repository) === url) return;
+      this.#isUsable = false;
+      this.#refs = undefined;
+    };
+    const { folder } = this.#options;
+    await cloneMirror(folder, remote, { signal, limit_mb: this.limit_mb, onReplace });
     this.#clones++;
     return await this.#readRefs();
   }

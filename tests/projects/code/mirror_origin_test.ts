@@ -27,16 +27,14 @@ function holdSyncs(folder: string): Disposable & { held: (() => void)[] } {
   return { held, [Symbol.dispose]: () => void (Deno.open = open) };
 }
 
-Deno.test("the old address of a mirror is answered at once, whatever is set and fetched in the same moment", async () => {
-  await using folder = new TemporaryFolder();
+/** A mirror, and two repositories: the new one answers when it is told to. */
+async function setUp(folder: TemporaryFolder) {
   const old = await GitFixture.make(join(folder.path, "old"), {
     "valohai.yaml": configFile("old"),
   });
   await GitFixture.make(join(folder.path, "new"), { "valohai.yaml": configFile("new") });
   const goOn = Promise.withResolvers<void>();
-  await using server = new GitServer(folder.path, { before: () => goOn.promise });
-  using stack = new DisposableStack();
-  stack.defer(() => goOn.resolve());
+  const server = new GitServer(folder.path, { before: () => goOn.promise });
   const mirror = new Mirror({
     projectName: "digits",
     folder: join(folder.path, "project/mirror.git"),
@@ -44,10 +42,17 @@ Deno.test("the old address of a mirror is answered at once, whatever is set and 
     limits: TREE_LIMITS,
     env: () => undefined,
   });
-  const [before, after] = [old.path, `http://${server.host}/new/.git`].map((path) =>
-    originOf(projectOf(path))
-  );
-  if (before === undefined || after === undefined) throw new Error("Expected two origins");
+  const before = originOf(projectOf(old.path));
+  const after = originOf(projectOf(`http://${server.host}/new/.git`));
+  return { old, mirror, server, goOn, before, after };
+}
+
+Deno.test("the old address of a mirror is answered at once, whatever is set and fetched in the same moment", async () => {
+  await using folder = new TemporaryFolder();
+  const { old, mirror, server, goOn, before, after } = await setUp(folder);
+  await using _server = server;
+  using stack = new DisposableStack();
+  stack.defer(() => goOn.resolve());
   await mirror.fetch(before);
   using syncs = holdSyncs(join(folder.path, "project"));
   const { held } = syncs;
@@ -67,5 +72,28 @@ Deno.test("the old address of a mirror is answered at once, whatever is set and 
   const [first, second] = await Promise.all(fetches);
   assertEquals(first?.branches.size, 1);
   assertEquals(second, first);
+  await mirror.close();
+});
+
+Deno.test("the old address of a mirror has its own branches, also while the mirror of the new one takes its place", async () => {
+  await using folder = new TemporaryFolder();
+  const { old, mirror, server, goOn, before, after } = await setUp(folder);
+  await using _server = server;
+  using stack = new DisposableStack();
+  stack.defer(() => goOn.resolve());
+  await mirror.fetch(before);
+  const fetching = mirror.fetch(after);
+  await eventually(() => server.requests.length > 0 || undefined);
+  assertEquals(await mirror.isFetched(before), true);
+  using syncs = holdSyncs(join(folder.path, "project"));
+  goOn.resolve();
+  // The new mirror has the place of the old one.
+  await eventually(() => syncs.held.length > 0 || undefined);
+  const asked = mirror.refs(before);
+  const letGo = setInterval(() => syncs.held.splice(0).forEach((end) => end()), 5);
+  stack.defer(() => clearInterval(letGo));
+  assertEquals((await deadline(asked, 20_000)).branches.get("main"), await old.head());
+  assertEquals((await fetching).branches.size, 1);
+  assertEquals((await mirror.refs(before)).branches.get("main"), await old.head());
   await mirror.close();
 });
