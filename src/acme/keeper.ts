@@ -196,8 +196,16 @@ export class CertificateKeeper {
         this.#failure.next_at = new Date(this.#parts.clock.now()).toISOString();
       }
     }
-    if (this.#parts.clock.now() < Date.parse(this.#failure?.next_at ?? "1970-01-01")) return;
+    if (this.#isWaiting()) return;
     await this.#orderIfDue(served);
+  }
+
+  /** Returns true after a failure. One of a time to come tells nothing: the clock was wrong then. */
+  #isWaiting(): boolean {
+    if (this.#failure === undefined) return false;
+    const now_ms = this.#parts.clock.now();
+    const { failed_at, next_at } = this.#failure;
+    return now_ms < Date.parse(next_at) && now_ms + CLOCKS_DIFFER_MS >= Date.parse(failed_at);
   }
 
   async #orderIfDue(served: Served): Promise<void> {
