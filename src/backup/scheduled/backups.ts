@@ -6,7 +6,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { type Cause, newCause } from "../../attention/cause.ts";
-import { isMakeDue, isOver, isProofDue, PROOF_EVERY_MS } from "./due.ts";
+import { isMakeDue, isOver, isProofDue, PROOF_EVERY_MS, RETRY_MS_MAX } from "./due.ts";
 import type { BackupJob, JobResult } from "./job.ts";
 import { backupName, timeOfName } from "./names.ts";
 import { openPlace, type PlaceSettings, placeSettings } from "./place.ts";
@@ -27,7 +27,6 @@ import type { Store } from "../../store/store.ts";
 
 /** The wait after the first failure; each further one doubles it. */
 const RETRY_MS = 60_000;
-const RETRY_MS_MAX = 3_600_000;
 /** A backup is overdue when one more should have been made since, and a day for a proof. */
 const OVERDUE_TIMES = 2;
 
