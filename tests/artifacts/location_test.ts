@@ -28,6 +28,7 @@ Deno.test("a storage URL names bucket, prefix, endpoint and region", () => {
     prefix: "a b/",
     region: "local",
   });
+  assertEquals(parseS3Location("s3://hooks/50%", env).prefix, "50%/");
 });
 
 Deno.test("a storage URL that is none is refused, without the password in it", () => {

@@ -4,7 +4,7 @@
  * @module
  */
 import { InvalidInputError } from "../../platform/errors.ts";
-import { hideUserInfo, isBaseUrl } from "../../platform/network/urls.ts";
+import { hideUserInfo, isBaseUrl, percentDecode } from "../../platform/network/urls.ts";
 
 const SETTING = "the setting storage";
 const EXPECTED = "Expected s3://bucket/prefix?endpoint=…&region=…, or an absolute path";
@@ -65,7 +65,7 @@ export function parseS3Location(text: string, env: Env): S3Location {
         `"${hideUserInfo(endpoint)}"`,
     );
   }
-  const path = decodeURIComponent(url.pathname).replaceAll(/^\/+|\/+$/g, "");
+  const path = percentDecode(url.pathname).replaceAll(/^\/+|\/+$/g, "");
   return {
     endpoint: endpoint.replace(/\/+$/, ""),
     bucket,
