@@ -59,7 +59,13 @@ export class Book {
   end(id: string, now_ms: number): ToldCause | undefined {
     const before = this.causes.get(id);
     if (before === undefined || before.ended_at !== undefined) return undefined;
-    const cause = { ...before, ended_at: timeText(now_ms) };
+    // Where ends are not told, nothing is left to tell of it.
+    const isTold = before.tellings > 0 && !this.#tellsEnds;
+    const cause: ToldCause = {
+      ...before,
+      ended_at: timeText(now_ms),
+      ...(isTold && { is_over: true, recoveries: before.recoveries + 1 }),
+    };
     this.causes.set(id, cause);
     return cause;
   }

@@ -51,6 +51,7 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   });
   const scene = { service, receiver, clock };
   await t.step("a failure, its count, and its end", () => tellsOfFailures(scene));
+  await t.step("each failure, where ends are not told", () => tellsOfNoEnds(scene));
   await t.step("hundreds of failures in a short time", () => tellsOfMany(scene));
   await t.step("a receiver that fails gets it later", () => triesAgain(scene));
   await t.step("redirects and private addresses", () => staysOutside(scene, privateReceiver));
@@ -121,6 +122,24 @@ async function tellsOfFailures(scene: Scene): Promise<void> {
   clock.time_ms += MINUTE_MS;
   await receiver.arrived("/hook", 7);
   assertEquals(new Set(receiver.at("/hook").map(idOf)).size, 7);
+}
+
+async function tellsOfNoEnds(scene: Scene): Promise<void> {
+  const { service, receiver, clock } = scene;
+  receiver.on("/failures", () => new Response());
+  const to = webhook(scene, "/failures");
+  await put(service, "failures", { on: ["run_error"], to, triggers: ["failing"] });
+  const launch = await trigger(service, "failing");
+  for (let failures = 1; failures <= 3; failures++) {
+    await launch(false);
+    await settled(service);
+    clock.time_ms += 10 * MINUTE_MS;
+    const told = await receiver.arrived("/failures", failures);
+    const [{ state, count }] = verified(told.at(-1)).data.causes;
+    assertEquals([state, count], ["began", 1]);
+    await launch(true);
+    await settled(service);
+  }
 }
 
 async function tellsOfMany(scene: Scene): Promise<void> {

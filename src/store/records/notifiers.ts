@@ -77,10 +77,10 @@ export interface ToldCause {
   told_at?: string;
   /** The number of times that it was told since it began. */
   tellings: number;
-  /** The number of times that its end was told: what comes and goes is told less often. */
+  /** The number of times that it has ended: what comes and goes is told less often. */
   recoveries: number;
   ended_at?: string;
-  /** True once its end was told: it is kept for a day in case it comes back. */
+  /** True once its end was told, or where ends are not told: it is kept for a day in case it comes back. */
   is_over?: true;
   text: string;
   run_id?: string;
