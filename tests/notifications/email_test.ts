@@ -113,6 +113,19 @@ Deno.test({
       assertEquals(await send(plain.port, { security: "none" }), { isSent: true });
       assertEquals(plain.mails.length, 1);
     });
+    await t.step("one recipient of two is not known", async () => {
+      await using server = await startMailServer({
+        onRcptTo: ({ address }, _session, done) =>
+          done(address.startsWith("gone") ? new Error("No such user") : null),
+      });
+      const sent = await send(server.port, { to: ["ops@example.com", "Gone <gone@example.com>"] });
+      assertEquals(server.mails.length, 1);
+      assertEquals(sent, {
+        isSent: false,
+        isFinal: true,
+        reason: "It has not reached gone@example.com: 550 No such user",
+      });
+    });
     const wrong: [name: string, server: MailServer, settings: object, ca: string[], RegExp][] = [
       [
         "no STARTTLS",

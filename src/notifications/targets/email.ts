@@ -97,7 +97,7 @@ export const email = {
     parts.signal.addEventListener("abort", stop);
     try {
       const sending: Promise<Sent> = transport.sendMail(mailOf(notification, settings)).then(
-        (): Sent => ({ isSent: true }),
+        endOf,
         (error: unknown): Sent => ({
           isSent: false,
           reason: `It cannot be sent: ${withAdvice(messageOf(error))}`,
@@ -111,6 +111,20 @@ export const email = {
     }
   },
 } satisfies OtherTargetKind;
+
+/** Returns the end of a mail that the server has taken: for all of its recipients, or for some. */
+function endOf(info: unknown): Sent {
+  const { rejected, rejectedErrors } = Object(info);
+  if (!Array.isArray(rejected) || rejected.length === 0) return { isSent: true };
+  const [error] = Array.isArray(rejectedErrors) ? rejectedErrors : [];
+  const said = String(Object(error).response ?? "the server refuses it");
+  // Another attempt would reach the others once more.
+  return {
+    isSent: false,
+    isFinal: true,
+    reason: `It has not reached ${rejected.join(", ")}: ${said}`,
+  };
+}
 
 /** Returns what is said of a failure, and what to do about it. */
 function withAdvice(message: string): string {
