@@ -193,7 +193,12 @@ export class HostedService {
         this.#endLooks = every(systemClock, MINUTE_MS, () => service.sweep());
       }
       // Another instance has taken this one for gone: the next request opens it anew.
-      store.lost.addEventListener("abort", () => void this.#close());
+      const onLost = () => {
+        if (this.#open === opening) void this.#close();
+      };
+      store.lost.addEventListener("abort", onLost);
+      // It may have done so during the start.
+      if (store.lost.aborted) onLost();
     }, () => {
       if (this.#open === opening) this.#open = undefined;
     });
