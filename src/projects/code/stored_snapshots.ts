@@ -7,7 +7,7 @@
 import { artifactKeys } from "../../artifacts/keys.ts";
 import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
-import { ActionError } from "../../platform/errors.ts";
+import { ActionError, HooklaunchError } from "../../platform/errors.ts";
 import { syncFolders } from "../../platform/files/durable.ts";
 import type { SnapshotRecords, StoredSnapshot } from "../../store/records/stored_snapshots.ts";
 import { isSnapshot } from "./snapshot.ts";
@@ -66,12 +66,14 @@ export class StoredSnapshots {
     const { extractTree } = await import("./extract_tree.ts");
     const artifact = await artifacts.open(artifactKeys.snapshot(stored.id));
     if (artifact === undefined) return false;
-    await extractTree(artifact.stream, folder);
-    if (!await isSnapshot(folder, commit)) {
-      throw new ActionError(
-        `Cannot check out ${commit} of project "${project}": the snapshot in ${artifacts.name} is damaged`,
-      );
-    }
+    const damaged = new ActionError(
+      `Cannot check out ${commit} of project "${project}": the snapshot in ${artifacts.name} is damaged`,
+    );
+    await extractTree(artifact.stream, folder).catch((error) => {
+      // Those of the artifact store, and of the disk, say nothing of the snapshot.
+      throw error instanceof HooklaunchError || Object(error).code !== undefined ? error : damaged;
+    });
+    if (!await isSnapshot(folder, commit)) throw damaged;
     await syncFolders(folder);
     return true;
   }

@@ -72,6 +72,8 @@ Deno.test("stored snapshot: one that is damaged or gone is told", async () => {
   await Deno.writeTextFile(path, bytes.replace("echo hi", "echo ho"));
   const checkout = () => all.second.checkout("digits", commit, join(folder.path, "copy"));
   await assertRejects(checkout, ActionError, `the snapshot in ${all.shared} is damaged`);
+  await Deno.truncate(path, 700);
+  await assertRejects(checkout, ActionError, `the snapshot in ${all.shared} is damaged`);
   await Deno.remove(path);
   await assertRejects(checkout, ActionError, "the snapshot is not kept any more; launch it again");
 });
