@@ -166,6 +166,21 @@ Deno.test("agents have tools as their token allows, and text of strangers is fen
     assert(wrong.isError, wrong.text);
   });
 
+  await t.step("behind a proxy that removes a part of the path", async () => {
+    const { parts } = service.service;
+    const before = parts.baseUrl;
+    parts.baseUrl = "https://hooks.example/base";
+    await using agent = await connect(service, await tokenOf({ name: "behind", scope: "operate" }));
+    const { isError, text } = await agent.use("deliveries", { limit: 1 });
+    assert(!isError, text);
+    const [, json = ""] = /<<< \S+\n(.*)\n/.exec(text) ?? [];
+    const { pathname } = new URL(JSON.parse(json).next);
+    assertEquals(pathname, "/base/api/v0/deliveries/");
+    const sent = await agent.use("send", { id: mine.id });
+    assertMatch(sent.text, /"status":200/);
+    parts.baseUrl = before;
+  });
+
   await t.step("requests that no agent sends", async () => {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     const authorization = `Bearer ${await tokenOf({ name: "plain", scope: "read" })}`;

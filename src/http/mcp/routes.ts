@@ -144,7 +144,7 @@ async function call(
   parts: McpParts,
 ) {
   const { api, baseUrl } = parts;
-  const request = requestOf(tool.request(args), context, baseUrl());
+  const request = requestOf(tool.request(args), context);
   const answer = await (await api()).fetch(request, { ...Object(context.env), ...context.var });
   const found = await answer.text();
   if (!answer.ok) return failed(`${answer.status}: ${detailOf(found)}`);
@@ -185,8 +185,9 @@ function forwardedOf(context: Context): Record<string, string> {
   );
 }
 
-function requestOf({ method, path, query = {}, body }: ApiRequest, context: Context, base: string) {
-  const url = new URL(`${base}/api/v0/${path}`);
+function requestOf({ method, path, query = {}, body }: ApiRequest, context: Context) {
+  // Within the process: the path that the service has outside is none of its routes'.
+  const url = new URL(`http://agent/api/v0/${path}`);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
