@@ -39,11 +39,14 @@ export interface ListPage<T> {
 export class ApiClient {
   readonly #api: Hono;
   readonly #env: Authenticated;
+  readonly #method: "GET" | "HEAD";
   #lacksLeader = false;
 
-  constructor(api: Hono, env: Authenticated) {
+  /** @param method that of the browser, where it is a read */
+  constructor(api: Hono, env: Authenticated, method: "GET" | "HEAD" = "GET") {
     this.#api = api;
     this.#env = env;
+    this.#method = method;
   }
 
   /**
@@ -105,9 +108,9 @@ export class ApiClient {
     return JSON.parse(await answer.text() || "null");
   }
 
-  /** Returns the answer as it is, such as a stream or a file. */
+  /** Returns the answer as it is, such as a stream or a file. To HEAD nothing is opened that nobody would read. */
   async answer(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    return await this.#call("GET", path, { headers });
+    return await this.#call(this.#method, path, { headers });
   }
 
   async #checked(method: string, path: string, init: CallInit = {}): Promise<Response> {

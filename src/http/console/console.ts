@@ -288,7 +288,8 @@ export class Console {
     const { access, grant, remoteIp, isAllowed, csrf } = session;
     const isRefresh = isRefreshOf(context);
     const caller = { access, grant, remoteIp, isAllowed, isRefresh };
-    const api = new ApiClient(await this.#parts.api(), caller);
+    const method = context.req.method === "HEAD" ? "HEAD" : "GET";
+    const api = new ApiClient(await this.#parts.api(), caller, method);
     const launch: View["launch"] = (id, request) => this.#launch(context, id, request);
     const passkeys = new OwnPasskeys(this.#parts, session);
     const deviceLogins = new DeviceApprovals(this.#parts, session);
