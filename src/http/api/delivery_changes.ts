@@ -15,6 +15,8 @@ import type { Events, Followed } from "./event_stream.ts";
 const LOOK_MS = 900;
 /** The executions, pipelines and requests under way that a look sees, where other instances may change them. */
 const OPEN_MAX = 500;
+/** The kinds of records that lists show, beside executions: of these the engines tell. */
+const SHOWN = ["http_request", "pipeline", "run", "trigger"];
 
 /** The parts of the service that are looked at. */
 interface DeliveryChangesParts {
@@ -31,9 +33,14 @@ export class DeliveryChanges {
   /** The newest deliveries at a state, by their number. */
   readonly #newest = new Map<number, Promise<DeliveryList>>();
   #newestState = "";
+  /** Counts writes of records of these kinds. */
+  #written = 0;
 
   constructor(parts: DeliveryChangesParts) {
     this.#parts = parts;
+    parts.store.committer.onWrite(([kind]) => {
+      if (SHOWN.includes(String(kind))) this.#written++;
+    });
   }
 
   /** Returns a text that differs from the one before when something has changed. */
@@ -67,7 +74,7 @@ export class DeliveryChanges {
   async #look(): Promise<string> {
     const { store, engines } = this.#parts;
     const open = store.shared ? await openWork(store) : "";
-    return `${engines.changes} ${await newestIds(store)} ${open}`;
+    return `${engines.changes} ${this.#written} ${await newestIds(store)} ${open}`;
   }
 }
 

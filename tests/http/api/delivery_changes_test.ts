@@ -3,6 +3,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DeliveryChanges } from "../../../src/http/api/delivery_changes.ts";
 import type { DeliveryList } from "../../../src/http/api/delivery_views.ts";
 import { newId } from "../../../src/platform/ids.ts";
+import { keys } from "../../../src/store/keys.ts";
 import { entryWrites } from "../../../src/store/records/trigger_log_entries.ts";
 import { storeInMemory } from "../../store/fixture.ts";
 
@@ -35,9 +36,21 @@ Deno.test("the newest deliveries are read once between two changes", async () =>
   const before = await changes.state();
   assertEquals(await asked(), 1, "a delivery has come");
   assert(before !== await changes.state());
+  const written: [what: string, key: Deno.KvKey][] = [
+    ["an HTTP request has ended", keys.httpRequest(newId(3))],
+    ["a pipeline has changed", keys.pipeline(newId(4))],
+    ["a run has ended, older than the newest", keys.run(newId(0))],
+    ["a trigger has another name", keys.trigger(trigger_id)],
+  ];
+  for (const [what, key] of written) {
+    await store.committer.write([{ key, value: {} }]);
+    assertEquals(await asked(), 1, what);
+    assertEquals(await asked(), 0, `${what}, and nothing since`);
+  }
+  const known = reads;
   engines.changes++;
   now_ms += 1_000;
   await assertRejects(() => changes.newest(50, () => Promise.reject(new Error("away"))));
   await changes.newest(50, read);
-  assertEquals(reads, 4, "a read that failed is made again");
+  assertEquals(reads, known + 1, "a read that failed is made again");
 });
