@@ -90,7 +90,7 @@ export async function activityOf(
 }
 
 function shown(
-  { execution_error, run_error, ...deliveries }: DeliveryHour["counts"],
+  { execution_error, pipeline_error: _pipelines, run_error, ...deliveries }: DeliveryHour["counts"],
 ): Omit<ActiveHour, "from"> {
   return {
     deliveries,

@@ -26,6 +26,7 @@ Deno.test("the overview says what needs attention, and counts the last 24 hours"
     assertMatch(textOf({ text }), /payments : 1 execution failed/);
   });
   await t.step("by the API", async () => {
+    service.service.parts.deliveryCounts.note(triggers.payments.id, "pipeline_error");
     const { body } = await service.api("GET", `triggers/${triggers.payments.id}/activity/`);
     assertEquals(body.hours.length, 24);
     const { from: _from, ...last } = body.hours.at(-1);
