@@ -10,6 +10,8 @@ import { HooklaunchError, type Problem } from "../../platform/errors.ts";
 import type { Authenticated } from "../api/auth.ts";
 import type { ProblemDetails } from "../problem.ts";
 
+const PAGE_SIZE_MAX = 200;
+
 /** The API did not do what a page has asked for. */
 export class ApiCallError extends HooklaunchError {
   override readonly code = "api_call_refused";
@@ -63,6 +65,17 @@ export class ApiClient {
   async list<T>(path: string, query: Query = {}): Promise<ListPage<T>> {
     const page = await this.get<{ results: T[]; next: string | null }>(path, query);
     return { results: page.results, cursor: cursorOf(page.next) };
+  }
+
+  /** Reads a list whole, which is short. */
+  async all<T>(path: string): Promise<T[]> {
+    const all: T[] = [];
+    for (let cursor: string | undefined = "";;) {
+      const page: ListPage<T> = await this.list<T>(path, { limit: PAGE_SIZE_MAX, cursor });
+      all.push(...page.results);
+      if (page.cursor === undefined) return all;
+      cursor = page.cursor;
+    }
   }
 
   /** True once something was left out that the leading instance alone knows, which is silent. */

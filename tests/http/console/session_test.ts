@@ -7,6 +7,9 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
+import { putPasskey } from "../../../src/store/records/passkeys.ts";
+import { createSession } from "../../../src/store/records/sessions.ts";
+import { createToken, tokenHash } from "../../../src/store/records/tokens.ts";
 import { ADMIN_TOKEN, startService, TestClock } from "../../data.ts";
 import { Browser, loggedIn, textOf } from "./fixture.ts";
 
@@ -34,6 +37,30 @@ Deno.test("the page of tokens names the one in the variable of the service", asy
   await service.api("POST", "tokens/", { name: "ci" });
   const seen = textOf(await (await loggedIn(service)).get("access"));
   assertMatch(seen, /HOOKLAUNCH_ADMIN_TOKEN admin .* In a variable of the service.* ci admin/);
+});
+
+Deno.test("the page of access lists all tokens, sessions and passkeys", async () => {
+  await using service = await startService();
+  const { store } = service.service.parts;
+  const [created_at, expires_at] = [0, DAY_MS].map((after) =>
+    new Date(Date.now() + after).toISOString()
+  );
+  assert(created_at && expires_at);
+  const token_hash = tokenHash(ADMIN_TOKEN);
+  const owned = { token_hash, created_at, owner: "Ada" };
+  const key = { public_key: "", counter: 0, transports: [], used: [] };
+  for (let place = 0; place < 205; place++) {
+    await createToken(store, { name: `token-${place}`, created_at });
+    await putPasskey(store, { ...owned, ...key, credential: `key ${place}`, name: `key-${place}` });
+    const from = { remote_ip: `192.0.2.${place}`, user_agent: "" };
+    await createSession(store, { token_hash, created_at, expires_at, ...from });
+  }
+  const browser = await loggedIn(service);
+  const { text } = await browser.get("access?sessions=all");
+  for (const listed of [/<td>token-\d+</g, /<td>key-\d+</g, /<td>192\.0\.2\.\d+</g]) {
+    assertEquals(new Set(text.match(listed)).size, 205, String(listed));
+  }
+  assertStringIncludes((await browser.get("access")).text, "(this one)");
 });
 
 Deno.test("the login leads nowhere else", async (t) => {

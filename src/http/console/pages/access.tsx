@@ -32,9 +32,9 @@ interface AccessProps {
 async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
   const [service, tokens, sessions, passkeys, providers, audit] = await Promise.all([
     view.api.ifKnown(view.api.get<ServiceState>("service/")),
-    view.api.list<ListedToken>("tokens/", { limit: 200 }),
-    view.api.list<ShownSession>("sessions/", { limit: 200 }),
-    view.api.list<ShownPasskey>("passkeys/", { limit: 200 }),
+    view.api.all<ListedToken>("tokens/"),
+    view.api.all<ShownSession>("sessions/"),
+    view.api.all<ShownPasskey>("passkeys/"),
     view.api.list<ShownLoginProvider>("login-providers/"),
     view.api.list<AuditEntry>("audit/", {
       limit: AUDIT_ENTRIES,
@@ -48,15 +48,15 @@ async function AccessPage({ view, ...props }: AccessProps): Promise<Html> {
       <h2 id="tokens">Tokens</h2>
       <Tokens
         view={view}
-        tokens={tokens.results}
-        sessions={sessions.results}
+        tokens={tokens}
+        sessions={sessions}
         hasVariable={service?.settings.HOOKLAUNCH_ADMIN_TOKEN === true}
       />
       <TokenForm view={view} {...props} />
       <h2 id="sessions">Sessions</h2>
-      <Sessions view={view} sessions={sessions.results} />
+      <Sessions view={view} sessions={sessions} />
       <h2 id="passkeys">Passkeys</h2>
-      <Passkeys view={view} passkeys={passkeys.results} />
+      <Passkeys view={view} passkeys={passkeys} />
       <h2 id="logins">Identity providers</h2>
       <Providers providers={providers.results} />
       <h2 id="audit">Changes</h2>
