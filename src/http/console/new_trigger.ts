@@ -43,6 +43,12 @@ export function workOf(
   return [...ofSteps, ...ofPipelines];
 }
 
+/** Returns the label of work that is not among what is offered now; undefined for what is none. */
+export function labelOf(text: string): string | undefined {
+  const { project, action } = workFrom(text) ?? {};
+  return action && `${action.step ?? action.pipeline} of ${project}`;
+}
+
 /** Makes the settings of a trigger from the fields of the form. */
 export function settingsOfForm(form: URLSearchParams): Record<string, unknown> {
   const work = workFrom(form.get("work") ?? "");

@@ -188,6 +188,26 @@ Deno.test("the form of a new trigger says what is wrong, and nothing else is red
   assert(!fieldOf("work").includes('class="problem"'), "another project can be launched");
 });
 
+Deno.test("the work that was chosen stays chosen, of whichever project it is", async () => {
+  await using service = await startService();
+  const browser = await loggedIn(service);
+  const config = "- step: { name: sort, image: debian, command: sort }";
+  for (let place = 0; place < 10; place++) {
+    assertEquals((await service.api("PUT", `projects/a${place}/`, { config })).status, 201);
+  }
+  const { text } = await browser.get("triggers/new");
+  assertStringIncludes(text, "More projects are not listed: begin at the page of the project");
+  const gone = { project: "files", action: { type: "run_execution", step: "gone" } };
+  for (const work of [WORK, gone]) {
+    const { status, text } = await make(browser, { name: "a/b", work: JSON.stringify(work) });
+    assertEquals(status, 422);
+    const selected = [...text.matchAll(/<option value="([^"]*)" selected[^>]*>([^<]*)/g)];
+    const [, value = "", label = ""] = selected.at(-1) ?? [];
+    assertEquals(JSON.parse(value.replaceAll("&quot;", '"')), work);
+    assertEquals(label, `${work.action.step} of files`);
+  }
+});
+
 Deno.test("the form of a new trigger takes the key of deliveries", async () => {
   await using service = await startService();
   const browser = await loggedIn(service);

@@ -12,6 +12,7 @@ import { type Tries, triesOf, TRY } from "../filter_tries.ts";
 import {
   type FieldName,
   fieldOf,
+  labelOf,
   problemsOfForm,
   providerOf,
   settingsOfForm,
@@ -43,7 +44,7 @@ interface Offer {
 
 async function NewTriggerPage(props: FormProps): Promise<Html> {
   const { view } = props;
-  const offers = await offersOf(view);
+  const { offers, hasMore } = await offersOf(view);
   return (
     <Page view={view} title="New trigger" nav="Triggers">
       <p class="crumbs">
@@ -58,24 +59,25 @@ async function NewTriggerPage(props: FormProps): Promise<Html> {
             </p>
           </Empty>
         )
-        : <NewTriggerForm {...props} offers={offers} />}
+        : <NewTriggerForm {...props} offers={offers} hasMore={hasMore} />}
     </Page>
   );
 }
 
-async function offersOf(view: View): Promise<Offer[]> {
+async function offersOf(view: View): Promise<{ offers: Offer[]; hasMore: boolean }> {
   const only = view.query.get("project");
-  const projects = only === null
-    ? (await view.api.list<ShownProject>("projects/", { limit: PROJECTS })).results
-    : [{ name: only }];
-  return await Promise.all(projects.map(async ({ name: project }) => {
+  const { results: projects, cursor } = only === null
+    ? await view.api.list<ShownProject>("projects/", { limit: PROJECTS })
+    : { results: [{ name: only }], cursor: undefined };
+  const offers = await Promise.all(projects.map(async ({ name: project }) => {
     const contents = await view.api.get<ProjectContents>(`projects/${project}/contents/`);
     return { project, works: workOf(project, contents), problems: contents.problems };
   }));
+  return { offers, hasMore: cursor !== undefined };
 }
 
 function NewTriggerForm(
-  { view, form, refused, tries, offers }: FormProps & { offers: Offer[] },
+  { view, form, refused, tries, ...offered }: FormProps & { offers: Offer[]; hasMore: boolean },
 ): Html {
   const settings = form === undefined ? {} : settingsOfForm(form);
   const all = refused?.problems ?? [];
@@ -118,7 +120,7 @@ function NewTriggerForm(
       <p class="makes">
         <button type="button" class="quiet" data-makes="secret" hidden>Make a secret</button>
       </p>
-      <WorkField offers={offers} chosen={typed("work")} problems={problemsOf("work")} />
+      <WorkField {...offered} chosen={typed("work")} problems={problemsOf("work")} />
       <details open={isOpen}>
         <summary>Filter, limits, repeats</summary>
         <FilterField
@@ -194,22 +196,31 @@ function Provider({ chosen, problems }: { chosen: string | undefined; problems: 
 
 interface WorkProps {
   offers: readonly Offer[];
+  /** There are projects whose work is not offered. */
+  hasMore: boolean;
   chosen: string | undefined;
   problems: Problems;
 }
 
-function WorkField({ offers, chosen, problems }: WorkProps): Html {
+function WorkField({ offers, hasMore, chosen, problems }: WorkProps): Html {
   const unusable = offers.filter(({ works }) => works.length === 0).map((offer) =>
     `. Project ${offer.project} has no steps: ${offer.problems[0]?.detail ?? "fetch it first"}`
   );
+  const more = hasMore ? ". More projects are not listed: begin at the page of the project" : "";
+  const isOffered = offers.some(({ works }) =>
+    works.some(({ work }) => JSON.stringify(work) === chosen)
+  );
+  // Without it a browser would choose the first one in its place.
+  const other = chosen === undefined || isOffered ? undefined : labelOf(chosen);
   return (
     <Field
       label="What it launches"
       id="work"
-      hint={`A step or a pipeline of a project${unusable.join("")}`}
+      hint={`A step or a pipeline of a project${unusable.join("")}${more}`}
       problems={problems}
     >
       <select id="work" name="work" required aria-describedby={describedBy("work")}>
+        {other === undefined ? null : <option value={chosen} selected>{other}</option>}
         {offers.map(({ project, works }) => (
           <optgroup label={project}>
             {works.map(({ label, work }) => {
