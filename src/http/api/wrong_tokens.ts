@@ -22,25 +22,63 @@ interface Looked<T> {
   wait_s: number;
 }
 
+/** The look-ups of one network: their number, and those that wait for the end of another one. */
+interface Looking {
+  count: number;
+  waiting: (() => void)[];
+}
+
 /** Counts wrong tokens by network. */
 export class WrongTokens {
   readonly #clock: Pick<Clock, "steady">;
   readonly #counts = new Map<string, { since_ms: number; count: number }>();
+  readonly #looking = new Map<string, Looking>();
 
   constructor(clock: Pick<Clock, "steady">) {
     this.#clock = clock;
   }
 
-  /** Looks a token up, unless its sender is refused, and counts a wrong one. */
+  /**
+   * Looks a token up, unless its sender is refused, and counts a wrong one. As many are looked up at once as may be
+   * wrong: all that came at once could be guesses.
+   */
   async look<T>(address: string, find: () => Promise<T | undefined>): Promise<Looked<T>> {
     const network = networkOf(address);
-    const wait_s = this.#refusedFor_s(network);
     // Nothing tells clients apart whose address cannot be read: the wrong tokens of one refuse no right one.
-    if (wait_s > 0 && isIP(address) !== 0) return { wait_s };
-    const found = await find();
-    if (found !== undefined) return { found, wait_s: 0 };
-    this.#note(network);
-    return { wait_s };
+    const isKnown = isIP(address) !== 0;
+    while (isKnown && this.#isFull(network)) await this.#turn(network);
+    const wait_s = this.#refusedFor_s(network);
+    if (wait_s > 0 && isKnown) return { wait_s };
+    const looking = this.#looking.get(network) ?? { count: 0, waiting: [] };
+    this.#looking.set(network, looking);
+    looking.count++;
+    try {
+      const found = await find();
+      if (found !== undefined) return { found, wait_s: 0 };
+      this.#note(network);
+      return { wait_s };
+    } finally {
+      this.#end(network, looking);
+    }
+  }
+
+  /** Tells whether the tokens that are being looked up could be all that may be wrong. */
+  #isFull(network: string): boolean {
+    const wrong = this.#current(network)?.count ?? 0;
+    const looking = this.#looking.get(network)?.count ?? 0;
+    return wrong < WRONG_TOKENS_MAX && wrong + looking >= WRONG_TOKENS_MAX;
+  }
+
+  /** Waits until the look-up of another token has ended. */
+  #turn(network: string): Promise<void> {
+    return new Promise((resolve) => this.#looking.get(network)?.waiting.push(resolve));
+  }
+
+  #end(network: string, looking: Looking): void {
+    looking.count--;
+    const isRefused = this.#refusedFor_s(network) > 0;
+    for (const go of looking.waiting.splice(0, isRefused ? Infinity : 1)) go();
+    if (looking.count === 0 && looking.waiting.length === 0) this.#looking.delete(network);
   }
 
   #note(network: string): void {

@@ -1,5 +1,6 @@
 /** Scopes, limits and expiry of operators' tokens, and the slow-down of guessers. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { setImmediate } from "node:timers";
 import { operations } from "../../../src/http/api/mod.ts";
 import { scopeOf } from "../../../src/http/api/access.ts";
 import { WRONG_TOKENS_MAX, WrongTokens } from "../../../src/http/api/wrong_tokens.ts";
@@ -187,6 +188,33 @@ Deno.test("wrong tokens are counted by the network that a proxy names", async ()
   assertEquals(await ask("2001:0DB8::ffff:1", ADMIN_TOKEN), 429);
   assertEquals(await ask("2001:db8:0:1::1", ADMIN_TOKEN), 200);
   assertEquals([await ask("unreadable", "wrong"), await ask("other", ADMIN_TOKEN)], [429, 200]);
+});
+
+Deno.test("tokens that come at once are no more guesses than those that come one by one", async () => {
+  const tokens = new WrongTokens({ steady: () => 0 });
+  let looks = 0;
+  const send = (find: () => string | undefined) => {
+    const look = () =>
+      tokens.look("192.0.2.1", async () => {
+        looks++;
+        await new Promise<void>((done) => setImmediate(done));
+        return find();
+      });
+    return Promise.allSettled(Array.from({ length: 200 }, look));
+  };
+  // The right tokens of a busy network wait for each other, and none is refused.
+  for (const each of await send(() => "right")) {
+    assertEquals(each, { status: "fulfilled", value: { found: "right", wait_s: 0 } });
+  }
+  const unknown = () => {
+    throw new Error("The database is away");
+  };
+  for (const { status } of await send(unknown)) assertEquals(status, "rejected");
+  assertEquals(looks, 400);
+  await send(() => undefined);
+  assertEquals(looks, 400 + WRONG_TOKENS_MAX);
+  const right = await tokens.look("192.0.2.1", () => Promise.resolve("right"));
+  assertEquals(right, { wait_s: 60 });
 });
 
 Deno.test("wrong tokens are counted by network and minute", async () => {
