@@ -192,7 +192,9 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   let loaded: Promise<Hono> | undefined;
   const api = () => loaded ??= loadApi(operator, options);
   app.all("/api/v0/*", toAny, token, async (context) => {
-    return (await api()).fetch(context.req.raw, { ...Object(context.env), ...context.var });
+    // Deno's own object has its facts where a copy leaves them out.
+    const { completed }: Partial<Deno.ServeHandlerInfo> = context.env ?? {};
+    return (await api()).fetch(context.req.raw, { completed, ...context.var });
   });
 
   if (operator.settings.mcp !== false) {

@@ -262,6 +262,16 @@ Deno.test("operators are answered by every instance", async (t) => {
     assertEquals(changed.status, 503);
     hops.isBroken = false;
   });
+
+  await t.step("events of a leader that is gone end, also where its connection stays", async () => {
+    hops.isFrozen = true;
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const address = `${follower.url}/api/v0/triggers/${trigger.id}/listen/`;
+    const signal = AbortSignal.timeout(60_000);
+    const { body } = await fetch(address, { method: "POST", headers, signal });
+    await leader.service.close();
+    assertEquals(await new Response(body).text(), ": alive\n\n");
+  });
 });
 
 /** Counts the requests that instances send to each other. */
@@ -270,6 +280,7 @@ function countHops() {
   const hops = {
     count: 0,
     isBroken: false,
+    isFrozen: false,
     [Symbol.dispose]() {
       globalThis.fetch = sent;
     },
@@ -278,10 +289,19 @@ function countHops() {
     if (new Headers(init?.headers).has(HOP)) {
       hops.count++;
       if (hops.isBroken) return Promise.reject(new TypeError("The way is broken"));
+      if (hops.isFrozen) return Promise.resolve(frozenEvents());
     }
     return sent(input, init);
   };
   return hops;
+}
+
+/** The events of an instance that is frozen behind the first one. */
+function frozenEvents(): Response {
+  const start = (events: ReadableStreamDefaultController) =>
+    events.enqueue(new TextEncoder().encode(": alive\n\n"));
+  const headers = { "content-type": "text/event-stream" };
+  return new Response(new ReadableStream({ start }), { headers });
 }
 
 async function launch({ url }: TestService, id: string): Promise<string> {
