@@ -23,7 +23,7 @@ import type { Authenticated } from "./auth.ts";
 import { STREAM_HEADERS } from "./event_stream.ts";
 import type { Api } from "./api.ts";
 import { ChangeSource } from "./delivery_changes.ts";
-import type { Records } from "./records.ts";
+import { Records } from "./records.ts";
 import { found } from "./finder.ts";
 import { leftOut, run } from "./runs.ts";
 import { listDeliveries, type ShownDelivery, type ShownOmission } from "./delivery_views.ts";
@@ -164,12 +164,12 @@ export const deliveryOperations = [
     query: deliveryQuery,
     headers: { "Last-Event-ID": lastIdSchema },
     answers: { 200: { schema: deliveryPage, media: { "text/event-stream": text } } },
-    async perform({ api, records, context, query }) {
+    async perform({ api, context, query }) {
       const { limit, cursor, follow, only_changes, trigger, from, to, ...rest } = query;
       const trigger_id = await triggerIdOf(api.store, trigger);
       const filter = { ...rest, trigger_id, from_ms: from, to_ms: to };
       if (follow) {
-        return followDeliveries(api, context, { filter, limit, only_changes, records });
+        return followDeliveries(api, context, { filter, limit, only_changes });
       }
       const read = () => listDeliveries(api, { limit, cursor, filter });
       // The caller has put it there.
@@ -241,11 +241,10 @@ export function expectNoRepeat(what: "replay" | "diagnose", entry: DeliveryEntry
 function followDeliveries(
   api: Api,
   context: Context,
-  { filter, limit, only_changes, records }: {
+  { filter, limit, only_changes }: {
     filter: DeliveryFilter;
     limit: number;
     only_changes: boolean;
-    records: Records;
   },
 ): Response {
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
@@ -261,7 +260,8 @@ function followDeliveries(
     filter,
     after,
     isAllowed,
-    visible: (deliveries) => records.visible("deliveries", deliveries),
+    // Triggers get other names while it goes on.
+    visible: (deliveries) => new Records(api, access).visible("deliveries", deliveries),
   }, context.req.query("limit") === undefined ? api.streams.linesMax : limit);
   return context.body(api.streams.follow(source), 200, STREAM_HEADERS);
 }

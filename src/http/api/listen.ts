@@ -19,17 +19,29 @@ import { STREAM_HEADERS } from "./event_stream.ts";
 import { found } from "./finder.ts";
 import { ListenSource } from "./listen_stream.ts";
 import { operation } from "./operation.ts";
+import type { Operator } from "./operator.ts";
 import { idSchema, lastIdSchema, timeSchema } from "./queries.ts";
+import { Records } from "./records.ts";
 
 /** One that reconnects gets the deliveries of this time before its last one again: some may have come late. */
 const OVERLAP_MS = 15_000;
 
-/** Tells whether an operator may see requests that a trigger accepts, which may have a secret of the trigger in them. */
-function seesSecrets(access: Access, { trigger }: PreparedTrigger): boolean {
-  const { conditions, handshakes } = trigger;
+/**
+ * Tells whether an operator may see requests that a trigger accepts, which may have a secret of the trigger in them: of
+ * one that was deleted, that is not known.
+ */
+function seesSecrets(access: Access, prepared: PreparedTrigger | undefined): boolean {
+  if (prepared === undefined) return false;
+  const { conditions, handshakes } = prepared.trigger;
   if (!conditions.some(({ type }) => type === "static_token")) return true;
   if (access.scope !== "admin") return false;
   return !isLimited(access) || referenceHolders({ conditions, handshakes }).length === 0;
+}
+
+/** Tells whether an operator may see a trigger, which may have got another name or project; true once it is deleted. */
+async function stillSees(api: Operator, access: Access, id: string): Promise<boolean> {
+  const labels = await api.triggers.labelsOf(id);
+  return labels === undefined || await new Records(api, access).seesTrigger({ id, ...labels });
 }
 
 const listenInput = input(
@@ -78,7 +90,7 @@ export const listenOperations = [
       outcome: childOf(sent, "outcome") ?? undefined,
     }),
     async perform({ api, records, context, params: { id: trigger_id }, body }) {
-      const prepared = await found("trigger", trigger_id, api.triggers.prepared(trigger_id));
+      await found("trigger", trigger_id, api.triggers.labelsOf(trigger_id));
       const sent = parseInput(listenInput, body ?? {}, "what to listen to");
       const { from, after = "", outcome, condition } = sent;
       const last = context.req.header("last-event-id") || undefined;
@@ -93,8 +105,8 @@ export const listenOperations = [
         from_ms,
         after,
         records,
-        isAllowed,
-        seesSecrets: seesSecrets(access, prepared),
+        isAllowed: async () => await isAllowed() && await stillSees(api, access, trigger_id),
+        seesSecrets: async () => seesSecrets(access, await api.triggers.prepared(trigger_id)),
       });
       return context.body(api.streams.follow(source), 200, STREAM_HEADERS);
     },

@@ -62,8 +62,8 @@ interface Wanted extends Pick<Followed, "isAllowed"> {
   from_ms: number;
   /** Only those behind this id; "" for all. */
   after: string;
-  /** The client may see the secrets that are in requests. */
-  seesSecrets: boolean;
+  /** Tells whether the client may see the secrets that are in requests now: the trigger may have changed. */
+  seesSecrets(): Promise<boolean>;
   records: Records;
 }
 
@@ -105,12 +105,14 @@ export class ListenSource implements Followed {
 
   async look(): Promise<Events | undefined> {
     if (this.#waiting.length === 0) await this.#read();
+    // Behind the read: no request is older than the conditions that it has met.
+    const seesSecrets = await this.#wanted.seesSecrets();
     let text = this.#isCut ? eventText({ event: "gap", id: "", data: {} }) : "";
     this.#isCut = false;
     while (text.length < EVENTS_LENGTH) {
       const found = this.#waiting.shift();
       if (found === undefined) break;
-      text += await this.#eventOf(found);
+      text += await this.#eventOf(found, seesSecrets);
     }
     return text === "" ? undefined : { text };
   }
@@ -150,21 +152,23 @@ export class ListenSource implements Followed {
     return found;
   }
 
-  async #eventOf(found: FoundDelivery): Promise<string> {
+  async #eventOf(found: FoundDelivery, seesSecrets: boolean): Promise<string> {
     const { records } = this.#wanted;
     if (!await records.seesDelivery(found)) return "";
     const { store, listeners } = this.#parts;
     const id = idOf(found);
     const shown = await shownDelivery(store, found, new TriggerLabels(this.#parts));
     const delivery = await records.withoutForeignName(shown);
-    const held = this.#wanted.seesSecrets ? listeners.held(id) : undefined;
-    const request = held ? asItCame(held) : await this.#stored(found);
+    const held = seesSecrets ? listeners.held(id) : undefined;
+    const request = held ? asItCame(held) : await this.#stored(found, seesSecrets);
     const data: ListenedDelivery = { delivery, ...request };
     return eventText({ id, data });
   }
 
-  async #stored(found: FoundDelivery): Promise<Omit<ListenedDelivery, "delivery">> {
-    const { seesSecrets } = this.#wanted;
+  async #stored(
+    found: FoundDelivery,
+    seesSecrets: boolean,
+  ): Promise<Omit<ListenedDelivery, "delivery">> {
     if ("run" in found) return await storedRun(this.#parts, found.run, seesSecrets);
     const { trigger_id: triggerId, entry } = found;
     const kept = await this.#parts.keptRequests.read({ triggerId, entryId: entry.id });

@@ -1,5 +1,6 @@
 /** Listening to a trigger: each delivery comes once, with its request as it came. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { ShownDelivery } from "../../../src/http/api/delivery_views.ts";
 import type { ListenedDelivery } from "../../../src/http/api/listen_stream.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { Listeners } from "../../../src/triggers/listeners.ts";
@@ -149,6 +150,55 @@ Deno.test("who listens to a trigger gets each request as it came, whatever came 
     assertMatch(await wrong.response.text(), /"pointer":"\/since"/);
     assertEquals(wrong.response.status, 422);
   });
+});
+
+Deno.test("streams show what their token may see now, also once the trigger has changed", async () => {
+  await using service = await startService();
+  const [mine, second] = [
+    await service.trigger({ name: "mine", actions: ACTIONS }),
+    await service.trigger({ name: "second", actions: ACTIONS }),
+  ];
+  const by = async (settings: { name: string; triggers?: string[] }) => {
+    const { body } = await service.api("POST", "tokens/", { scope: "operate", ...settings });
+    return { authorization: `Bearer ${body.token}` };
+  };
+  const limited = await by({ name: "limited", triggers: ["mine", "second"] });
+  const at = `${service.url}/api/v0/triggers/${mine.id}/listen/`;
+  await using all = await followPath(at, await by({ name: "all" }), {});
+  await using own = await followPath(at, limited, {});
+  await using list = await followPath(`${service.url}/api/v0/deliveries/?follow`, limited);
+  const secret = "a-token-that-is-long-enough";
+  const post = async (url: string) => {
+    const sent = { method: "POST", body: "{}", headers: { "x-token": secret } };
+    const answer = await fetch(url, sent);
+    assertEquals(answer.status, 200, await answer.text());
+  };
+  const deliveryIn = async (followed: Followed): Promise<ShownDelivery> =>
+    JSON.parse((await followed.next())?.data ?? "null");
+  await post(mine.url);
+  assertEquals([(await nextOf(all)).exact, (await nextOf(own)).exact], [true, true]);
+  assertEquals((await deliveryIn(list)).trigger_id, mine.id);
+
+  const conditions = [
+    { type: "static_token", in: "header", name: "X-Token", secrets: [secret] },
+  ];
+  const path = `triggers/${mine.id}/`;
+  assertEquals((await service.api("PATCH", path, { conditions })).status, 200);
+  await post(mine.url);
+  for (const followed of [all, own]) {
+    const listened = await nextOf(followed);
+    assertEquals([listened.exact, JSON.stringify(listened).includes(secret)], [false, false]);
+  }
+
+  assertEquals((await service.api("PATCH", path, { name: "of others" })).status, 200);
+  await post(mine.url);
+  const { delivery } = await nextOf(all);
+  assertEquals(delivery.trigger, "of others");
+  assertEquals(await own.next(), undefined);
+  await post(second.url);
+  const listed: ShownDelivery[] = [];
+  while (listed.at(-1)?.trigger_id !== second.id) listed.push(await deliveryIn(list));
+  assert(!listed.some(({ id }) => id === delivery.id), "it is of a trigger of others");
 });
 
 Deno.test("of many at once each comes once, with its request", async () => {
