@@ -21,7 +21,7 @@ import {
 } from "../../store/records/tokens.ts";
 import { problem } from "../problem.ts";
 import type { Access } from "./access.ts";
-import { type GrantCheck, grantCheck, type TokenCheck } from "./grants.ts";
+import { type GrantCheck, grantCheck, isSameAccess, type TokenCheck } from "./grants.ts";
 import type { WrongTokens } from "./wrong_tokens.ts";
 
 /** The longest token that is looked up. */
@@ -85,7 +85,7 @@ export interface Authenticated {
   /** The grounds of the access. */
   grant: Grant;
   remoteIp: string;
-  /** Checks the token again: it may have been revoked since the request came. */
+  /** Checks the token again: it may have been revoked since the request came, or may allow something else. */
   isAllowed(): Promise<boolean>;
 }
 
@@ -114,7 +114,7 @@ export function requireToken(
       context.set("access", granted);
       context.set("grant", grant);
       context.set("remoteIp", remoteIp);
-      context.set("isAllowed", async () => await checkGrant(grant) !== undefined);
+      context.set("isAllowed", async () => isSameAccess(await checkGrant(grant), granted));
       return await next();
     }
     const token = tokenOf(context);
@@ -126,7 +126,7 @@ export function requireToken(
       context.set("access", access);
       context.set("grant", { token_hash: hash });
       context.set("remoteIp", remoteIp);
-      context.set("isAllowed", async () => await check(hash) !== undefined);
+      context.set("isAllowed", async () => isSameAccess(await check(hash), access));
       return await next();
     }
     if (wait_s > 0) {

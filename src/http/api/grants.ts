@@ -54,6 +54,14 @@ export function grantCheck(
   };
 }
 
+/** Tells whether somebody may still do the same as before; false once there is no access any more. */
+export function isSameAccess(now: Access | undefined, before: Access): boolean {
+  const [one, other] = [now, before].map((each) =>
+    JSON.stringify([each?.scope, each?.triggers, each?.projects])
+  );
+  return one === other;
+}
+
 /** Returns the access of a person; undefined when the last login at the issuer is too old, or its settings have changed. */
 async function personAccess(
   store: Store,

@@ -14,7 +14,7 @@ import { createSession, getSession, grantOf, removeSession } from "../../store/r
 import { tokenHash } from "../../store/records/tokens.ts";
 import type { Store } from "../../store/store.ts";
 import { type SecretBox, tryOpen } from "../../triggers/secrets.ts";
-import type { GrantCheck } from "../api/grants.ts";
+import { type GrantCheck, isSameAccess } from "../api/grants.ts";
 import type { Message, OpenSession } from "./route.ts";
 
 /** The time after which an operator logs in again. */
@@ -61,7 +61,7 @@ export class Sessions {
       ...found,
       remoteIp: this.#parts.ipOf(context),
       csrf: csrfOf(secret),
-      isAllowed: async () => await this.#access(secret) !== undefined,
+      isAllowed: async () => isSameAccess((await this.#access(secret))?.access, found.access),
     };
   }
 

@@ -11,6 +11,7 @@ import { putPasskey } from "../../../src/store/records/passkeys.ts";
 import { createSession } from "../../../src/store/records/sessions.ts";
 import { createToken, tokenHash } from "../../../src/store/records/tokens.ts";
 import { ADMIN_TOKEN, startService, TestClock } from "../../data.ts";
+import { browserOf, storePerson } from "../../logins/person.ts";
 import { Browser, loggedIn, textOf } from "./fixture.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -61,6 +62,19 @@ Deno.test("the page of access lists all tokens, sessions and passkeys", async ()
     assertEquals(new Set(text.match(listed)).size, 205, String(listed));
   }
   assertStringIncludes((await browser.get("access")).text, "(this one)");
+});
+
+Deno.test("a stream ends once another role is all that its person has", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger();
+  const { cookies } = await browserOf(service, await storePerson(service));
+  const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  const signal = AbortSignal.timeout(20_000);
+  const { body } = await fetch(`${service.url}/deliveries/events`, { headers: { cookie }, signal });
+  await storePerson(service, { triggers: ["another"] });
+  const answer = await fetch(url, { method: "POST" });
+  assertEquals(answer.status, 200, await answer.text());
+  assertEquals(await new Response(body).text(), "retry: 1000\n\n");
 });
 
 Deno.test("the login leads nowhere else", async (t) => {
