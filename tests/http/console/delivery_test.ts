@@ -1,6 +1,6 @@
 /** The page of one delivery: its story, the doctor, replays. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { endOfRun, eventually, HMAC_CONDITION, startService } from "../../data.ts";
+import { endOfExecution, endOfRun, eventually, HMAC_CONDITION, startService } from "../../data.ts";
 import { startReceiver } from "../receiver.ts";
 import { type Browser, loggedIn, textOf } from "./fixture.ts";
 import { fillSample, push } from "./sample.ts";
@@ -144,4 +144,24 @@ Deno.test("a delivery is looked at until its callback has been sent, which follo
     return text.includes("data-refresh") ? undefined : text;
   });
   assertStringIncludes(last, address);
+});
+
+Deno.test("the page of a delivery is looked at again while a replay of it waits", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    delay: "timestamp(body.run_at)",
+    response: { type: "text", text: "{run_id}" },
+  });
+  const run =
+    await (await fetch(url, { method: "POST", body: '{"run_at":"2020-01-01T00:00:00Z"}' })).text();
+  const { actions: [{ created }] } = await endOfRun(service, run);
+  await endOfExecution(service, created.execution_id);
+  const browser = await loggedIn(service);
+  const isLookedAt = async () =>
+    /<section id="story"[^>]*data-refresh="2"/.test((await browser.get(`deliveries/${run}`)).text);
+  assertEquals(await isLookedAt(), false);
+  const body = btoa('{"run_at":"2100-01-01T00:00:00Z"}');
+  const replay = await service.api("POST", `deliveries/${run}/replay/`, { body });
+  assertEquals([replay.status, replay.body.status], [201, "pending"]);
+  assertEquals(await isLookedAt(), true);
 });

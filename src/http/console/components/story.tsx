@@ -256,5 +256,6 @@ function isOver({ run, replays = [], sent = [] }: DeliveryDetails): boolean {
   ) => [...executions, ...pipelines, ...http_requests]);
   // A callback is sent when the rest has ended.
   return run?.status !== "pending" &&
+    replays.every(({ run_status }) => run_status !== "pending") &&
     [...works, ...sent].every(({ status }) => ENDED.includes(status));
 }
