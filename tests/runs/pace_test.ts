@@ -173,6 +173,28 @@ Deno.test("a burst becomes its first run, or one of all payloads", async () => {
   assertEquals(lines[1]?.body, "no JSON");
 });
 
+for (
+  const [before, now] of [["newest", "all"], ["all", "newest"], ["first", "newest"]] as const
+) {
+  Deno.test(`a burst of ${before} ends when its trigger is changed to keep ${now}, and no run is left behind`, async () => {
+    await using office = await Office.open();
+    const [a, b] = [
+      await office.launch("a", burst(before)),
+      await office.launch("b", burst(before)),
+    ];
+    const c = await office.launch("c", burst(now));
+    await office.desk.worker.pacer.settled();
+    office.clock.pass(60_000);
+    await office.desk.worker.pacer.settled();
+    assertEquals([office.begun.size, office.desk.worker.pacer.waiting], [2, 0]);
+    // Each is performed, or in another one, which is.
+    for (const id of [a, b, c]) {
+      const { superseded_by = id } = await getRun(office.store, id) ?? {};
+      assert(office.begun.has(superseded_by), office.names.get(id));
+    }
+  });
+}
+
 Deno.test("runs of a key have work under way one after the other, in the order of acceptance, also after a restart", async () => {
   await using office = await Office.open();
   for (const name of ["a", "b", "c"]) await office.launch(name, limit("queue"));

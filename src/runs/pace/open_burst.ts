@@ -4,6 +4,7 @@
  * @module
  */
 import type { Burst } from "../../store/records/held_runs.ts";
+import type { CoalescePace } from "../../store/records/pace.ts";
 import type { Item } from "./item.ts";
 import { mayBeJoined } from "./joined_run.ts";
 
@@ -29,6 +30,11 @@ export class OpenBurst implements Burst {
   /** Its runs, in the order of acceptance. */
   get items(): Item[] {
     return [...this.#items];
+  }
+
+  /** The setting that its runs were accepted with; undefined where it has none. */
+  get keep(): CoalescePace["keep"] | undefined {
+    return this.#items[0]?.pace.coalesce?.keep;
   }
 
   get isEmpty(): boolean {

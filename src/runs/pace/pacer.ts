@@ -249,7 +249,9 @@ export class Pacer {
   #join(item: Item, { key, keep, window_ms, wait_max_ms }: CoalescePace): void {
     const name = nameOf(item.triggerId, key);
     const open = this.#bursts.get(name);
-    if (open && keep === "all" && !open.hasRoomFor(item)) this.#close(name, open);
+    // Its trigger may have been changed.
+    const isOther = open?.keep !== undefined && open.keep !== keep;
+    if (open && (isOther || (keep === "all" && !open.hasRoomFor(item)))) this.#close(name, open);
     const { created_ms: at_ms } = item;
     const burst = this.#bursts.get(name) ?? new OpenBurst({
       trigger_id: item.triggerId,
@@ -288,8 +290,8 @@ export class Pacer {
   #close(name: string, burst: OpenBurst): void {
     this.#bursts.delete(name);
     this.#closings.cancel(name);
-    const [item] = burst.items;
-    if (item?.pace.coalesce?.keep !== "all") {
+    if (burst.keep !== "all") {
+      const [item] = burst.items;
       this.#decisions.write(burst.trigger_id, [closeBurstWrite(burst)]);
       if (item) this.#delay(item, false);
       return;
