@@ -13,7 +13,7 @@ import {
 import { withPause } from "../store/commit/chunked.ts";
 import { getHttpRequest, openHttpRequests } from "../store/records/http_requests.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
-import { pendingEntries } from "../store/records/runs.ts";
+import { PENDING_KINDS, pendingEntries } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { allStoredTriggers, type StoredTrigger } from "../store/records/triggers.ts";
 
@@ -97,11 +97,13 @@ async function addPendingRuns(
   { needed, signal }: { needed: Needed; signal: AbortSignal },
 ): Promise<void> {
   let looked = 0;
-  for await (const { id, pending } of pendingEntries(store)) {
-    if (signal.aborted) break;
-    needed.runs.add(id);
-    for (const source of sourcesIn(pending?.actions)) needed.pipelines.add(source);
-    if (++looked % PAGE_SIZE === 0) await delay(REST_MS, { signal }).catch(() => {});
+  for (const kind of PENDING_KINDS) {
+    for await (const { id, pending } of pendingEntries(store, kind)) {
+      if (signal.aborted) return;
+      needed.runs.add(id);
+      for (const source of sourcesIn(pending?.actions)) needed.pipelines.add(source);
+      if (++looked % PAGE_SIZE === 0) await delay(REST_MS, { signal }).catch(() => {});
+    }
   }
 }
 

@@ -21,7 +21,8 @@ import { CHUNK_BYTES, uploadPayload } from "../../src/store/records/payloads.ts"
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/records/pipelines.ts";
 import { deleteProject } from "../../src/store/records/projects.ts";
 import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
-import { endWrites, type Run } from "../../src/store/records/runs.ts";
+import { endHeldWrites, holdWrites } from "../../src/store/records/held_runs.ts";
+import { endWrites, getPending, type Run } from "../../src/store/records/runs.ts";
 import { keys } from "../../src/store/keys.ts";
 import {
   firstAttempt,
@@ -163,36 +164,43 @@ Deno.test("a run that is pending stays with its payload, however old it is", asy
   assertEquals(await storedUnder(store, "pending"), [old.id]);
 });
 
-Deno.test("what a run makes that ends during a cleanup stays, with its payload", async () => {
-  await using store = await storeInMemory();
-  const clock = new TestClock();
-  // It was pending for long, such as while its service was down.
-  const run = await makeRun(store, clock, { ends: false });
-  const file = { name: "payload", payload_of: run.id, size: 5_000 };
-  const made = { run_id: run.id, inputs: { data: [file] } };
-  const ended = executionOf({ id: newId(clock.time_ms), ...made, status: "complete" });
-  const open = executionOf({ id: newId(clock.time_ms), ...made });
-  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
-  let isEnding = false;
-  async function* list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
-    const [kind] = "prefix" in selector ? selector.prefix : selector.start;
-    // What is needed is known by then.
-    if (kind === "trigger_run" && !isEnding) {
-      isEnding = true;
-      await makePipeline(store, run, "started");
-      for (const execution of [ended, open]) {
-        await store.committer.commit(saveExecution(execution));
-      }
-      await store.committer.write(endWrites({ ...run, status: "completed" }));
+for (const isHeld of [false, true]) {
+  Deno.test(`what a ${isHeld ? "held" : "pending"} run makes that ends during a cleanup stays, with its payload`, async () => {
+    await using store = await storeInMemory();
+    const clock = new TestClock();
+    // It was pending for long, such as while its service was down.
+    const run = await makeRun(store, clock, { ends: false });
+    if (isHeld) {
+      const pending = await getPending(store, run.id);
+      assert(pending);
+      await store.committer.write(holdWrites(pending, { order: 0 }));
     }
-    yield* store.kv.list(selector, options);
-  }
-  const watched = standIn(store, { kv: standIn(store.kv, { list }) });
-  const { report, told } = await cleanUpAt(watched, clock);
-  assertEquals([isEnding, report, told.forgotten], [true, NOTHING, []]);
-  assertEquals(await storedUnder(store, "run"), [run.id]);
-  assertEquals(await storedUnder(store, "payload"), [run.id]);
-});
+    const file = { name: "payload", payload_of: run.id, size: 5_000 };
+    const made = { run_id: run.id, inputs: { data: [file] } };
+    const ended = executionOf({ id: newId(clock.time_ms), ...made, status: "complete" });
+    const open = executionOf({ id: newId(clock.time_ms), ...made });
+    clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+    let isEnding = false;
+    async function* list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+      const [kind] = "prefix" in selector ? selector.prefix : selector.start;
+      // What is needed is known by then.
+      if (kind === "trigger_run" && !isEnding) {
+        isEnding = true;
+        await makePipeline(store, run, "started");
+        for (const execution of [ended, open]) {
+          await store.committer.commit(saveExecution(execution));
+        }
+        await store.committer.write(endHeldWrites({ ...run, status: "completed" }, undefined));
+      }
+      yield* store.kv.list(selector, options);
+    }
+    const watched = standIn(store, { kv: standIn(store.kv, { list }) });
+    const { report, told } = await cleanUpAt(watched, clock);
+    assertEquals([isEnding, report, told.forgotten], [true, NOTHING, []]);
+    assertEquals(await storedUnder(store, "run"), [run.id]);
+    assertEquals(await storedUnder(store, "payload"), [run.id]);
+  });
+}
 
 Deno.test("what waiting work needs stays, however short its trigger's own retention is", async () => {
   await using store = await storeInMemory();
@@ -224,17 +232,22 @@ Deno.test("what waiting work needs stays, however short its trigger's own retent
   assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
 });
 
-Deno.test("a pipeline that a pending run is to copy stays, though its trigger names it no more", async () => {
-  await using store = await storeInMemory();
-  const clock = new TestClock();
-  const source_pipeline = await makePipeline(store, await makeRun(store, clock), "complete");
-  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
-  const actions = [{ type: "copy_pipeline", source_pipeline }];
-  const [copying] = await storePending(store, [pendingOf({ time_ms: clock.time_ms, actions })]);
-  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
-  assertEquals(await storedUnder(store, "pipeline"), [source_pipeline]);
-  assertEquals(await storedUnder(store, "pending"), [copying]);
-});
+for (const isHeld of [false, true]) {
+  const waits = isHeld ? "run that waits for its turn" : "pending run";
+  Deno.test(`a pipeline that a ${waits} is to copy stays, though its trigger names it no more`, async () => {
+    await using store = await storeInMemory();
+    const clock = new TestClock();
+    const source_pipeline = await makePipeline(store, await makeRun(store, clock), "complete");
+    clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+    const actions = [{ type: "copy_pipeline", source_pipeline }];
+    const copying = pendingOf({ time_ms: clock.time_ms, actions });
+    await storePending(store, [copying]);
+    if (isHeld) await store.committer.write(holdWrites(copying, { order: 0 }));
+    assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+    assertEquals(await storedUnder(store, "pipeline"), [source_pipeline]);
+    assertEquals(await storedUnder(store, isHeld ? "held" : "pending"), [copying.run.id]);
+  });
+}
 
 Deno.test("many old runs go, and the young ones stay as they are", async () => {
   await using store = await storeInMemory();
