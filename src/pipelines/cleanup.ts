@@ -11,9 +11,10 @@ import {
   openExecutions,
 } from "../store/records/executions.ts";
 import { withPause } from "../store/commit/chunked.ts";
+import { heldRuns } from "../store/records/held_runs.ts";
 import { getHttpRequest, openHttpRequests } from "../store/records/http_requests.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
-import { PENDING_KINDS, pendingEntries } from "../store/records/runs.ts";
+import { pendingEntries, type PendingEntry } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import { allStoredTriggers, type StoredTrigger } from "../store/records/triggers.ts";
 
@@ -25,7 +26,7 @@ const REST_MS = 5;
 export interface Needed {
   /** The ids of pipelines that run, or that a trigger or a pending run copies. */
   pipelines: Set<string>;
-  /** The ids of runs that are pending, or whose payloads may still become inputs. */
+  /** The ids of runs that are pending, or to be made of a burst, or whose payloads may still become inputs. */
   runs: Set<string>;
   /** The ids of executions whose outputs may still become inputs. */
   executions: Set<string>;
@@ -97,14 +98,25 @@ async function addPendingRuns(
   { needed, signal }: { needed: Needed; signal: AbortSignal },
 ): Promise<void> {
   let looked = 0;
-  for (const kind of PENDING_KINDS) {
-    for await (const { id, pending } of pendingEntries(store, kind)) {
-      if (signal.aborted) return;
-      needed.runs.add(id);
-      for (const source of sourcesIn(pending?.actions)) needed.pipelines.add(source);
-      if (++looked % PAGE_SIZE === 0) await delay(REST_MS, { signal }).catch(() => {});
-    }
+  for await (const { id, pending, joins } of unendedRuns(store)) {
+    if (signal.aborted) break;
+    needed.runs.add(id);
+    // It is made when its burst ends, with an id of the time at which that began.
+    if (joins !== undefined) needed.runs.add(joins);
+    for (const source of sourcesIn(pending?.actions)) needed.pipelines.add(source);
+    if (++looked % PAGE_SIZE === 0) await delay(REST_MS, { signal }).catch(() => {});
   }
+}
+
+/** All runs that have not ended. One whose turn comes meanwhile is found at its next place. */
+async function* unendedRuns(
+  store: Store,
+): AsyncGenerator<Pick<PendingEntry, "id" | "pending"> & { joins?: string | undefined }> {
+  yield* pendingEntries(store);
+  for await (const pending of heldRuns(store)) {
+    yield { id: pending.run.id, pending, joins: pending.held.joins };
+  }
+  yield* pendingEntries(store);
 }
 
 /** Adds what open executions need. There may be very many, so it reads some at a time. */

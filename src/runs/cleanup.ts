@@ -137,7 +137,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     http_requests: await attempt("HTTP requests", () => removeHttpRequests(parts, old)),
     log_entries: await attempt("log entries", () => removeLogs(parts, cutoffs.records)),
     audit_entries: await attempt("the audit log", () => removeAudit(parts)),
-    uploads: await attempt("uploads", () => removeUploads(parts)),
+    uploads: await attempt("uploads", () => removeUploads(parts, old)),
     leftovers: await attempt("leftovers of triggers", () => removeAllLeftovers(parts)),
     deliveries: await attempt("deliveries", () => removeEndedDeliveries(parts)),
     payloads: await attempt("payloads", () => removePayloads(parts, old)),
@@ -324,12 +324,16 @@ async function removeNotifications(parts: CleanupParts): Promise<number> {
   });
 }
 
-async function removeUploads({ store, clock, signal }: CleanupParts): Promise<number> {
+async function removeUploads(
+  { store, clock, signal }: CleanupParts,
+  { needed }: Old,
+): Promise<number> {
   let removed = 0;
   // A wall clock that jumps ahead makes no upload older that is under way.
   const now_ms = Math.min(clock.now(), clock.steady());
   for (const runId of await abandonedUploads(store, now_ms - UPLOAD_AGE_MAX_MS)) {
     if (signal.aborted) break;
+    if (needed.runs.has(runId)) continue;
     await withPause(() => removeUpload(store, runId));
     removed++;
   }

@@ -17,12 +17,12 @@ import {
   getExecutions,
   saveExecution,
 } from "../../src/store/records/executions.ts";
-import { CHUNK_BYTES, uploadPayload } from "../../src/store/records/payloads.ts";
+import { CHUNK_BYTES, readPayload, uploadPayload } from "../../src/store/records/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/records/pipelines.ts";
 import { deleteProject } from "../../src/store/records/projects.ts";
 import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
 import { endHeldWrites, holdWrites } from "../../src/store/records/held_runs.ts";
-import { endWrites, getPending, type Run } from "../../src/store/records/runs.ts";
+import { endWrites, getPending, getRun, type Run } from "../../src/store/records/runs.ts";
 import { keys } from "../../src/store/keys.ts";
 import {
   firstAttempt,
@@ -164,16 +164,20 @@ Deno.test("a run that is pending stays with its payload, however old it is", asy
   assertEquals(await storedUnder(store, "pending"), [old.id]);
 });
 
-for (const isHeld of [false, true]) {
-  Deno.test(`what a ${isHeld ? "held" : "pending"} run makes that ends during a cleanup stays, with its payload`, async () => {
+for (const kind of ["pending", "held", "joined"] as const) {
+  Deno.test(`what a ${kind} run makes that ends during a cleanup stays, with its payload`, async () => {
     await using store = await storeInMemory();
     const clock = new TestClock();
     // It was pending for long, such as while its service was down.
     const run = await makeRun(store, clock, { ends: false });
-    if (isHeld) {
-      const pending = await getPending(store, run.id);
-      assert(pending);
-      await store.committer.write(holdWrites(pending, { order: 0 }));
+    const pending = await getPending(store, run.id);
+    assert(pending);
+    if (kind === "held") await store.committer.write(holdWrites(pending, { order: 0 }));
+    if (kind === "joined") {
+      // It is made when its burst ends.
+      const held = { order: 0, joins: run.id };
+      const unmade = { key: keys.pending(run.id, TRIGGER_ID) };
+      await store.committer.write([...holdWrites(pendingOf(), held), unmade]);
     }
     const file = { name: "payload", payload_of: run.id, size: 5_000 };
     const made = { run_id: run.id, inputs: { data: [file] } };
@@ -609,6 +613,41 @@ Deno.test("a payload that is being stored stays, though the wall clock jumps ahe
   assert("run" in acceptance);
   assertEquals(report, NOTHING);
   assertEquals((await storedUnder(store, "payload")).length, 3);
+});
+
+Deno.test("the payload of a burst that was open for long stays while it is stored", async () => {
+  const gate = Promise.withResolvers<void>();
+  let isClosing = false;
+  await using store = await storeInMemory(async ({ keys }, store) => {
+    if (isClosing && keys.some(([first]) => first === "pending")) await gate.promise;
+    return await store();
+  });
+  const clock = new TestClock();
+  await using desk = openDesk(store, { clock });
+  await desk.worker.start();
+  const day_ms = 24 * HOUR_MS;
+  const coalesce = { key: "", window_ms: day_ms, wait_max_ms: day_ms, keep: "all" as const };
+  const body = new Uint8Array(3 * CHUNK_BYTES).fill(32);
+  const acceptance = await desk.acceptor.accept(launchOf({ body, pace: { coalesce } }));
+  assert("run" in acceptance);
+  await desk.worker.pacer.settled();
+  clock.time_ms += HOUR_MS + 1;
+  isClosing = true;
+  desk.worker.pacer.hurry(acceptance.run.id);
+  const uploads = () => storedUnder(store, "upload");
+  const [made = ""] = await eventually(async () =>
+    (await uploads()).length > 0 ? uploads() : undefined
+  );
+  const cleaning = cleanUpAt(store, clock);
+  await deadline(cleaning, 500).catch(ignoreTimeout);
+  gate.resolve();
+  assertEquals((await cleaning).report, NOTHING);
+  await desk.worker.pacer.settled();
+  const ended = await getRun(store, acceptance.run.id);
+  assertEquals(ended?.superseded_by, made);
+  const run = await getRun(store, made);
+  assert(run);
+  await Array.fromAsync(readPayload(store, made, run.payload.size, run.payload.sha256));
 });
 
 Deno.test("a part that fails does not keep the others from being cleaned up", async () => {

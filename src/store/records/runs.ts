@@ -320,12 +320,9 @@ export interface PendingEntry extends PendingIds {
   versionstamp: string;
 }
 
-/** The runs that have not ended, oldest first: those that wait for their turn where the kind is `held`, or the others. */
-export async function* pendingEntries(
-  store: Store,
-  kind: typeof PENDING_KINDS[number] = "pending",
-): AsyncGenerator<PendingEntry> {
-  for await (const entry of scan(store.kv, [kind], { ids: 2 })) {
+/** The runs that have not ended, but for held ones, oldest first. */
+export async function* pendingEntries(store: Store): AsyncGenerator<PendingEntry> {
+  for await (const entry of scan(store.kv, ["pending"], { ids: 2 })) {
     const { key, versionstamp = "" } = entry;
     yield { ...idsIn(key), pending: pendingIn(entry), removal: { key }, versionstamp };
   }
