@@ -1,9 +1,10 @@
 /** The turns of runs: bursts, delays and limits of keys, over restarts, by a clock that a test sets. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { Pace } from "../../src/store/records/pace.ts";
 import type { Run } from "../../src/store/records/runs.ts";
 import { getRun } from "../../src/store/records/runs.ts";
 import { readPayload } from "../../src/store/records/payloads.ts";
+import { keys } from "../../src/store/keys.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openTestStore } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
@@ -194,6 +195,36 @@ for (
     }
   });
 }
+
+Deno.test("a run whose payload is damaged ends as an error, and the others of its burst become one", async () => {
+  await using office = await Office.open();
+  const told: string[] = [];
+  office.store.tellEnd = ({ run_id }) => {
+    told.push(run_id);
+    return [];
+  };
+  const long = JSON.stringify("long".repeat(2_000));
+  const names = ["one", "damaged", "two"];
+  const launched = names.map((name) => office.launch(name, burst("all"), long));
+  const [one = "", damaged = "", two = ""] = await Promise.all(launched);
+  await office.desk.worker.pacer.settled();
+  await office.store.committer.write([{ key: keys.payload(damaged, 0) }]);
+  office.clock.pass(30_000);
+  const { status, actions } = await office.endOf(damaged);
+  assertEquals([status, actions.length, told], ["error", 1, [damaged]]);
+  assertMatch(actions[0]?.error ?? "", /^Cannot read the payload of run .*: chunk 0 should have/);
+  const { superseded_by: made = "" } = await office.endOf(two);
+  assertEquals((await office.endOf(one)).superseded_by, made);
+  await office.until([made]);
+  // Alone it leaves nothing to perform.
+  const alone = await office.launch("alone", burst("all", "another key"), long);
+  await office.desk.worker.pacer.settled();
+  await office.store.committer.write([{ key: keys.payload(alone, 0) }]);
+  office.clock.pass(30_000);
+  assertEquals((await office.endOf(alone)).status, "error");
+  await office.until([made]);
+  assertEquals(office.desk.worker.pacer.waiting, 0);
+});
 
 Deno.test("runs of a key have work under way one after the other, in the order of acceptance, also after a restart", async () => {
   await using office = await Office.open();

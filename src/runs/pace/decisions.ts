@@ -13,6 +13,7 @@ import {
   holdWrites,
   releaseWrites,
 } from "../../store/records/held_runs.ts";
+import { runEndWrites } from "../../store/records/notices.ts";
 import { acceptWrites, type PendingRun, type Run } from "../../store/records/runs.ts";
 import type { Store } from "../../store/store.ts";
 import type { Item } from "./item.ts";
@@ -106,16 +107,30 @@ export class Decisions {
 
   /** Decides that another run is performed in the place of one. */
   supersede(item: Item, superseded_by: string, beside: readonly Write[] = []): void {
-    this.end(item, (run) => ({ ...run, status: "completed", superseded_by }), beside);
+    this.end(item, (run) => ({ ...run, status: "completed", superseded_by }), { beside });
+  }
+
+  /**
+   * Decides that a run ends without its turn, with an error of each of its actions.
+   *
+   * @param isTold true where notifiers are told
+   */
+  fail(item: Item, error: string, isTold: boolean): void {
+    const failed = (run: Run, { actions }: PendingRun): Run => ({
+      ...run,
+      status: "error",
+      actions: actions.map(({ type: action }) => ({ action, error })),
+    });
+    this.end(item, failed, { isTold });
   }
 
   /** Decides that a run ends without its turn. */
   end(
     item: Item,
     ended: (run: Run, pending: PendingRun) => Run,
-    beside: readonly Write[] = [],
+    { beside = [], isTold = false }: { beside?: readonly Write[]; isTold?: boolean } = {},
   ): void {
-    const { clock, onGone } = this.#parts;
+    const { store, clock, onGone } = this.#parts;
     let run: Run | undefined;
     item.isDecided = true;
     this.#steps.add(item.triggerId, {
@@ -125,7 +140,8 @@ export class Decisions {
         const pending = await this.#recordOf(item);
         if (pending === undefined) return beside;
         run = { ...ended(pending.run, pending), ended_at: new Date(clock.now()).toISOString() };
-        return [...endHeldWrites(run, pending.body), ...beside];
+        const told = isTold ? runEndWrites(store, run) : [];
+        return [...endHeldWrites(run, pending.body), ...beside, ...told];
       },
       stored: () => onGone(item, run),
     });
@@ -134,29 +150,31 @@ export class Decisions {
   /**
    * Decides that some runs become one, with all of their payloads.
    *
-   * @param onMade called with that run once it is on disk; undefined where none of them was left
+   * @param onMade called with that run once it is on disk, undefined where none of them was left; and with the errors
+   * of those whose payloads are damaged, by their ids
    */
   join(
     burst: Burst,
     items: readonly Item[],
-    onMade: (made: PendingRun | undefined) => void,
+    onMade: (made: PendingRun | undefined, damaged: ReadonlyMap<string, string>) => void,
   ): void {
     const { store, clock } = this.#parts;
     const created_ms = clock.now();
+    let damaged = new Map<string, string>();
     let made: PendingRun | undefined;
     for (const item of items) item.isDecided = true;
     this.#steps.add(burst.trigger_id, {
       of: items.map(({ id }) => id),
       reads: true,
       writes: async () => {
-        const [first, ...others] = await this.#recordsOf(items);
-        if (first === undefined) return [closeBurstWrite(burst)];
-        const of = { id: burst.run_id, created_ms };
-        const { pending, payload } = await joinedRun(store, of, [first, ...others]);
-        made = pending;
-        return [closeBurstWrite(burst), ...acceptWrites(pending, payload)];
+        damaged = new Map();
+        const of = { id: burst.run_id, created_ms, damaged };
+        const joined = await joinedRun(store, of, await this.#recordsOf(items));
+        if (joined === undefined) return [closeBurstWrite(burst)];
+        made = joined.pending;
+        return [closeBurstWrite(burst), ...acceptWrites(joined.pending, joined.payload)];
       },
-      stored: () => onMade(made),
+      stored: () => onMade(made, damaged),
     });
   }
 

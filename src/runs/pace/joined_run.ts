@@ -6,7 +6,12 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
 import { newPending, type PendingRun, type Run } from "../../store/records/runs.ts";
-import { needsUpload, readPayload, uploadPayload } from "../../store/records/payloads.ts";
+import {
+  CorruptPayloadError,
+  needsUpload,
+  readPayload,
+  uploadPayload,
+} from "../../store/records/payloads.ts";
 import type { Store } from "../../store/store.ts";
 
 /** The most payloads that become one. */
@@ -27,21 +32,34 @@ export function mayBeJoined(runs: number, bytes: number): boolean {
   return runs <= JOINED_RUNS_MAX && bytes <= JOINED_BYTES_MAX;
 }
 
-/** Makes the run that others become, and stores its payload where it is long. */
+/**
+ * Makes the run that others become, and stores its payload where it is long.
+ *
+ * @param damaged gets the error of each run whose payload is damaged, by its id: it is left out
+ * @returns undefined where nothing is left
+ */
 export async function joinedRun(
   store: Store,
-  { id, created_ms }: { id: string; created_ms: number },
-  joined: readonly [PendingRun, ...PendingRun[]],
-): Promise<Joined> {
+  { id, created_ms, damaged }: { id: string; created_ms: number; damaged: Map<string, string> },
+  joined: readonly PendingRun[],
+): Promise<Joined | undefined> {
   const lines: string[] = [];
-  for (const pending of joined) lines.push(await lineOf(store, pending));
+  for (const pending of joined) {
+    try {
+      lines.push(await lineOf(store, pending));
+    } catch (error) {
+      if (!(error instanceof CorruptPayloadError)) throw error;
+      damaged.set(pending.run.id, error.message);
+    }
+  }
+  const whole = joined.filter(({ run }) => !damaged.has(run.id));
+  const [first, last] = [whole[0], whole.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
   const payload = new TextEncoder().encode(lines.join(""));
   const sha256 = hash("sha256", payload);
   if (needsUpload(payload.length)) await uploadPayload(store, id, payload, sha256);
-  const [{ run: { trigger_id, project, remote_ip } }] = joined;
-  const { actions, worker, pace: { coalesce: _coalesce, ...pace } = {} } =
-    joined[joined.length - 1] ??
-      joined[0];
+  const { trigger_id, project, remote_ip } = first.run;
+  const { actions, worker, pace: { coalesce: _coalesce, ...pace } = {} } = last;
   const run: Run = {
     id,
     trigger_id,

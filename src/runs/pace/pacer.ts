@@ -213,11 +213,7 @@ export class Pacer {
     const item = this.#items.get(runId);
     if (item === undefined || item.isDecided) return false;
     this.#forget(item);
-    this.#decisions.end(item, (run, { actions }) => ({
-      ...run,
-      status: "error",
-      actions: actions.map(({ type: action }) => ({ action, error })),
-    }));
+    this.#decisions.fail(item, error, false);
     return true;
   }
 
@@ -296,8 +292,12 @@ export class Pacer {
       if (item) this.#delay(item, false);
       return;
     }
-    this.#decisions.join(burst, burst.items, (made) => {
-      for (const joined of burst.items) this.#decisions.supersede(joined, burst.run_id);
+    this.#decisions.join(burst, burst.items, (made, damaged) => {
+      for (const joined of burst.items) {
+        const error = damaged.get(joined.id);
+        if (error === undefined) this.#decisions.supersede(joined, burst.run_id);
+        else this.#decisions.fail(joined, error, true);
+      }
       if (made) this.admit(made, false);
     });
   }
