@@ -195,6 +195,43 @@ Deno.test("the pace of a trigger", async (t) => {
     assertEquals((await site.service.api("POST", `runs/${later}/launch/`)).status, 200);
     await sender.ended(later);
   });
+  await t.step("a credential in a body is not shown in the payload of a burst", async () => {
+    const { api } = site.service;
+    const secret = "a-token-in-the-body-itself";
+    const sender = await site.trigger({
+      conditions: [{ type: "static_token", secrets: [secret], in: "body", name: "token" }],
+      coalesce: { window: 3_600, keep: "all" },
+    });
+    await sender.open();
+    const form = `${new URLSearchParams({ token: secret, of: "form" })}`;
+    const asForm = { headers: { "content-type": "application/x-www-form-urlencoded" } };
+    const cases: [body: string, init: RequestInit, shown: string][] = [
+      [
+        JSON.stringify({ of: "json", token: secret }),
+        {},
+        '"body":{"of":"json","token":"********"}',
+      ],
+      [form, asForm, '"body":"********"'],
+    ];
+    for (const [body, init, expected] of cases) {
+      const answer = await fetch(sender.trigger.url, { method: "POST", body, ...init });
+      const id = await answer.text();
+      assertEquals(answer.status, 200, id);
+      assertEquals((await api("POST", `runs/${id}/launch/`)).status, 200);
+      const { superseded_by: made } = await sender.ended(id);
+      await sender.ended(made);
+      const { body: replay } = await api("POST", `deliveries/${made}/replay/`);
+      assertEquals((await api("POST", `runs/${replay.id}/launch/`)).status, 200);
+      const { superseded_by: again } = await sender.ended(replay.id);
+      for (const each of [made, again]) {
+        const { body: delivery } = await api("GET", `deliveries/${each}/`);
+        const shown = atob(delivery.body);
+        assertEquals([shown.includes(secret), shown.includes("********")], [false, true], shown);
+      }
+      const { body: delivery } = await api("GET", `deliveries/${made}/`);
+      assertEquals(atob(delivery.body).includes(expected), true, atob(delivery.body));
+    }
+  });
   await t.step("a schedule lists what comes, and launches now", async () => {
     const { api } = site.service;
     const { trigger: { id }, ...sender } = await site.trigger({

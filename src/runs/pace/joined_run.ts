@@ -43,7 +43,7 @@ export async function joinedRun(
   { id, created_ms, damaged }: { id: string; created_ms: number; damaged: Map<string, string> },
   joined: readonly PendingRun[],
 ): Promise<Joined | undefined> {
-  const lines: string[] = [];
+  const lines: Line[] = [];
   for (const pending of joined) {
     try {
       lines.push(await lineOf(store, pending));
@@ -55,11 +55,12 @@ export async function joinedRun(
   const whole = joined.filter(({ run }) => !damaged.has(run.id));
   const [first, last] = [whole[0], whole.at(-1)];
   if (first === undefined || last === undefined) return undefined;
-  const payload = new TextEncoder().encode(lines.join(""));
+  const payload = new TextEncoder().encode(lines.map(({ text }) => text).join(""));
   const sha256 = hash("sha256", payload);
   if (needsUpload(payload.length)) await uploadPayload(store, id, payload, sha256);
   const { trigger_id, project, remote_ip } = first.run;
   const { actions, worker, pace: { coalesce: _coalesce, ...pace } = {} } = last;
+  const masked = [...new Set(lines.flatMap((line) => line.masked))];
   const run: Run = {
     id,
     trigger_id,
@@ -67,27 +68,42 @@ export async function joinedRun(
     status: "pending",
     created_at: new Date(created_ms).toISOString(),
     remote_ip,
+    ...(masked.length > 0 && { request: { masked } }),
     payload: { size: payload.length, sha256, content_type: CONTENT_TYPE },
     actions: [],
   };
   return { pending: newPending({ run, actions, worker, pace }, payload), payload };
 }
 
-/** Returns the line of one delivery: its body as JSON where it is JSON, else as a text, or in base64. */
-async function lineOf(store: Store, { run, body: kept }: PendingRun): Promise<string> {
+/** The line of one delivery, and JSON Pointers to the fields of it that carry credentials. */
+interface Line {
+  text: string;
+  masked: string[];
+}
+
+/** Makes the line of one delivery: its body as JSON where it is JSON, else as a text, or in base64. */
+async function lineOf(store: Store, { run, body: kept }: PendingRun): Promise<Line> {
   const { id, created_at, delivery_id, payload: { size, sha256, content_type } } = run;
   const body = Buffer.concat(
     kept ? [kept] : await Array.fromAsync(readPayload(store, id, size, sha256)),
   );
   const about = JSON.stringify({ run_id: id, delivery_id, created_at, content_type });
-  return `${about.slice(0, -1)},${bodyField(body)}}\n`;
+  const { name, value, isWhole } = bodyField(body);
+  return {
+    text: `${about.slice(0, -1)},"${name}":${value}}\n`,
+    masked: (run.request?.masked ?? []).map((field) => `/${name}${isWhole ? "" : field}`),
+  };
 }
 
-function bodyField(body: Buffer): string {
-  if (!isUtf8(body)) return `"body_base64":"${body.toString("base64")}"`;
+/** A body in its line; `isWhole` where nothing tells its fields. */
+function bodyField(body: Buffer): { name: string; value: string; isWhole: boolean } {
+  if (!isUtf8(body)) {
+    return { name: "body_base64", value: JSON.stringify(body.toString("base64")), isWhole: true };
+  }
   const text = body.toString();
+  if (!isJson(text)) return { name: "body", value: JSON.stringify(text), isWhole: true };
   // Not parsed and written anew: integers keep their digits. A line break in it stands between its values.
-  return `"body":${isJson(text) ? text.replaceAll(/[\r\n]/g, " ").trim() : JSON.stringify(text)}`;
+  return { name: "body", value: text.replaceAll(/[\r\n]/g, " ").trim(), isWhole: false };
 }
 
 function isJson(text: string): boolean {
