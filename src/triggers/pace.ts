@@ -147,6 +147,13 @@ function pointerOf(expression: string, [coalesce, concurrency]: readonly string[
 
 /** Returns the time that a delay names; undefined where it names none. */
 function dueAt(value: unknown, now_ms: number): number | undefined {
-  const at_ms = typeof value === "number" ? now_ms + value * 1_000 : Date.parse(String(value));
-  return Number.isFinite(at_ms) ? at_ms : undefined;
+  if (typeof value === "number") return timeOf(now_ms + value * 1_000);
+  const text = String(value);
+  // A text of a number, such as a field of a form, would be taken for a year.
+  return Number.isNaN(Number(text)) ? timeOf(Date.parse(text)) : undefined;
+}
+
+/** Returns a time as it is, and undefined for one beyond all dates. */
+function timeOf(time_ms: number): number | undefined {
+  return Number.isNaN(new Date(time_ms).getTime()) ? undefined : time_ms;
 }

@@ -190,8 +190,12 @@ Deno.test("the pace of a trigger", async (t) => {
     const at = new Date(Date.now() + 86_400_000).toISOString();
     const later = await sender.launch({ run_at: at });
     assertEquals((await sender.run(later)).waiting, { for: "delay", until: at });
-    const now = await sender.launch({ run_at: "2026-01-01T00:00:00Z" });
-    await sender.ended(now);
+    // A time that has passed, and a number of seconds beyond all times that there are.
+    for (const run_at of ["2026-01-01T00:00:00Z", 8.64e12]) {
+      const id = await sender.launch({ run_at });
+      assertEquals((await sender.run(id)).id, id);
+      await sender.ended(id);
+    }
     assertEquals((await site.service.api("POST", `runs/${later}/launch/`)).status, 200);
     await sender.ended(later);
   });
@@ -307,6 +311,10 @@ Deno.test("the pace of a trigger", async (t) => {
       [{ ...whole, at: undefined }, "/delay", "body.at", missing("at")],
       [{ ...whole, at: "soon" }, "/delay", "body.at", noTime],
       [{ ...whole, at: true }, "/delay", "body.at", noTime],
+      // A field of a form is a text.
+      [{ ...whole, at: "600" }, "/delay", "body.at", noTime],
+      // Later than any time that there is.
+      [{ ...whole, at: 8.64e12 }, "/delay", "body.at", noTime],
     ];
     await sender.launch(whole);
     const expected = [];
