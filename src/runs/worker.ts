@@ -63,6 +63,7 @@ export class Worker {
   #claimAgain = false;
   /** The runs that have ended, or were withdrawn, since the listing began, which may show them still. */
   readonly #goneMeanwhile = new Set<string>();
+  #isStarting = false;
   /** False while another instance performs the runs that are not their instances' own. */
   #leads: boolean;
   /** The runs that were announced before the start: another instance may have begun with them. */
@@ -86,7 +87,7 @@ export class Worker {
       concurrency: this.#concurrency,
       share,
       perform: (waiting) => this.#perform(waiting),
-      next: () => this.#next(),
+      next: () => this.wake(),
     });
     const { shared } = parts.store;
     this.#allowance = shared && new Allowance(shared.instances);
@@ -137,6 +138,8 @@ export class Worker {
   async start(): Promise<void> {
     // Until it has taken up what is stored, it admits none: a claim would put later runs before those that wait.
     await this.pacer.start();
+    this.#isStarting = true;
+    await this.#claiming;
     for (const [id, run] of this.#held) if (run === undefined) this.#announcedBefore.add(id);
     this.#leads = true;
     this.#unclaimed.reset();
@@ -148,8 +151,9 @@ export class Worker {
       if (store.shared && pending?.own) continue;
       if (paced && pending?.pace) paced.add(pending, versionstamp);
       else if (store.shared && pending?.worker !== this.id) this.#unclaimed.accepted(1);
-      else this.#pending.set(id, triggerId);
+      else if (!this.#goneMeanwhile.has(id)) this.#pending.set(id, triggerId);
     }
+    this.#isStarting = false;
     paced?.admit((pending) => this.#admit(pending, true));
     if (paced) this.pacer.armBursts();
     this.claim();
@@ -174,7 +178,8 @@ export class Worker {
     if (!isOwn) this.#allowance?.take(-1);
     this.#held.delete(runId);
     this.#announcedBefore.delete(runId);
-    if (this.#claiming) this.#goneMeanwhile.add(runId);
+    this.#pending.delete(runId);
+    if (this.#claiming || this.#isStarting) this.#goneMeanwhile.add(runId);
   }
 
   /** Takes a run that was announced and is accepted now: in its turn. */
@@ -189,12 +194,7 @@ export class Worker {
     const repeated = this.#announcedBefore.delete(pending.run.id);
     if (hasPlace && handsOver) this.#hold(pending, repeated);
     else this.#held.delete(pending.run.id);
-    if (handsOver) this.#next();
-  }
-
-  /** Looks for pending runs if there is room for any that are not in memory. Returns at once. */
-  wake(): void {
-    this.#next();
+    if (handsOver) this.wake();
   }
 
   /** A run that has not ended, if it is in memory. */
@@ -210,7 +210,7 @@ export class Worker {
 
   /** Looks for pending runs that nobody has in memory. Returns at once. */
   claim(): void {
-    if (this.#closing || (!this.#leads && !this.#leavesSome)) return;
+    if (this.#closing || this.#isStarting || (!this.#leads && !this.#leavesSome)) return;
     if (this.#claiming) return void (this.#claimAgain = true);
     this.#claiming = (this.#leads ? this.#claimPending() : this.#readOwn())
       .catch((error) => {
@@ -235,9 +235,9 @@ export class Worker {
    */
   async ended(runId: string, signal: AbortSignal): Promise<boolean> {
     const hasEnded = async () => await getPending(this.#parts.store, runId) === undefined;
-    const isAlone = this.#parts.store.shared === undefined;
     // Where another instance performs it, its record tells.
-    return isAlone || [this.#pending, this.#held, this.pacer].some((runs) => runs.has(runId))
+    return !this.#parts.store.shared ||
+        [this.#pending, this.#held, this.pacer].some((runs) => runs.has(runId))
       ? await this.#waiters.wait(runId, hasEnded, signal)
       : await pollUntil(hasEnded, this.#parts.clock, signal);
   }
@@ -256,8 +256,8 @@ export class Worker {
     this.#abort.abort();
   }
 
-  /** Starts as many runs as there are places, and looks for more when there is room. */
-  #next(): void {
+  /** Starts as many runs as there are places, and looks for more when there is room. Returns at once. */
+  wake(): void {
     this.#places.begin();
     if (this.#places.waiting >= this.#concurrency) return;
     if (this.#leavesSome || this.#unclaimed.isSome) this.claim();
@@ -286,7 +286,7 @@ export class Worker {
   }
 
   #tellEnd(run: Run): void {
-    if (this.#claiming) this.#goneMeanwhile.add(run.id);
+    if (this.#claiming || this.#isStarting) this.#goneMeanwhile.add(run.id);
     this.#waiters.notify(run.id);
     this.pacer.ended(run.id);
     try {
@@ -390,7 +390,7 @@ export class Worker {
     this.#pending.set(pending.run.id, pending.run.trigger_id);
     this.#share.accepted(this.backlog);
     if (this.#places.waiting < this.#heldMax) this.#hold(pending, repeated);
-    this.#next();
+    this.wake();
   }
 
   #hold(pending: PendingRun, repeated: boolean): void {

@@ -427,6 +427,41 @@ for (const isAtStart of [false, true]) {
   });
 }
 
+for (const isListed of [false, true]) {
+  const when = isListed ? "after" : "before";
+  Deno.test(`an instance counts no launch that it withdraws while it begins to lead, ${when} it has seen it`, async () => {
+    using kv = await Deno.openKv(":memory:");
+    const clock = new TestClock();
+    let withdraw = () => Promise.resolve();
+    const searched = standIn(kv, {
+      async *list(selector: Deno.KvListSelector, options?: Deno.KvListOptions) {
+        const isSearch = "prefix" in selector && selector.prefix[0] === "pending";
+        const found = await Array.fromAsync(kv.list(selector, options));
+        if (isSearch && !isListed) await withdraw();
+        yield* found;
+        if (isSearch && isListed) await withdraw();
+      },
+    });
+    const { store, sent, answer } = await heldInstance(searched, clock);
+    await using _store = store;
+    await using desk = openDesk(store, { clock, perform: () => Promise.resolve([]) });
+    let hasGone = false;
+    const left = launchOf({ delivery: DELIVERY, isAbandoned: () => hasGone });
+    const end = desk.acceptor.accept(left).then(() => "accepted", messageOf);
+    await sent;
+    withdraw = async () => {
+      hasGone = true;
+      answer();
+      assertEquals(await end, GONE);
+    };
+    await desk.worker.start();
+    assertEquals(hasGone, true);
+    const id = await accept(desk);
+    await desk.worker.ended(id, AbortSignal.timeout(10_000));
+    assertEquals([desk.worker.backlog, await pendingIds(store)], [0, []]);
+  });
+}
+
 Deno.test("a launch is not performed that an instance withdraws which has joined during the search", async () => {
   using kv = await Deno.openKv(":memory:");
   const clock = new TestClock();
