@@ -259,8 +259,8 @@ export class Acceptor {
     try {
       await this.#store.intake.commit(change);
     } catch (error) {
-      // Nobody else performs it.
-      if (isOwn && change.isKept) this.#worker.take(pending);
+      // It stays, though its own sender has gone.
+      if (change.isKept) this.#worker.take(pending);
       else this.#worker.withdraw(run.id, isOwn);
       throw error;
     }

@@ -163,6 +163,28 @@ Deno.test("a run that a repeat at another instance has named is not withdrawn an
   assertEquals(await otherDesk.acceptor.accept(launchOf(options)), repeat);
 });
 
+Deno.test("the leader performs at once what it was to withdraw, and a repeat at another instance has named", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  const { store, sent, answer } = await heldInstance(kv, clock);
+  await using _store = store;
+  await using other = await follower(kv, clock);
+  await using desk = openDesk(store, { clock, perform: () => Promise.resolve([]) });
+  await desk.worker.start();
+  await using otherDesk = openDesk(other, { clock });
+  let hasGone = false;
+  const left = launchOf({ delivery: DELIVERY, isAbandoned: () => hasGone });
+  const end = desk.acceptor.accept(left).then(() => "accepted", messageOf);
+  await sent;
+  hasGone = true;
+  const repeat = await otherDesk.acceptor.accept(launchOf({ delivery: DELIVERY }));
+  assert("repeatOf" in repeat);
+  answer();
+  assertEquals(await end, GONE);
+  assertEquals(await desk.worker.ended(repeat.repeatOf, AbortSignal.timeout(5_000)), true);
+  await untilIdle(desk);
+});
+
 Deno.test("a repeat at another instance makes a run of its own where the first was withdrawn", async () => {
   using kv = await Deno.openKv(":memory:");
   const clock = new TestClock();
