@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import { sourcesIn } from "../conditions/values/compile.ts";
 import { fill } from "../conditions/values/fill.ts";
 import { SECRET_MASK, secretText } from "../conditions/secret.ts";
-import { fillUrl } from "../http_requests/url_values.ts";
+import { fillUrl, shownAddress } from "../http_requests/url_values.ts";
 import { ActionError } from "../platform/errors.ts";
 import { headerValue } from "../platform/network/header_text.ts";
 import { mediaType } from "../platform/network/media_type.ts";
@@ -49,7 +49,7 @@ export async function newHttpRequest(
     project: project.name,
     method: settings.method,
     // The path is shown to all who see the run, and a callback is for the receiver alone.
-    url: (origin + pathname).replaceAll(token, SECRET_MASK),
+    url: shownAddress((origin + pathname).replaceAll(token, SECRET_MASK)),
     wait: wait.for,
     status: "sending",
     ...(owner !== undefined && { owner }),

@@ -10,6 +10,16 @@ import type { JsonOrProblem } from "../conditions/values/json.ts";
 /** The scheme and the host of a URL, where a template begins with both. */
 const ORIGIN = /^https?:\/\/[^/?#\\]+(?=[/?#])/;
 
+/** The longest address that is shown: a run has one of each of its actions in its record. */
+const SHOWN_LENGTH_MAX = 1_024;
+
+/** Returns an address as it is shown: the beginning of a long one. */
+export function shownAddress(address: string): string {
+  return address.length <= SHOWN_LENGTH_MAX
+    ? address
+    : `${address.slice(0, SHOWN_LENGTH_MAX - 3)}...`;
+}
+
 /** Returns the origin that every URL of a template has; undefined where values decide it. */
 export function literalOrigin(template: string): string | undefined {
   const [first = "", ...others] = parseTemplate(template);

@@ -5,7 +5,7 @@
  */
 import { sourcesIn } from "../conditions/values/compile.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
-import { fillUrl } from "../http_requests/url_values.ts";
+import { fillUrl, shownAddress } from "../http_requests/url_values.ts";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { runInfoOf } from "../runs/run_info.ts";
@@ -74,7 +74,8 @@ export async function makeCallback(runId: string, parts: NewCallbackParts): Prom
     return true;
   }
   const info = await runInfoOf(run, work, (each) => getHttpRequest(store, each));
-  const request = { ...newRequest(id, run, parts), url: address.origin + address.pathname };
+  const url = shownAddress(address.origin + address.pathname);
+  const request = { ...newRequest(id, run, parts), url };
   const body = JSON.stringify({ run_id: run.id, ...info });
   const plan = planOf(settings, address, body);
   await store.committer.write([...createHttpRequestWrites(request, plan), made]);

@@ -244,6 +244,16 @@ Deno.test("a sender is told when its run and the run's work have ended", async (
     assertEquals((await service.api("GET", `deliveries/${run}/`)).body.sent, undefined);
   });
 
+  await t.step("a long address is shown in part", async () => {
+    const address = `http://127.0.0.1:${receiver.port}/cb/${"a".repeat(70_000)}`;
+    const { run } = await launch(service, receiver, { name: "long", address }, "");
+    const { url } = await eventually(async () => {
+      const { body } = await service.api("GET", `deliveries/${run}/`);
+      return body.sent?.[0];
+    }, { what: "the callback" });
+    assertEquals([url.length, url.endsWith("aaa...")], [1_024, true]);
+  });
+
   await t.step("a restart goes on, also where the answer did not come", async () => {
     const never = Promise.withResolvers<Response>();
     receiver.on("/cb/again", (_, { length }) => length === 1 ? never.promise : new Response("ok"));

@@ -311,7 +311,31 @@ Deno.test("an action sends a request, and tells what came back", async (t) => {
   await t.step("a failure has a line in its trigger's log, and a count", () => isLogged(service));
   await t.step("a pause is as long as the server asks for", () => pauses(service, receiver));
   await t.step("a replay sends another request", () => replays(service, receiver));
+  await t.step("a run ends, however long the addresses are", () => hasLongUrls(service, receiver));
 });
+
+async function hasLongUrls(service: TestService, receiver: Receiver): Promise<void> {
+  const action = {
+    type: "http_request",
+    private_networks: true,
+    retry: { attempts: 1 },
+    url: `http://127.0.0.1:${receiver.port}/long/{body.name}`,
+  };
+  const { url } = await service.trigger({
+    name: "long",
+    actions: Array.from({ length: 4 }, () => action),
+    response: { type: "text", text: "{run_id}" },
+  });
+  const body = JSON.stringify({ name: "a".repeat(22_000) });
+  const id = await (await fetch(url, { method: "POST", body })).text();
+  const { status, actions } = await endOfRun(service, id);
+  assertEquals(status, "completed");
+  for (const { created } of actions) {
+    const { body: sent } = await service.api("GET", `http-requests/${created.http_request_id}/`);
+    assertEquals([sent.url === created.url, sent.url.endsWith("aaa...")], [true, true], sent.url);
+    assertEquals(sent.url.length, 1_024);
+  }
+}
 
 async function senderSees(service: TestService): Promise<void> {
   const { body: { results } } = await service.api("GET", "deliveries/?limit=100");
