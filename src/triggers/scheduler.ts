@@ -93,7 +93,7 @@ export class Scheduler {
   tick(): Promise<void> {
     if (!this.#isStarted || this.#isClosed) return Promise.resolve();
     if (this.#ticking) this.#ticksAgain = true;
-    return this.#ticking ??= this.#tickUntilDone().finally(() => this.#ticking = undefined);
+    return this.#ticking ??= this.#tickUntilDone();
   }
 
   /** Launches nothing more: what comes due waits for the next start. */
@@ -114,6 +114,8 @@ export class Scheduler {
         return RETRY_MS;
       });
     } while (this.#ticksAgain && !this.#isClosed);
+    // At once: a look that is asked for from now on begins anew.
+    this.#ticking = undefined;
     this.#cancel();
     if (this.#isClosed || (this.#entries.size === 0 && this.#changed)) return;
     this.#cancel = this.#parts.clock.after(wait_ms, () => void this.tick());

@@ -22,7 +22,11 @@ const HOURLY = { cron: "0 * * * *", payload: { nightly: true } };
 
 /** A clock whose timers a test leaves alone: it looks itself. */
 class SetClock extends TestClock {
+  /** Called when the scheduler has begun to wait. */
+  onWait = () => {};
+
   override after(delay_ms: number, call: () => void): () => void {
+    queueMicrotask(this.onWait);
     return delay_ms < 1_000 ? super.after(delay_ms, call) : () => {};
   }
 }
@@ -124,6 +128,23 @@ Deno.test("of two instances that look at the same time one makes the run of an o
   clock.ahead_ms += HOUR_MS;
   await Promise.all([other.tick(), one.tick()]);
   assertEquals((await timesOf(leading)).filter((time) => time === "05:00"), ["05:00"]);
+});
+
+Deno.test("a look that is asked for when the one before ends is made", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new SetClock(START_MS);
+  const store = storeOn(kv);
+  await using instance = await Instance.open(store, clock);
+  await instance.create();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  clock.onWait = () => {
+    clock.onWait = () => {};
+    clock.ahead_ms += HOUR_MS;
+    resolve(instance.tick());
+  };
+  await instance.scheduler.start();
+  await promise;
+  assertEquals(await timesOf(store), ["01:00"]);
 });
 
 Deno.test("what a schedule launches, and what becomes of it over changes and restarts", async (t) => {
