@@ -198,6 +198,21 @@ Deno.test("a pending record that is damaged ends as error, its trigger's owner i
   assert(run?.actions[0]?.error?.includes("damaged"));
 });
 
+Deno.test("a damaged record of a run that waits for its turn ends as error, and its trigger's owner is told", async () => {
+  await using store = await storeInMemory();
+  const { run: { id: damaged } } = pendingOf();
+  await store.kv.set(keys.held(damaged, TRIGGER_ID), { run: "gone" });
+  await store.kv.set(["held", 17, 17], "not even an id");
+  const told: Run[] = [];
+  await using desk = await startDesk(store, { onEnd: (run) => void told.push(run) });
+  await desk.worker.pacer.settled();
+  assertEquals(await Array.fromAsync(store.kv.list({ prefix: ["held"] })), []);
+  const run = told.find(({ id }) => id === damaged);
+  assertEquals([run?.trigger_id, run?.status], [TRIGGER_ID, "error"]);
+  assertEquals((await getRun(store, damaged))?.actions, run?.actions);
+  assert(run?.actions[0]?.error?.includes("damaged"));
+});
+
 Deno.test("runs that cannot be taken over while nothing can be stored are not looked for all the time", async (t) => {
   const [lost, damaged] = [pendingOf(), pendingOf()];
   const full = () => Promise.reject(new TypeError("database or disk is full"));

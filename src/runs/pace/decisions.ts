@@ -14,7 +14,13 @@ import {
   releaseWrites,
 } from "../../store/records/held_runs.ts";
 import { runEndWrites } from "../../store/records/notices.ts";
-import { acceptWrites, type PendingRun, type Run } from "../../store/records/runs.ts";
+import {
+  acceptWrites,
+  damagedRun,
+  endWrites,
+  type PendingRun,
+  type Run,
+} from "../../store/records/runs.ts";
 import type { Store } from "../../store/store.ts";
 import type { Item } from "./item.ts";
 import { joinedRun } from "./joined_run.ts";
@@ -28,7 +34,7 @@ interface DecisionsParts {
   clock: Clock;
   signal: AbortSignal;
   /** Called for each run that waits no more, once that is on disk, with its end where it has ended. */
-  onGone(item: Item, ended?: Run): void;
+  onGone(item: Item | undefined, ended?: Run): void;
 }
 
 /** Stores decisions, those about the runs of one trigger in their order. */
@@ -144,6 +150,21 @@ export class Decisions {
         return [...endHeldWrites(run, pending.body), ...beside, ...told];
       },
       stored: () => onGone(item, run),
+    });
+  }
+
+  /** Decides that a run ends whose record is damaged. */
+  endDamaged(key: Deno.KvKey): void {
+    const { store, clock, onGone } = this.#parts;
+    const [, id = "", triggerId = ""] = key.map(String);
+    let run: Run | undefined;
+    this.#steps.add(triggerId, {
+      writes: async () => {
+        const ended_at = new Date(clock.now()).toISOString();
+        run = { ...await damagedRun(store, id, triggerId), ended_at };
+        return [...endWrites(run), { key }, ...runEndWrites(store, run)];
+      },
+      stored: () => onGone(undefined, run),
     });
   }
 

@@ -81,7 +81,7 @@ export class Pacer {
       clock,
       signal: this.#abort.signal,
       onGone: (item, ended) => {
-        this.#items.delete(item);
+        if (item) this.#items.delete(item);
         if (ended) parts.onEnd(ended);
       },
     });
@@ -136,7 +136,8 @@ export class Pacer {
     }
     for await (const turn of turns(store)) this.#enter(turn);
     const held: [Item, joins: string | undefined][] = [];
-    for await (const { held: { order, joins }, ...record } of heldRuns(store)) {
+    const stored = heldRuns(store, (key) => this.#decisions.endDamaged(key));
+    for await (const { held: { order, joins }, ...record } of stored) {
       const item = this.#items.add(record, order);
       item.record = undefined;
       item.isHeld = true;

@@ -92,11 +92,19 @@ export async function getHeld(
   return value === null ? undefined : heldIn({ key, value });
 }
 
-/** The held runs, by their ids. */
-export async function* heldRuns(store: Store): AsyncGenerator<HeldRun> {
+/**
+ * The held runs, by their ids.
+ *
+ * @param onDamaged called with the key of each damaged record
+ */
+export async function* heldRuns(
+  store: Store,
+  onDamaged: (key: Deno.KvKey) => void = () => {},
+): AsyncGenerator<HeldRun> {
   for await (const entry of scan(store.kv, ["held"], { ids: 2 })) {
     const held = heldIn(entry);
     if (held !== undefined) yield held;
+    else onDamaged(entry.key);
   }
 }
 
