@@ -252,12 +252,13 @@ export class KeptRequests {
     const written = this.#minuteBytes();
     written.all += keptBytes(index);
     written.ofTrigger.set(triggerId, (written.ofTrigger.get(triggerId) ?? 0) + keptBytes(index));
-    const own = ofTrigger(kept, triggerId);
-    own.set(entryId, index);
+    ofTrigger(kept, triggerId).set(entryId, index);
     this.#bytes += keptBytes(index);
-    while (own.size > KEPT_PER_TRIGGER) await this.#removeOldest(triggerId, own);
+    // While one is removed, all may be read anew, and a trigger may be deleted.
+    const ofIt = () => this.#kept?.get(triggerId) ?? new Map<string, KeptIndex>();
+    while (ofIt().size > KEPT_PER_TRIGGER) await this.#removeOldest(triggerId, ofIt());
     const { bytes_max = BYTES_MAX } = this.#parts;
-    while (this.#bytes > bytes_max) await this.#removeOldest(...largest(kept));
+    while (this.#bytes > bytes_max) await this.#removeOldest(...largest(this.#kept ?? kept));
   }
 
   async #removeOldest(triggerId: string, entries: Map<string, KeptIndex>): Promise<void> {

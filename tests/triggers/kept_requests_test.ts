@@ -1,5 +1,6 @@
 /** The limits of what is kept of refused requests: bytes of a minute, bytes in all, and room on the disk. */
 import { assertEquals } from "@std/assert";
+import { deadline } from "@std/async/deadline";
 import { hash } from "node:crypto";
 import { KeptRequests } from "../../src/triggers/kept_requests.ts";
 import { secretBox } from "../../src/triggers/secrets.ts";
@@ -107,4 +108,20 @@ Deno.test("what another instance has kept is removed after its time, too", async
   const left = await Array.fromAsync(store.kv.list({ prefix: ["kept"] }), ({ key }) => key[2]);
   assertEquals(left, [own]);
   await other.kept.close();
+});
+
+Deno.test("requests that make room for one end with their trigger", async () => {
+  await using one = await keeper();
+  const { store, clock } = one;
+  const two = await keeper({ store, clock });
+  for (let count = 0; count < 100; count++) {
+    await one.keep("a", 1);
+    await two.keep("a", 1);
+  }
+  const next = await keeper({ store, clock });
+  assertEquals(next.kept.size.requests, 200);
+  const keeping = next.keep("a", 1);
+  await next.kept.forget("a");
+  await deadline(keeping, 30_000);
+  assertEquals(next.kept.size, { requests: 0, bytes: 0 });
 });
