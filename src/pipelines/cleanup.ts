@@ -12,7 +12,7 @@ import {
 } from "../store/records/executions.ts";
 import { withPause } from "../store/commit/chunked.ts";
 import { heldRuns } from "../store/records/held_runs.ts";
-import { getHttpRequest, openHttpRequests } from "../store/records/http_requests.ts";
+import { allOpenHttpRequests, getHttpRequest } from "../store/records/http_requests.ts";
 import { getPipeline, getPlan, openPipelines } from "../store/records/pipelines.ts";
 import { pendingEntries, type PendingEntry } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
@@ -26,7 +26,10 @@ const REST_MS = 5;
 export interface Needed {
   /** The ids of pipelines that run, or that a trigger or a pending run copies. */
   pipelines: Set<string>;
-  /** The ids of runs that are pending, or to be made of a burst, or whose payloads may still become inputs. */
+  /**
+   * The ids of runs that are pending, or to be made of a burst, whose payloads may still become inputs, or that wait for
+   * HTTP requests.
+   */
   runs: Set<string>;
   /** The ids of executions whose outputs may still become inputs. */
   executions: Set<string>;
@@ -57,7 +60,7 @@ export async function findNeeded(
   for (const id of await copiedPipelines(store, signal, onTrigger)) needed.pipelines.add(id);
   await addPendingRuns(store, { needed, signal });
   await addOpenExecutions(store, { needed, datums, signal });
-  for (const id of await openHttpRequests(store)) {
+  for (const id of await allOpenHttpRequests(store)) {
     if (signal.aborted) break;
     const request = await withPause(() => getHttpRequest(store, id));
     if (request) needed.runs.add(request.run_id);

@@ -17,6 +17,7 @@ import {
   getExecutions,
   saveExecution,
 } from "../../src/store/records/executions.ts";
+import { type HttpRequest, httpRequestWrites } from "../../src/store/records/http_requests.ts";
 import { CHUNK_BYTES, readPayload, uploadPayload } from "../../src/store/records/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/records/pipelines.ts";
 import { deleteProject } from "../../src/store/records/projects.ts";
@@ -39,7 +40,7 @@ import {
   putStoredTrigger,
 } from "../../src/store/records/triggers.ts";
 import { startService, type TestService } from "../data.ts";
-import { contents, standIn, storedUnder, storeInMemory } from "../store/fixture.ts";
+import { contents, sharedStore, standIn, storedUnder, storeInMemory } from "../store/fixture.ts";
 import { eventually, TestClock } from "../surroundings.ts";
 import { executionOf } from "../store/execution.ts";
 import { launchOf, openDesk, pendingOf, storePending, TRIGGER_ID } from "./fixture.ts";
@@ -252,6 +253,32 @@ for (const isHeld of [false, true]) {
     assertEquals(await storedUnder(store, isHeld ? "held" : "pending"), [copying.run.id]);
   });
 }
+
+Deno.test("a run stays while another instance waits for an HTTP request of it", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using store = await sharedStore(kv, clock);
+  await using other = await sharedStore(kv, clock, { leads: false });
+  const run = await makeRun(store, clock);
+  const request: HttpRequest = {
+    id: newId(clock.time_ms),
+    run_id: run.id,
+    trigger_id: run.trigger_id,
+    project: "files",
+    method: "POST",
+    url: "https://example.com/",
+    wait: "callback",
+    status: "waiting",
+    owner: other.shared?.id ?? "",
+    created_at: run.created_at,
+    attempts: 1,
+    tried: 1,
+  };
+  await store.committer.write(httpRequestWrites(request));
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
+  assertEquals(await storedUnder(store, "run"), [run.id]);
+});
 
 Deno.test("many old runs go, and the young ones stay as they are", async () => {
   await using store = await storeInMemory();

@@ -221,6 +221,11 @@ export function readAnswerBody(store: Store, id: string, part: AnswerPart): Prom
   return readChunks(store, ["http_answer", id, part]);
 }
 
+/** The ids of all HTTP requests that have not ended, whoever sends them, oldest first. */
+export function allOpenHttpRequests({ kv }: Store): Promise<string[]> {
+  return Array.fromAsync(scan(kv, ["http_request_open"]), ({ key }) => String(key[1]));
+}
+
 /** The ids of the HTTP requests that have not ended and that are no other instance's own, oldest first. */
 export async function openHttpRequests({ kv, shared }: Store): Promise<string[]> {
   const ids: string[] = [];
