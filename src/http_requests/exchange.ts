@@ -4,7 +4,7 @@
  * @module
  */
 import type { Clock } from "../platform/clock.ts";
-import { messageOf } from "../platform/errors.ts";
+import { HooklaunchError, messageOf } from "../platform/errors.ts";
 import type { Network } from "../platform/network/connection.ts";
 import { FetchError } from "../platform/network/fetch_errors.ts";
 import { fetchPublic } from "../platform/network/fetch_public.ts";
@@ -83,7 +83,7 @@ export function send(
   return withinTime({ ...plan, left_ms }, parts.clock, signal, async (limit) => {
     const { id, trigger_id } = request;
     const reveal = (secret: string) => parts.reveal(secret, trigger_id);
-    const { secrets, plain, mask } = headersOf(plan, reveal);
+    const { secrets, plain, hidden } = headersOf(plan, reveal);
     const bare: Ready = {
       url: plan.url,
       headers: { "idempotency-key": id, ...plain },
@@ -91,11 +91,14 @@ export function send(
     };
     const { sign, method } = plan;
     const now_ms = parts.clock.now();
-    const ready = sign === undefined ? bare : await signed({ ...bare, method, id, now_ms }, {
-      preset: sign.preset,
-      secret: revealed(sign.secret, "sign/secret", reveal),
-    });
+    const { hidden: told, ...ready } = sign === undefined
+      ? { ...bare, hidden: [] }
+      : await signed({ ...bare, method, id, now_ms }, {
+        preset: sign.preset,
+        secret: revealed(sign.secret, "sign/secret", reveal),
+      });
     const body = plan.body === undefined && ready.body.length === 0 ? undefined : ready.body;
+    const mask = answerMask([...hidden, ...told], plan);
     const how = { ...plan, ...options, secrets, mask };
     return await exchange({ ...ready, body, method }, how, parts, limit);
   });
@@ -109,12 +112,13 @@ export function poll(
   signal: AbortSignal,
 ): Promise<Answered | Failed> {
   return withinTime({ ...plan, left_ms: plan.timeout_ms }, parts.clock, signal, async (limit) => {
-    const { secrets, plain, mask } = headersOf(
+    const { secrets, plain, hidden } = headersOf(
       plan,
       (secret) => parts.reveal(secret, trigger_id),
     );
     const { "content-type": _, ...headers } = plain;
     const ready = { url: plan.url, headers, body: undefined, method: "GET" };
+    const mask = answerMask(hidden, plan);
     return await exchange(ready, { ...plan, secrets, mask }, parts, limit);
   });
 }
@@ -152,6 +156,10 @@ async function exchange(
     setting: setting ?? `private_networks of the ${tells_sender ? "callback" : "action"}`,
     followsRedirects,
     signal,
+  }).catch((error) => {
+    // The address behind a redirect may repeat what was sent.
+    if (error instanceof HooklaunchError) error.message = mask(error.message);
+    throw error;
   });
   const { bytes, isCut } = await firstBytes(answer);
   const { status } = answer;
@@ -191,11 +199,11 @@ export function noAnswer({ timeout_ms }: { timeout_ms: number }): Failed {
   return { failure: `no answer within ${timeout_ms / 1_000} s`, mayPass: true };
 }
 
-/** Returns the headers of a plan, those with secrets apart, and what masks them in an answer. */
+/** Returns the headers of a plan, those with secrets apart, and the secrets. */
 function headersOf(
-  plan: Pick<HttpRequestPlan, "headers" | "url" | "body">,
+  plan: Pick<HttpRequestPlan, "headers">,
   reveal: (secret: string) => string | undefined,
-): { plain: Record<string, string>; secrets: Record<string, string>; mask: AnswerMask } {
+): { plain: Record<string, string>; secrets: Record<string, string>; hidden: string[] } {
   const plain: Record<string, string> = {};
   const secrets: Record<string, string> = {};
   const hidden: string[] = [];
@@ -208,7 +216,7 @@ function headersOf(
       hidden.push(text);
     }
   }
-  return { plain, secrets, mask: answerMask(hidden, plan) };
+  return { plain, secrets, hidden };
 }
 
 function revealed(

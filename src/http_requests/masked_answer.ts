@@ -10,7 +10,8 @@ import type { HttpRequestPlan } from "../store/records/http_requests.ts";
 
 /** A shorter text is left alone: most answers hold such a one. */
 const LENGTH_MIN = 6;
-const CALLBACK = /\/api\/v0\/callbacks\/[0-9a-f-]{36}\/([0-9a-f]{64})/g;
+/** Also within a URL or a form, where its slashes are encoded. */
+const CALLBACK = /callbacks(?:\/|%2F)[0-9a-f-]{36}(?:\/|%2F)([0-9a-f]{64})/gi;
 
 /** Masks texts in an answer, in which each character stands for one byte. */
 export type AnswerMask = (text: string) => string;
@@ -23,7 +24,12 @@ export function answerMask(
   const tokens = JSON.stringify([url, headers, body]).matchAll(CALLBACK);
   const hidden = [...secrets, ...Array.from(tokens, ([, token = ""]) => token)]
     .filter(({ length }) => length >= LENGTH_MIN)
-    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+    .flatMap((secret) => [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret),
+      new URLSearchParams([["", secret]]).toString().slice(1),
+    ])
     .map((text) => Buffer.from(text, "utf8").toString("latin1"))
     .sort((one, other) => other.length - one.length);
   return (text) => hidden.reduce((shown, each) => shown.replaceAll(each, SECRET_MASK), text);

@@ -14,6 +14,12 @@ export interface Ready {
   body: Uint8Array;
 }
 
+/** A request that is signed. */
+interface Signed extends Ready {
+  /** The texts in it that tell the secret: some providers send it as it is, or as HTTP Basic. */
+  hidden: readonly string[];
+}
+
 /** A preset, and the secret or private key that signs. */
 interface Signing {
   preset: string;
@@ -39,13 +45,13 @@ export function signingTypeOf(preset: string): PresetType | undefined {
 export async function signed(
   request: Ready & { method: string; id: string; now_ms: number },
   { preset, secret }: Signing,
-): Promise<Ready> {
+): Promise<Signed> {
   const type = signingTypeOf(preset);
   if (type === undefined) throw new FetchError(`no request can be signed as ${preset} does`);
   const headers = { ...idHeaders(type, preset, request.id), ...request.headers };
   const isKey = type === "signature";
   const condition = { type, preset, ...(!isKey && { secrets: [secret] }) };
-  const { problems, url, headers: all, body } = await signRequest([condition], {
+  const { problems, url, headers: all, body, reveals } = await signRequest([condition], {
     ...request,
     headers,
     env: () => undefined,
@@ -53,7 +59,9 @@ export async function signed(
   });
   const [problem] = problems;
   if (problem !== undefined) throw new FetchError(problem.detail);
-  return { url, headers: all, body };
+  const added = Object.entries(all).filter(([name, value]) => headers[name] !== value);
+  const hidden = added.map(([, value]) => value.replace(/^\S+ +/, ""));
+  return { url, headers: all, body, hidden: reveals ? [secret, ...hidden] : [] };
 }
 
 /** Returns the headers in which a provider sends the id of a delivery. */

@@ -308,6 +308,7 @@ Deno.test("an action sends a request, and tells what came back", async (t) => {
     "a receiver that echoes its request shows no secret",
     () => echoes(service, receiver),
   );
+  await t.step("however it is written", () => echoesAll(service, receiver));
   await t.step("a failure has a line in its trigger's log, and a count", () => isLogged(service));
   await t.step("a pause is as long as the server asks for", () => pauses(service, receiver));
   await t.step("a replay sends another request", () => replays(service, receiver));
@@ -392,6 +393,41 @@ async function echoes(service: TestService, receiver: Receiver): Promise<void> {
   assert(!/[0-9a-f]{64}/.test(echoed.body), echoed.body);
   const { headers } = answer;
   assertEquals([headers["x-echo"], headers["x-name"]], ["Bearer ********", "sésame"]);
+}
+
+/** Places in which a token of a provider, or of a callback, is written otherwise. */
+const TOLD: Record<string, unknown>[] = [
+  { path: "?to={callback_url}", body: {}, sign: { preset: "gitlab", secret: "{env:API_TOKEN}" } },
+  {
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: { to: "{callback_url}" },
+    sign: { preset: "azure_event_grid", secret: "a secret (of the query)" },
+  },
+  { body: "{callback_url}", sign: { preset: "azure_devops", secret: "{env:API_TOKEN}" } },
+];
+
+async function echoesAll(service: TestService, receiver: Receiver): Promise<void> {
+  receiver.on(
+    "/echoes-all",
+    ({ target, headers, body }) =>
+      Response.json({ target, headers: Object.fromEntries(headers), body }),
+  );
+  for (const { path = "", ...settings } of TOLD) {
+    const url = `http://127.0.0.1:${receiver.port}/echoes-all${path}`;
+    const run = await launch(service, { url, wait: "callback", ...settings });
+    const { id } = await eventually(async () => {
+      const sent = await sentOf(service, run);
+      return sent?.status === "waiting" ? sent : undefined;
+    }, { what: "the answer" });
+    const { body: { answer } } = await service.api("GET", `http-requests/${id}/`);
+    const shown = atob(answer.body);
+    assertMatch(shown, /\*{8}/);
+    assert(!/[0-9a-f]{64}/.test(shown), shown);
+    const basic = btoa(`hooklaunch:${ENV.API_TOKEN}`);
+    for (const secret of [ENV.API_TOKEN, basic, "secret+%28of", "secret%20(of"]) {
+      assert(!shown.includes(secret), shown);
+    }
+  }
 }
 
 async function showsNoSecret(service: TestService): Promise<void> {

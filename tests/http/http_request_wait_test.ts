@@ -47,6 +47,16 @@ Deno.test("an action waits for a callback", async (t) => {
     const { result: [first] } = await (await fetch(info)).json();
     assertEquals(first.url, shown.url);
   });
+  await t.step("nor does a redirect that fails show it", async () => {
+    const { port } = receiver;
+    const moved = (request: Request) =>
+      Response.redirect(request.url.replace(/:\d+/, `:${port}`), 307);
+    await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, moved);
+    const at = { ...parts, receiver: { ...receiver, port: server.addr.port } };
+    const run = await launch(at, "/m/{callback_url}", { wait: "callback" });
+    const { reason } = await state(service, run, "error");
+    assertMatch(reason, /redirects to .*callbacks%2F[0-9a-f-]{36}%2F\*{8}%2F: its host/);
+  });
   await t.step("two at once: one is taken", async () => {
     const { run, url } = await callback(parts);
     await state(service, run, "waiting");
