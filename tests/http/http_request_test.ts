@@ -229,6 +229,18 @@ const cases: Case[] = [
     },
   },
   {
+    name: "moved for good, a body is put there",
+    answers: ({ target }) =>
+      target.endsWith("/there") ? new Response("there") : new Response(null, {
+        status: 301,
+        headers: { location: "/moved-for-good-a-body-is-put-there?to=/there" },
+      }),
+    action: { method: "PUT", body: "put" },
+    got(all) {
+      assertEquals(all.map(({ method, body }) => [method, body]), [["PUT", "put"], ["PUT", "put"]]);
+    },
+  },
+  {
     name: "a header named secrets",
     action: { headers: { secrets: "shown", x: "1" } },
     got([{ headers } = NOTHING]) {

@@ -12,8 +12,10 @@ import { percentDecode, redactedUrl, withoutUserInfo } from "./urls.ts";
 
 const REDIRECTS_MAX = 5;
 const REDIRECTS = [301, 302, 303, 307, 308];
-/** Redirects behind which the method and the body stay (RFC 9110 section 15.4). */
-const KEEPING = [307, 308];
+/** The redirect to another resource, which is read (RFC 9110 section 15.4.4). */
+const SEE_OTHER = 303;
+/** The redirects that make a GET of a POST, and of no other method (RFC 9110 sections 15.4.2 and 15.4.3). */
+const MOVED = [301, 302];
 const URL_LENGTH_MAX = 8_192;
 /** The reach of a redirect to another origin: whoever answers chooses it. */
 const OTHERS = { privateNetworks: false, setting: undefined };
@@ -65,7 +67,7 @@ export async function fetchPublic(start: URL, options: FetchOptions): Promise<An
     }
     // Credentials stay with the origin that they were given for.
     authorization = credentialsOf(next) ?? (next.origin === url.origin ? authorization : undefined);
-    if (!KEEPING.includes(answer.status)) sent = { method: "GET", body: undefined };
+    if (isReadThere(answer.status, sent)) sent = { method: "GET", body: undefined };
     else if (options.othersAreStrangers && sent.body !== undefined && !isSameServer(start, next)) {
       throw new FetchError(
         `it redirects to ${next.origin}, which does not get the body: write the address there as the URL`,
@@ -99,6 +101,12 @@ function isSameServer(start: URL, next: URL): boolean {
   const isUpgrade = start.protocol === "http:" && next.protocol === "https:" &&
     start.host === next.host && next.port === "";
   return start.origin === next.origin || isUpgrade;
+}
+
+/** Tells whether the resource that a redirect leads to is only read. */
+function isReadThere(status: number, { method }: Sent): boolean {
+  if (MOVED.includes(status)) return method === "POST";
+  return status === SEE_OTHER && method !== "HEAD";
 }
 
 function isRedirect({ status, headers }: Answer): boolean {
