@@ -5,7 +5,7 @@
  */
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import { sourcesIn } from "../conditions/values/compile.ts";
-import { messageOf } from "../platform/errors.ts";
+import { HooklaunchError, isShortage, messageOf } from "../platform/errors.ts";
 import { parseExactJson } from "../platform/text/exact_json.ts";
 import type { Answered } from "./exchange.ts";
 import { fillUrl } from "./url_values.ts";
@@ -20,6 +20,7 @@ type Problem = { problem: string };
  * Tells whether an expression over what came back is true.
  *
  * @param name the name of the setting that holds it
+ * @throws a shortage, such as of the store that has the run's payload: it is judged later
  */
 export async function judge(
   evaluate: EvaluateValues,
@@ -27,22 +28,35 @@ export async function judge(
   { name, source }: { name: string; source: string },
 ): Promise<boolean | Problem> {
   const found = await evaluate({ condition: source, sources: [], ...answerOf(came) })
-    // What has been sent is not sent again for it.
-    .catch((error) => ({ problem: messageOf(error), skipped: undefined }));
+    .catch(problemOf);
   if (found.problem !== undefined) return { problem: `${name}: ${found.problem}` };
   return found.skipped === undefined;
 }
 
-/** Puts values in the place of the expressions of a poll's URL. */
+/**
+ * Puts values in the place of the expressions of a poll's URL.
+ *
+ * @throws as {@linkcode judge} does
+ */
 export async function pollUrl(
   evaluate: EvaluateValues,
   came: Came,
   template: string,
 ): Promise<{ url: URL } | Problem> {
   const sources = sourcesIn(template);
-  const { values } = await evaluate({ sources, ...answerOf(came) });
-  const filled = fillUrl(template, values);
+  const found = await evaluate({ sources, ...answerOf(came) }).catch((error) => {
+    // What else goes wrong, such as in the database, passes, too.
+    if (!(error instanceof HooklaunchError)) throw error;
+    return problemOf(error);
+  });
+  const filled = "values" in found ? fillUrl(template, found.values) : found;
   return "url" in filled ? filled : { problem: `wait/poll/url: ${filled.problem}` };
+}
+
+/** @throws a shortage, which passes */
+function problemOf(error: unknown): Problem & { skipped?: string } {
+  if (isShortage(error)) throw error;
+  return { problem: messageOf(error) };
 }
 
 function answerOf({ status = 0, headers, body }: Came) {

@@ -32,6 +32,9 @@ import { type Came, judge, pollUrl } from "./judge.ts";
 import { answered, end, isSuccess, keep, notAnswered, polled, timedOut } from "./transitions.ts";
 import { literalOrigin } from "./url_values.ts";
 
+/** The pause before an answer is judged again that could not be. */
+const JUDGE_AGAIN_MS = 1_000;
+
 /** The parts of the service that the steps use. */
 export interface StepParts extends ExchangeParts {
   store: Store;
@@ -117,7 +120,7 @@ export class Steps {
       : await sends(request, plan, this.#parts, { left_ms, signal: this.#signal });
     // Without a wait, the answer says how the work went.
     const failed = plan.wait.for === "none" && isSuccess(outcome)
-      ? await this.#failed(request, plan, outcome)
+      ? await this.#failedAtLast(request, plan, outcome)
       : undefined;
     await this.#changes.make(request.id, (each, now_ms) => {
       delete each.sender;
@@ -156,6 +159,20 @@ export class Steps {
       polled(each, wait, now_ms, { outcome, verdict, failed });
       return part;
     });
+  }
+
+  /** Does what {@linkcode #failed} does, once that is possible: what has been sent is not sent again for it. */
+  async #failedAtLast(
+    ...came: [request: HttpRequest, plan: HttpRequestPlan, came: Came]
+  ): Promise<string | undefined> {
+    for (;;) {
+      try {
+        return await this.#failed(...came);
+      } catch (error) {
+        if (this.#signal.aborted) throw error;
+        await pause(this.#parts.clock, JUDGE_AGAIN_MS, this.#signal);
+      }
+    }
   }
 
   /** Returns why what came back says that the work has failed; undefined where it does not. */
