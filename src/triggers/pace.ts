@@ -9,7 +9,7 @@ import type { CredentialField } from "../conditions/field.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { ValuesWork } from "../conditions/values/evaluate.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf, UnavailableError } from "../platform/errors.ts";
 import type { Pace } from "../store/records/pace.ts";
 import type { PaceProblem } from "../store/records/trigger_log_entries.ts";
 import type { PaceSettings } from "./pace_settings.ts";
@@ -43,7 +43,11 @@ interface FoundPace {
   paceProblems?: readonly PaceProblem[];
 }
 
-/** Returns the pace of the run that a request launches. */
+/**
+ * Returns the pace of the run that a request launches.
+ *
+ * @throws {UnavailableError} when its values cannot be read now
+ */
 export type PaceOf = (request: LaunchRequest) => FoundPace | Promise<FoundPace>;
 
 /** Prepares a trigger's pace; undefined where it has none. */
@@ -75,7 +79,10 @@ async function evaluate(
   const limits = { heavyWork, owner, timeout_ms: VALUES_MS_MAX };
   const values = await evaluateValues(request, { run_id: "", trigger }, wanted, limits).then(
     (found) => found.values,
-    (error) => wanted.sources.map(() => ({ problem: messageOf(error) })),
+    (error) => {
+      const problem = problemOf(error, request);
+      return wanted.sources.map(() => ({ problem }));
+    },
   );
   const paceProblems: PaceProblem[] = [];
   const note = (expression: string, error: string) => {
@@ -100,6 +107,17 @@ async function evaluate(
   }
   const pace = paceFrom(settings, [keyOf(filled[0]), keyOf(filled[1])], due_ms);
   return { pace, ...(paceProblems.length > 0 && { paceProblems }) };
+}
+
+/**
+ * Returns why the values are missing.
+ *
+ * @throws {UnavailableError} when they may be there a little later: without them, the run would get another's turn
+ */
+function problemOf(error: unknown, { signal }: LaunchRequest): string {
+  if (error instanceof UnavailableError) throw error;
+  if (signal?.aborted) throw new UnavailableError("Cannot read the pace: the sender has gone", 1);
+  return messageOf(error);
 }
 
 function paceFrom(

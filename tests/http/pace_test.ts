@@ -1,6 +1,8 @@
 /** The pace of a trigger: bursts, limits of keys and delays, from the sender's request to the work. */
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { hash } from "node:crypto";
+import { ParsedValueBudget } from "../../src/http/door/parsed_value_budget.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { type ApiAnswer, eventually, startService, type TestService } from "../data.ts";
 
 const PROJECT = `
@@ -376,3 +378,62 @@ Deno.test("the pace of a trigger", async (t) => {
     }
   });
 });
+
+Deno.test("a launch whose key cannot be read now is stored under no other", async () => {
+  await using service = await startService();
+  const { heavyWork } = service.service.parts;
+  const { id, url } = await service.trigger({
+    // An expression of any cost is for the Worker.
+    coalesce: { key: "{body.n.split(',')[0]}", window: 3_600 },
+  });
+  const body = '{"n":"1"}';
+  const refused = async (url: string) => {
+    const answer = await fetch(url, { method: "POST", body });
+    await answer.body?.cancel();
+    return [answer.status, answer.headers.has("retry-after")];
+  };
+  {
+    const why = new UnavailableError("Cannot do heavy work now: too much of it waits already", 2);
+    using _busy = replaced(heavyWork, "run", () => Promise.reject(why));
+    assertEquals(await refused(url), [503, true]);
+  }
+  {
+    const { url } = await service.trigger({ coalesce: { key: "{body.n}", window: 3_600 } });
+    using _full = replaced(ParsedValueBudget.prototype, "take", () => false);
+    assertEquals(await refused(url), [503, true]);
+  }
+  {
+    const sender = new AbortController();
+    using _busy = replaced(
+      heavyWork,
+      "run",
+      (_kind: string, _input: object, { signal }: Options) => {
+        sender.abort();
+        return new Promise((_, reject) => signal.addEventListener("abort", reject));
+      },
+    );
+    await assertRejects(() => fetch(url, { method: "POST", body, signal: sender.signal }));
+    const outcomes = await eventually(async () => {
+      const { body: { results } } = await service.api("GET", `deliveries/?trigger=${id}`);
+      const found = results.map(({ outcome }: { outcome: string }) => outcome);
+      return found.length === 2 && found;
+    }, { what: "the deliveries" });
+    assertEquals(new Set(outcomes), new Set(["unavailable"]));
+  }
+});
+
+interface Options {
+  signal: AbortSignal;
+}
+
+/** Puts another function in the place of one, until it is disposed of. */
+function replaced(of: object, name: string, other: unknown): Disposable {
+  const before = Object.getOwnPropertyDescriptor(of, name);
+  Object.defineProperty(of, name, { value: other, configurable: true });
+  return {
+    [Symbol.dispose]() {
+      if (before) Object.defineProperty(of, name, before);
+      else Reflect.deleteProperty(of, name);
+    },
+  };
+}

@@ -5,7 +5,7 @@
  * @module
  */
 import { keepNewest } from "../../platform/evict_oldest.ts";
-import { messageOf } from "../../platform/errors.ts";
+import { messageOf, UnavailableError } from "../../platform/errors.ts";
 import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
 import { PartPending, whenPartsRead } from "../../platform/waiting/pending.ts";
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
@@ -99,7 +99,7 @@ export function valuesJob(input: ValuesInput): FoundValues {
 /**
  * Evaluates the expressions of an action over the request that launched a run.
  *
- * @throws what heavy work throws: the time limit, a lost Worker
+ * @throws what heavy work throws: the time limit, a lost Worker; or that bodies hold too many values
  */
 export async function evaluateValues(
   request: LaunchRequest,
@@ -199,7 +199,7 @@ function evaluateOne(request: LaunchRequest, source: string, own: Bindings): Jso
     beginEvaluation();
     return toJson(evaluate(Object.assign(bind(variables, request), own)));
   } catch (error) {
-    if (error instanceof PartPending) throw error;
+    if (error instanceof PartPending || error instanceof UnavailableError) throw error;
     return { problem: messageOf(error) };
   }
 }

@@ -86,7 +86,7 @@ async function answerLaunch(
     ? decoded.body
     : await maskBody(decoded.body, decoded.headers.get("content-type") ?? "", prepared.redacted);
   const { headers } = decoded;
-  const pace = prepared.pace && await prepared.pace(decoded);
+  const pace = prepared.pace && await orNoted(door, prepared, request, prepared.pace(decoded));
   const launch = launchOf(door, prepared, request, { body, headers, delivery, ...pace });
   const acceptance = await accept(door, prepared, request, launch);
   // It may also have changed while the payload was stored, or a copy of the delivery was.
@@ -107,6 +107,23 @@ async function isChanged(
   if (shared === undefined) return false;
   await databaseDeadline.read(shared.triggers.sync());
   return !triggers.isCurrent(prepared);
+}
+
+/** Waits for a part of a launch; where that cannot be had now, the trigger log says so. */
+async function orNoted<T>(
+  door: Door,
+  prepared: PreparedTrigger,
+  request: IncomingRequest,
+  part: T | Promise<T>,
+): Promise<T> {
+  try {
+    return await part;
+  } catch (error) {
+    if (error instanceof UnavailableError) {
+      noteUnavailable(door, prepared, request, { error, end: "commit" });
+    }
+    throw error;
+  }
 }
 
 async function accept(
