@@ -16,7 +16,6 @@ import {
 import type { CredentialField } from "../conditions/field.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { ValuesWork } from "../conditions/values/evaluate.ts";
-import type { JsonOrProblem } from "../conditions/values/json.ts";
 import { messageOf } from "../platform/errors.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 
@@ -25,6 +24,15 @@ const VALUES_MS_MAX = 500;
 /** The characters of all values together. */
 const VALUES_CHARACTERS_MAX = 64 * 1024;
 const PLACEHOLDER = "{run_id}";
+
+/** The entities of XML (XML 1.0 section 4.6). */
+const XML_ESCAPES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&apos;",
+};
 
 const log = getLogger(["hooklaunch", "triggers"]);
 
@@ -131,12 +139,19 @@ function withValues(
       (error) => sources.map(() => ({ problem: messageOf(error) })),
     );
     const known = values.map((value) => "problem" in value ? missing(value, trigger) : value);
-    const written = settings.type === "xml" ? known.map(escapedForXml) : known;
+    const isXml = settings.type === "xml";
+    // The values of the text come before those of the headers.
+    const inXml = isXml ? sourcesIn(templates.text).length : 0;
+    const written = known.map((value, index) => index < inXml ? escapedForXml(value) : value);
     const { json, text, headers = {} } = Object(fill(templates, written).value);
     return {
       status,
       contentType,
-      body: settings.type === "json" ? JSON.stringify(json) : textOf(text),
+      body: settings.type === "json"
+        ? JSON.stringify(json)
+        : isXml && typeof text !== "string"
+        ? xmlText(textOf(text))
+        : textOf(text),
       headers: Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name, headerText(value)]),
       ),
@@ -152,10 +167,13 @@ function missing({ problem }: { problem: string }, trigger: string): { json: unk
   return { json: "" };
 }
 
-function escapedForXml(value: JsonOrProblem): JsonOrProblem {
-  if ("problem" in value || typeof value.json !== "string") return value;
-  const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-  return { json: value.json.replaceAll(/[&<>"]/g, (sign) => escapes[sign] ?? sign) };
+function escapedForXml(value: { json: unknown }): { json: unknown } {
+  return typeof value.json === "string" ? { json: xmlText(value.json) } : value;
+}
+
+/** Returns a text as XML has it. */
+function xmlText(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (sign) => XML_ESCAPES[sign] ?? sign);
 }
 
 function textOf(value: unknown): string {

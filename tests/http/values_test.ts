@@ -418,9 +418,15 @@ const answers: [what: string, response: Record<string, unknown>, body: string, e
     ["a missing value is empty", { type: "text", text: "<{body.none}>" }, "{}", "<>"],
     [
       "XML has no markup of the sender's",
-      { type: "xml", text: '<a b="{body.v}">{body.v}</a>' },
-      JSON.stringify({ v: '"><x>&' }),
-      '<a b="&quot;&gt;&lt;x&gt;&amp;">&quot;&gt;&lt;x&gt;&amp;</a>',
+      { type: "xml", text: `<a b="{body.v}" c='{body.w}'>{body.v}</a>` },
+      JSON.stringify({ v: '"><x>&', w: "' d='" }),
+      `<a b="&quot;&gt;&lt;x&gt;&amp;" c='&apos; d=&apos;'>&quot;&gt;&lt;x&gt;&amp;</a>`,
+    ],
+    [
+      "XML of a whole body has none either",
+      { type: "xml", text: "{body}" },
+      '{"v":"<x>"}',
+      "{&quot;v&quot;:&quot;&lt;x&gt;&quot;}",
     ],
   ];
 

@@ -231,3 +231,19 @@ Deno.test("a response sets no header that browsers keep for all pages of the hos
   const kept = { type: "text", text: "", headers: { "Cache-Control": "no-store" } };
   assertEquals(responseSchema.safeParse(kept).success, true);
 });
+
+Deno.test("a header of an XML response has its value as it is", async () => {
+  const settings = {
+    type: "xml" as const,
+    text: "<a>{body.v}</a>",
+    headers: { "x-v": "{body.v}" },
+  };
+  const respond = prepareResponse(settings, {
+    heavyWork: { run: () => Promise.reject(new Error("it is called")) },
+    trigger: "t",
+    triggerId: "id",
+    credentials: [],
+  });
+  const { body, headers } = await respond(RUN_ID, request({ body: '{"v":"/?a&b"}' }));
+  assertEquals([body, headers], ["<a>/?a&amp;b</a>", { "x-v": "/?a&b" }]);
+});
