@@ -26,13 +26,16 @@ export function valuesOfRun(
 ): EvaluateValues {
   let request: Promise<LaunchRequest> | undefined;
   return async (wanted) => {
-    request ??= requestOfRun(store, run, baseUrl(), body);
-    const { evaluateValues } = await import("../conditions/values/evaluate.ts");
-    const prepared = await triggers.prepared(run.trigger_id);
+    // Together: a payload that cannot be read would else fail while nobody waits for it.
+    const [seen, { evaluateValues }, prepared] = await Promise.all([
+      request ??= requestOfRun(store, run, baseUrl(), body),
+      import("../conditions/values/evaluate.ts"),
+      triggers.prepared(run.trigger_id),
+    ]);
     const trigger = prepared?.trigger.name ?? run.trigger_id;
     const credentials = prepared?.credentials ?? [];
     const of = { run_id: run.id, trigger };
     const context = { heavyWork, owner: run.trigger_id };
-    return await evaluateValues(await request, of, { credentials, ...wanted }, context);
+    return await evaluateValues(seen, of, { credentials, ...wanted }, context);
   };
 }
