@@ -7,6 +7,8 @@ import { parseTemplate } from "../conditions/cel/template.ts";
 import { fill } from "../conditions/values/fill.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
 
+/** The longest URL. Its record holds it beside what comes back, and few servers take a longer one. */
+const URL_LENGTH_MAX = 8_192;
 /** The scheme and the host of a URL, where a template begins with both. */
 const ORIGIN = /^https?:\/\/[^/?#\\]+(?=[/?#])/;
 
@@ -52,7 +54,10 @@ export function fillUrl(
     };
   }
   url.hash = "";
-  return { url };
+  const { length } = url.href;
+  return length <= URL_LENGTH_MAX
+    ? { url }
+    : { problem: `expected a URL of at most ${URL_LENGTH_MAX} characters, found ${length}` };
 }
 
 function encodedValue(value: JsonOrProblem): JsonOrProblem {

@@ -255,6 +255,13 @@ const cases: Case[] = [
     reason: /url: expected a value of \{body.name\}, found none: ".." is no part of a path/,
   },
   {
+    name: "a value too long for a URL",
+    action: { path: "/{body.name}" },
+    body: JSON.stringify({ name: "x".repeat(8_192) }),
+    status: "error",
+    reason: /url: expected a URL of at most 8192 characters, found 82\d\d$/,
+  },
+  {
     name: "a header of two lines",
     action: { headers: { "x-a": "{body.a}" } },
     body: JSON.stringify({ a: "x\r\nhost: y" }),
@@ -314,6 +321,13 @@ Deno.test("an action sends a request, and tells what came back", async (t) => {
       await each.got?.(arrived, sent);
     });
   }
+  await t.step("an attempt whose URL has room leaves room for its outcome", async () => {
+    const path = `/${"x".repeat(8_000)}`;
+    receiver.on(path, () => new Response("x", { headers: { "x-long": "y".repeat(4_000) } }));
+    const url = `http://127.0.0.1:${receiver.port}/{body.name}`;
+    const launched = await launch(service, { url }, JSON.stringify({ name: path.slice(1) }));
+    assertEquals((await ended(service, launched)).sent.status, "complete");
+  });
   await t.step("the sender sees where it went and what was answered", () => senderSees(service));
   await t.step("nothing shows a secret", () => showsNoSecret(service));
   await t.step(
