@@ -350,10 +350,10 @@ async function hasLongUrls(service: TestService, receiver: Receiver): Promise<vo
   };
   const { url } = await service.trigger({
     name: "long",
-    actions: Array.from({ length: 4 }, () => action),
+    actions: Array.from({ length: 10 }, () => action),
     response: { type: "text", text: "{run_id}" },
   });
-  const body = JSON.stringify({ name: "a".repeat(22_000) });
+  const body = JSON.stringify({ name: "a".repeat(8_000) });
   const id = await (await fetch(url, { method: "POST", body })).text();
   const { status, actions } = await endOfRun(service, id);
   assertEquals(status, "completed");
