@@ -12,6 +12,7 @@ const RUNS: readonly (readonly string[])[] = [
   ["faults", "--seed", "1", "several"],
   ["faults", "--seed", "5", "network"],
   ["faults", "--seed", "81", "paces"],
+  ["faults", "--seed", "12", "--faults", "14", "steps"],
   ["faults", "--seed", "1", "sigkill"],
   ["faults", "--seed", "1", "power"],
   ["faults", "--seed", "1", "writes"],
