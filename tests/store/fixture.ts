@@ -95,7 +95,7 @@ export function storeOn(kv: Deno.Kv, events: CommitterEvents = {}): Store {
 export async function sharedStore(
   kv: Deno.Kv,
   clock: Clock,
-  { leads = true, machineId = crypto.randomUUID(), look_ms = 250 } = {},
+  { leads = true, machineId = String(crypto.randomUUID()), look_ms = 250 } = {},
 ): Promise<Store> {
   const opened = new AsyncDisposableStack();
   const shared = await Shared.join({ kv, clock, id: crypto.randomUUID(), machineId, look_ms });

@@ -117,12 +117,13 @@ export class ExecutionRun {
     const isSaved = await this.#context.save(this.#execution);
     this.#preparation.cancel();
     this.#outage.stopping();
-    if (!isSaved || this.#watch === undefined) return isSaved;
+    // One that was given up is not saved. It ends here all the same.
+    if (!isSaved && this.#context.closing.aborted || this.#watch === undefined) return isSaved;
     await deadline(this.#watch.end(), TELL_MS).catch(ignoreTimeout).catch((error) => {
       // It is told when it is found again.
       if (!isShortage(error)) throw error;
     });
-    return true;
+    return isSaved;
   }
 
   /** Removes what its runner has left of it when it has ended, so that its folder can be removed. */
@@ -291,8 +292,7 @@ export class ExecutionRun {
       masker,
       onLog: () => this.#context.onLog(this.#execution.id),
     });
-    const { note } = this.#execution;
-    if (!isFound && note !== undefined) await capture.logEvent(note);
+    if (!isFound && this.#execution.note) await capture.logEvent(this.#execution.note);
     const idle_ms = isFound ? await this.#folder.idle_ms(clock.now()) : 0;
     const limits = new Limits(this.#execution, { clock, started_ms: this.#started_ms, idle_ms });
     const watch = this.#watch = this.#newWatch({ command, capture, limits, disk, isFound });
@@ -385,16 +385,16 @@ export class ExecutionRun {
       logEvent: async (message) => await target?.logEvent(message).catch(() => {}),
       signal,
     });
-    if (!await this.#archive()) return;
-    if (await this.#context.save(this.#execution)) await folder.tidy();
+    if (!await this.#archive(signal)) return;
+    const isSaved = await this.#context.save(this.#execution);
+    if (isSaved || !this.#context.closing.aborted) await folder.tidy();
   }
 
   /** Copies the results to where other instances see them, if to anywhere. Returns false when it is let go. */
-  async #archive(): Promise<boolean> {
+  async #archive(signal: AbortSignal): Promise<boolean> {
     const { artifacts } = this.#context;
     if (artifacts === undefined) return true;
     const { archiveResults } = await import("./archive.ts");
-    const { signal } = this.#detaching;
     return await archiveResults(this.#execution, { artifacts, folder: this.#folder, signal });
   }
 }

@@ -378,6 +378,7 @@ export class LocalEngine implements Engine {
       settings: { ...SETTINGS, ...settings },
       onLog: (executionId) => this.#logWatchers.call(executionId),
       save: this.#save,
+      closing: this.#closing.signal,
     });
   }
 

@@ -62,6 +62,8 @@ export interface RunContext {
   /** Called when the log of an execution has grown. */
   onLog(executionId: string): void;
   save: SaveExecution;
+  /** Aborted when the service stops. */
+  closing: AbortSignal;
   /** Called when the runner of the execution does not answer, and when it does again. */
   onOutage?(isOut: boolean): void;
   /** Called when the command is over and the end is about to be stored. */

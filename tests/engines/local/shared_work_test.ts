@@ -7,6 +7,8 @@ import { claimWaiting } from "../../../src/engines/local/claiming.ts";
 import { LocalEngine } from "../../../src/engines/local/mod.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
+import { stopped, writeEnd } from "../../../src/engines/shared/execution_end.ts";
+import { changeExecution } from "../../../src/store/records/execution_changes.ts";
 import {
   type Execution,
   executionWrites,
@@ -34,7 +36,7 @@ interface Machine {
   /** Each change that the engine reported as the leader's: the execution's id and its status. */
   told: string[];
   /** Ends as a process that is killed does, but for what it runs. */
-  leave(): Promise<void>;
+  leave(deadline_ms?: number): Promise<void>;
 }
 
 /** Machines that share a database and a folder of artifacts. */
@@ -57,14 +59,16 @@ class Machines implements AsyncDisposable {
     return machines;
   }
 
-  /** Adds a machine with so many places. The first one leads. */
+  /** Adds a machine with so many places, or an instance that starts on one after another. The first one leads. */
   async add(
     executionsMax: number,
-    { isShared = true, hasRoom = (): boolean => true } = {},
+    { isShared = true, hasRoom = (): boolean => true, after = undefined as Machine | undefined } =
+      {},
   ): Promise<Machine> {
     const leads = this.all.length === 0;
-    const folder = join(this.folder, `machine${this.all.length}`);
-    const store = await sharedStore(this.#kv, systemClock, { leads, look_ms: 50 });
+    const folder = after?.folder ?? join(this.folder, `machine${this.all.length}`);
+    const machineId = after?.store.shared?.machineId;
+    const store = await sharedStore(this.#kv, systemClock, { leads, look_ms: 50, machineId });
     const told: string[] = [];
     const engine = new LocalEngine({
       store,
@@ -83,7 +87,8 @@ class Machines implements AsyncDisposable {
     await instances.takeMachine();
     await (leads ? engine.start() : engine.resume());
     let left: Promise<void> | undefined;
-    const leave = () => left ??= engine.close(PATIENCE_MS).then(() => store.close());
+    const leave = (deadline_ms = PATIENCE_MS) =>
+      left ??= engine.close(deadline_ms).then(() => store.close());
     this.#opened.defer(leave);
     const machine = { store, engine, folder, told, leave };
     this.all.push(machine);
@@ -99,6 +104,23 @@ class Machines implements AsyncDisposable {
     await leader.store.committer.write(executions.flatMap(executionWrites));
     for (const execution of executions) leader.engine.submit(execution);
     return executions;
+  }
+
+  /** Submits two executions. Returns that of the leader and that of another machine, once both have begun. */
+  async submitTo(
+    leader: Machine,
+    other: Machine,
+    command: string,
+  ): Promise<[own: Execution, theirs: Execution]> {
+    const executions = await this.submit(leader, 2, command);
+    await until(() => this.begunIds.length === 2);
+    const found = await Promise.all(executions.map(({ id }) => getExecution(other.store, id)));
+    const runsThere = (each?: Execution) =>
+      each && other.engine.machineOf(each) === other.store.shared?.machineId;
+    const theirs = found.find(runsThere);
+    const own = found.find((each) => !runsThere(each));
+    if (own === undefined || theirs === undefined) throw new Error("None runs there");
+    return [own, theirs];
   }
 
   get begun(): string {
@@ -260,6 +282,29 @@ Deno.test("the leader stops what another machine runs, and what nobody has begun
   assertEquals(await statuses(leader.store, executions), Array(4).fill("stopped"));
   assertEquals(machines.begunIds.length, 2);
   for (const { id } of executions) assertEquals(await leader.engine.stop(id), false);
+});
+
+/** Gives up an execution, as the leader does while its machine is silent. */
+async function giveUp({ store }: Machine, { id }: Execution): Promise<void> {
+  await changeExecution(store, id, (execution) => {
+    const { engine_state } = execution;
+    writeEnd(execution, { ending: stopped("Given up"), at_ms: Date.now() });
+    return { ...execution, engine_state: { ...engine_state, given_up: true } };
+  });
+}
+
+Deno.test("what the leader has given up ends on a machine whose instance was silent and goes on", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const other = await machines.add(1);
+  const [own, theirs] = await machines.submitTo(leader, other, machines.untilOpen);
+  await giveUp(leader, theirs);
+  // Its place is free, and nothing of it is left, while the gate is closed.
+  await until(() => other.engine.load.running === 0);
+  assertEquals(await exists(join(other.folder, "executions", theirs.id)), false);
+  assertEquals((await getExecution(leader.store, theirs.id))?.reason, "Given up");
+  await machines.open();
+  await ended(leader.store, [own]);
 });
 
 Deno.test("an execution that is stopped while another machine claims it ends once, stopped or not begun", async () => {
