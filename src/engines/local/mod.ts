@@ -327,10 +327,7 @@ export class LocalEngine implements Engine {
       const { id } = execution;
       if (this.#running.hasTaken(id)) continue;
       this.#takenOver.add(id);
-      this.#running.begin(execution, async (run) => {
-        await run.takeOver();
-        await this.#files.folderOf(id).tidy();
-      });
+      this.#running.begin(execution, (run) => run.takeOver());
     }
   }
 

@@ -307,6 +307,25 @@ Deno.test("what the leader has given up ends on a machine whose instance was sil
   await ended(leader.store, [own]);
 });
 
+Deno.test("what was given up, and is being ended when its instance stops, is ended by the next one", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  let other = await machines.add(1);
+  const told = join(machines.folder, "told");
+  const command = `set +e; trap 'echo >>${told}' TERM; ${machines.untilOpen}`;
+  const [own, theirs] = await machines.submitTo(leader, other, command);
+  await other.leave(0);
+  await giveUp(leader, theirs);
+  for (const times of [1, 2]) {
+    other = await machines.add(1, { after: other });
+    await until(() => textOf(told).length === times);
+    if (times === 1) await other.leave(0);
+  }
+  await machines.open();
+  await until(() => other.engine.load.running === 0);
+  await ended(leader.store, [own]);
+});
+
 Deno.test("an execution that is stopped while another machine claims it ends once, stopped or not begun", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(1);
