@@ -158,9 +158,7 @@ export class OtherMachines {
 
   async #look(): Promise<void> {
     const { store } = this.#parts;
-    for (const { machine_id, has_machine, silent_ms } of store.shared?.instances.all ?? []) {
-      if (has_machine) this.#seen(machine_id, silent_ms);
-    }
+    this.#seeInstances();
     const ids = [...this.#executions.keys()];
     const executions = await getExecutions(store, ids);
     for (const execution of executions) {
@@ -208,6 +206,13 @@ export class OtherMachines {
     return machine === undefined || machine === this.#parts.store.shared?.machineId;
   }
 
+  #seeInstances(): void {
+    const { instances } = this.#parts.store.shared ?? {};
+    for (const { machine_id, has_machine, silent_ms } of instances?.all ?? []) {
+      if (has_machine) this.#seen(machine_id, silent_ms);
+    }
+  }
+
   #seen(machine: string | undefined, silent_ms = 0): void {
     const seen_ms = this.#parts.clock.steady() - silent_ms;
     this.#seen_ms.set(machine, Math.max(seen_ms, this.#seen_ms.get(machine) ?? -Infinity));
@@ -228,6 +233,8 @@ export class OtherMachines {
 
   #isSilent(execution: Execution): boolean {
     if (hasEnded(execution.status)) return false;
+    // The last look may be long ago: that the database does not answer is no silence of a machine.
+    this.#seeInstances();
     const seen_ms = this.#seen_ms.get(machineOf(execution)) ?? Infinity;
     return this.#parts.clock.steady() - seen_ms >= SILENT_MS;
   }
