@@ -11,6 +11,7 @@ import { pause } from "../../platform/waiting/timers.ts";
 import { keys } from "../../store/keys.ts";
 import { changeExecution } from "../../store/records/execution_changes.ts";
 import { type Execution, getExecutions, hasEnded } from "../../store/records/executions.ts";
+import { recordOf } from "../../store/read/lists.ts";
 import type { Store } from "../../store/store.ts";
 import { type Ending, stopped } from "../shared/execution_end.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
@@ -18,6 +19,8 @@ import { machineOf } from "./other_machines.ts";
 import { WorkFolder } from "./work_folder.ts";
 
 const LOOK_MS = 1_000;
+/** Records that are read together: the limit of one read of Deno KV. */
+const READ_AT_ONCE = 10;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -129,11 +132,30 @@ export async function givenUp(store: Store, root: string): Promise<Execution[]> 
   return found;
 }
 
-/** Returns the ids of the work folders whose executions have ended, or are gone. */
-export async function overIn(root: string, store: Store): Promise<string[]> {
-  const ids: string[] = [];
-  for await (const { name } of Deno.readDir(root)) if (isId(name)) ids.push(name);
-  const open = (await getExecutions(store, ids)).filter(({ status }) => !hasEnded(status));
-  const openIds = new Set(open.map(({ id }) => id));
-  return ids.filter((id) => !openIds.has(id));
+/**
+ * Returns the ids of the work folders whose executions are gone. Where all instances have the results of those that
+ * have ended, these are among them.
+ */
+export async function overIn(
+  root: string,
+  store: Store,
+  { isShared }: { isShared: boolean },
+): Promise<string[]> {
+  const ids = new Set<string>();
+  for await (const { name } of Deno.readDir(root)) {
+    const id = name.replace(/^(tmp|old)-/, "");
+    if (isId(id)) ids.add(id);
+  }
+  const all = Array.from(ids, keys.execution);
+  const over: string[] = [];
+  for (let start = 0; start < all.length; start += READ_AT_ONCE) {
+    for (const entry of await store.kv.getMany(all.slice(start, start + READ_AT_ONCE))) {
+      const { key, value, versionstamp } = entry;
+      const { status } = value === null ? {} : recordOf<Execution>({ key, value }) ?? {};
+      const hasResults = isShared && status !== undefined && hasEnded(status);
+      // The files of a damaged record stay.
+      if (versionstamp === null || hasResults) over.push(String(key[1]));
+    }
+  }
+  return over;
 }

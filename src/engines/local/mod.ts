@@ -224,8 +224,9 @@ export class LocalEngine implements Engine {
   }
 
   async tidy(): Promise<void> {
-    if (!this.#sharesWork || this.#leads || this.#following === undefined) return;
-    for (const id of await overIn(this.#root, this.#options.store)) {
+    if (this.#leads || this.#following === undefined) return;
+    const isShared = this.#sharesWork;
+    for (const id of await overIn(this.#root, this.#options.store, { isShared })) {
       if (this.#running.get(id) === undefined) await this.#files.folderOf(id).remove();
     }
   }

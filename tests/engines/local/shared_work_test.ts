@@ -487,6 +487,25 @@ Deno.test("beside the leader a machine keeps files of open executions alone", as
   await ended(leader.store, [open, over].filter((each) => each !== undefined));
 });
 
+Deno.test("without a common artifact store a machine keeps the files of executions whose records are kept", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1, { isShared: false });
+  const other = await machines.add(1, { isShared: false });
+  const [kept, damaged, removed, unprepared] = Array.from({ length: 4 }, () => newId(Date.now()));
+  const status = "complete";
+  await leader.store.committer.write([
+    ...executionWrites(executionOf({ id: kept ?? "", status })),
+    { key: keys.execution(damaged ?? ""), value: "no record" },
+  ]);
+  const executions = join(other.folder, "executions");
+  for (const name of [kept, damaged, removed, `tmp-${unprepared}`]) {
+    await Deno.mkdir(join(executions, name ?? ""));
+  }
+  await other.engine.tidy();
+  const left = await Array.fromAsync(Deno.readDir(executions), ({ name }) => name);
+  assertEquals(left.sort(), [kept, damaged]);
+});
+
 Deno.test("code that is newer than a machine's mirror is fetched once, and the mirror stays", async () => {
   await using folder = await temporaryFolder();
   using kv = await Deno.openKv(":memory:");
