@@ -11,8 +11,12 @@ import { shell } from "../../platform/run_script.ts";
 const INLINE_BYTES_MAX = 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 
-/** Prints the hash of the first $2 bytes of the file $1. */
-const HASH = 'exec 3<"$1" && head -c "$2" <&3 | nice sha256sum';
+/** Prints the hash of the first $2 bytes of the file $1. SIGTERM ends it with what it has started. */
+const HASH = `
+trap '[ -z "$!" ] || kill "$!"; exit 1' TERM
+exec 3<"$1" || exit
+head -c "$2" <&3 | nice sha256sum &
+wait "$!"`;
 
 /** The content of a file. */
 export interface HashedFile {
