@@ -62,6 +62,7 @@ export function endingOf({ status, engine_state, reason }: Execution): Ending | 
  * Stores a record that other instances may change, too: one of them may have begun the execution, and the leader may
  * have stopped it, or given it up. The record of an execution that waits is a claim to it.
  *
+ * @param isKnown true when the leader looks after it without a claim
  * @param onOthers called with the record as another instance, or the leader, has stored it instead
  * @returns false when it was given up, or is another instance's
  * @throws {UnavailableError} when it cannot be stored
@@ -69,7 +70,7 @@ export function endingOf({ status, engine_state, reason }: Execution): Ending | 
 export async function storeBesideLeader(
   store: Store,
   execution: Execution,
-  { isLeader = false, onOthers = (_stored: Execution): void => {} } = {},
+  { isKnown = false, onOthers = (_stored: Execution): void => {} } = {},
 ): Promise<boolean> {
   const decide = (stored: Execution) => {
     const machine = machineOf(stored);
@@ -81,10 +82,9 @@ export async function storeBesideLeader(
     }
     return execution;
   };
-  // The leader is told of its own.
   const beside = ({ id, status }: Execution) => {
     const key = keys.executionClaimed(id);
-    if (!isLeader) return [{ key, value: true }];
+    if (!isKnown) return [{ key, value: true }];
     return hasEnded(status) ? [{ key }] : [];
   };
   const { stored, isChanged } = await changeExecution(store, execution.id, decide, beside);
@@ -97,17 +97,18 @@ interface SaverParts extends Pick<FollowingParts, "store" | "signal"> {
   onChange(execution: Execution): void;
   /** Tells whether other instances may change the record of an execution. */
   isBeside(executionId: string): boolean;
-  isLeader(): boolean;
+  /** Tells whether the leader looks after what this machine runs without claims: its own, and what it saw begun. */
+  isKnown(): boolean;
   /** Called with a record as another instance, or the leader, has stored it instead. */
   onOthers(stored: Execution): void;
 }
 
 /** Returns a function that stores the records of this machine's executions. */
 export function executionSaverOf(
-  { store, onChange, signal, isBeside, isLeader, onOthers }: SaverParts,
+  { store, onChange, signal, isBeside, isKnown, onOthers }: SaverParts,
 ): SaveExecution {
   const commit = (execution: Execution) =>
-    storeBesideLeader(store, execution, { isLeader: isLeader(), onOthers });
+    storeBesideLeader(store, execution, { isKnown: isKnown(), onOthers });
   const saveBeside = executionSaver({ store, commit, onChange, signal });
   const save = executionSaver({ store, onChange, signal });
   return (execution) => (isBeside(execution.id) ? saveBeside : save)(execution);

@@ -88,7 +88,7 @@ export class LocalEngine implements Engine {
       onChange,
       signal,
       isBeside: (id) => this.#sharesWork || this.#takenOver.has(id),
-      isLeader: () => this.#leads,
+      isKnown: () => this.#leads || !this.#sharesWork,
       onOthers: (stored) => this.#leads && this.#others.claimed(stored),
     });
     const onClaimed = (id: string) => void this.#queue.remove(id);

@@ -445,6 +445,19 @@ Deno.test("without a common artifact store the leader alone begins executions", 
   assertEquals(await claims(leader.store), 0);
 });
 
+Deno.test("without a common artifact store nothing is left of what a machine goes on with but its record", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1, { isShared: false });
+  const other = await machines.add(1, { isShared: false });
+  const engine_state = { machine_id: other.store.shared?.machineId };
+  const begun = executionOf({ id: newId(Date.now()), status: "started", engine_state });
+  await leader.store.committer.write(executionWrites(begun));
+  await other.leave();
+  await machines.add(1, { isShared: false, after: other });
+  await ended(leader.store, [begun]);
+  assertEquals(await claims(leader.store), 0);
+});
+
 Deno.test("what a machine has claimed goes on under the next leader, which is told of its end", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(1);
