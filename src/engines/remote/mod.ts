@@ -43,13 +43,13 @@ export class RemoteEngine implements Engine {
   async start(): Promise<void> {
     const { store, type } = this.#options;
     const open = openExecutionsOf(store, type, ["queued", "started", "stopping"]);
-    for await (const _ of open) return void await this.#loaded();
+    for await (const _ of open) return await this.#begin();
     // Of an execution that has ended a job may be left.
-    if ((await listJobs(store, type)).length > 0) await this.#loaded();
+    if ((await listJobs(store, type)).length > 0) await this.#begin();
   }
 
   submit(_execution: Execution): void {
-    if (!this.#isClosed) this.#loaded().then((work) => work.wakeUp());
+    if (!this.#isClosed) void this.#begin();
   }
 
   async stop(executionId: string, reason?: string): Promise<boolean> {
@@ -81,8 +81,17 @@ export class RemoteEngine implements Engine {
     await (await this.#work)?.close(deadline_ms);
   }
 
+  /** Begins the work. An instance that follows and shows a log or an output leaves it to the leader. */
+  async #begin(): Promise<void> {
+    const work = await this.#loaded();
+    // A service that stops begins nothing.
+    if (this.#isClosed) return;
+    work.start();
+    work.wakeUp();
+  }
+
   #loaded(): Promise<RemoteWork> {
-    return this.#work ??= this.#start();
+    return this.#work ??= this.#make();
   }
 
   async #stages(): Promise<JobStages> {
@@ -94,7 +103,7 @@ export class RemoteEngine implements Engine {
     return new DiskStages(this.#options);
   }
 
-  async #start(): Promise<RemoteWork> {
+  async #make(): Promise<RemoteWork> {
     const [{ RemoteWork }, backendOf, stages] = await Promise.all([
       import("./remote_work.ts"),
       this.#options.loadBackend(),
@@ -103,8 +112,6 @@ export class RemoteEngine implements Engine {
     const work = new RemoteWork({ ...this.#options, backendOf, stages }, this.#watchers);
     this.#load = () => work.load;
     this.#outages = () => work.outages;
-    // A service that stops begins nothing.
-    if (!this.#isClosed) work.start();
     return work;
   }
 }

@@ -57,6 +57,35 @@ Deno.test("remote: when its instance is taken for gone, a job goes on under the 
   await after.close(0);
 });
 
+Deno.test("remote: an instance that follows shows logs, and looks at no cluster until it leads", async () => {
+  await using folder = await temporaryFolder();
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using second = await sharedStore(kv, clock, { leads: false });
+  await using first = await sharedStore(kv, clock);
+  await using host = new RemoteHost(join(folder.path, "cluster"));
+  await using elsewhere = new RemoteHost(join(folder.path, "elsewhere"));
+  const artifacts = new FolderStore(join(folder.path, "artifacts"));
+  host.artifacts = elsewhere.artifacts = artifacts;
+  const leader = host.makeEngine({ store: first, dataFolder: folder.path, onChange() {} });
+  const follower = elsewhere.makeEngine({ store: second, dataFolder: folder.path, onChange() {} });
+  await leader.start();
+  const execution = executionOf({ engine: { type: "remote" }, command: "echo begun; sleep 100" });
+  await first.committer.commit(saveExecution(execution));
+  leader.submit(execution);
+  await until(async () => (await follower.log(execution.id)).lines.length > 0);
+  const looks = host.cluster.looks;
+  await until(() => host.cluster.looks > looks + 5);
+  assertEquals(elsewhere.cluster.looks, 0);
+
+  await first.shared?.leave();
+  await lead(second, "memory");
+  await follower.start();
+  await until(() => elsewhere.cluster.looks > 0);
+  await leader.close(0);
+  await follower.close(0);
+});
+
 /** A job that has ended, with two lines in its log. */
 async function endedJob(store: Store): Promise<Job> {
   const job: Job = {
