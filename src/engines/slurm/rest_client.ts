@@ -36,12 +36,10 @@ export class SlurmError extends HooklaunchError {
 /** Sends requests in the name of one user. */
 export class RestClient {
   readonly #settings: SlurmSettings;
-  readonly #client: Deno.HttpClient | undefined;
+  #client: Deno.HttpClient | undefined;
 
   constructor(settings: SlurmSettings) {
     this.#settings = settings;
-    const { ca } = settings;
-    this.#client = ca === undefined ? undefined : Deno.createHttpClient({ caCerts: [ca] });
   }
 
   /**
@@ -54,7 +52,9 @@ export class RestClient {
     path: string,
     { body, signal }: { body?: unknown; signal: AbortSignal },
   ): Promise<SlurmAnswer> {
-    const { url, api, user, token } = this.#settings;
+    const { url, api, user, token, ca } = this.#settings;
+    // Not before: certificates that cannot be read concern who asks this cluster alone.
+    if (ca !== undefined) this.#client ??= Deno.createHttpClient({ caCerts: [ca] });
     const answer = await fetch(`${url.replace(/\/+$/, "")}/slurm/${api}/${path}`, {
       method,
       signal,

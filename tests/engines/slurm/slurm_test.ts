@@ -17,6 +17,7 @@ import { engineContract } from "../contract.ts";
 import { runDemo } from "../demo.ts";
 import { until } from "../service.ts";
 import { RemoteHost, RemoteService } from "../remote/fixture.ts";
+import { TestCluster } from "../remote/test_cluster.ts";
 import { SlurmCluster } from "./slurm_cluster.ts";
 
 const ignore = !has("slurmctld");
@@ -217,6 +218,34 @@ slurmTest("a job of our name that is there twice runs once", async (service, clu
 
 slurmTest("the demo trains and tests its model there", async (_service, cluster) => {
   await runDemo(cluster.settings(), (await cluster.command("hostname")).trim());
+});
+
+Deno.test("slurm: certificates that cannot be read hold up that project alone, and it tells why", async () => {
+  const folder = await Deno.makeTempDir();
+  const cluster = new TestCluster(`${folder}/cluster`);
+  await using service = new RemoteService(folder, {}, {
+    kind: {
+      type: "slurm",
+      cluster,
+      backendOf: (settings) => settings.ca === undefined ? cluster : new SlurmBackend(settings),
+    },
+  });
+  await service.begin();
+  const wrong = await service.submit("true", {
+    engine: {
+      type: "slurm",
+      url: "https://127.0.0.1:1",
+      user: "hooklaunch",
+      token: "{env:SLURM_JWT}",
+      ca: "-----BEGIN CERTIFICATE-----\nMIIB",
+    },
+  });
+  assertEquals((await service.run("true", { engine: { type: "slurm" } })).status, "complete");
+  await until(async () => (await service.record(wrong)).waiting !== undefined);
+  const { status, waiting = "" } = await service.record(wrong);
+  assertEquals(status, "queued");
+  assertMatch(waiting, /END CERTIFICATE/);
+  await service.engine.stop(wrong);
 });
 
 Deno.test("slurm: settings and mounts", () => {
