@@ -16,10 +16,19 @@ const MESSAGE_LENGTH_MAX = 400;
 /** Kubernetes cannot be reached, or refuses a request. */
 export class KubernetesError extends HooklaunchError {
   override readonly code = "kubernetes_failed";
+  readonly reason: string | undefined;
 
-  /** @param status the status of the answer; undefined without one */
-  constructor(message: string, readonly status?: number, options?: ErrorOptions) {
+  /**
+   * @param status the status of the answer; undefined without one
+   * @param reason Kubernetes' own word for it, such as `AlreadyExists`
+   */
+  constructor(
+    message: string,
+    readonly status?: number,
+    { reason, ...options }: ErrorOptions & { reason?: string | undefined } = {},
+  ) {
     super(message, options);
+    this.reason = reason;
   }
 }
 
@@ -122,19 +131,24 @@ export class ApiClient {
 
 async function refusalOf(response: Response): Promise<KubernetesError> {
   const text = await response.text().catch(() => "");
-  const said = messageIn(text) ?? text.slice(0, MESSAGE_LENGTH_MAX);
+  const { message = text, reason } = statusIn(text);
+  const said = message.slice(0, MESSAGE_LENGTH_MAX);
   return new KubernetesError(
     `Kubernetes answers ${response.status}${said === "" ? "" : `: ${said}`}`,
     response.status,
+    { reason },
   );
 }
 
-/** Returns the message of a Status object. */
-function messageIn(text: string): string | undefined {
+/** Returns the texts of a Status object. */
+function statusIn(text: string): { message?: string; reason?: string } {
   try {
-    const { message } = JSON.parse(text);
-    return typeof message === "string" ? message.slice(0, MESSAGE_LENGTH_MAX) : undefined;
+    const { message, reason } = JSON.parse(text);
+    return {
+      ...(typeof message === "string" && { message }),
+      ...(typeof reason === "string" && { reason }),
+    };
   } catch {
-    return undefined;
+    return {};
   }
 }

@@ -22,10 +22,14 @@ import type { KubernetesSettings } from "./settings.ts";
 
 /** Answers to objects that no later request makes right. */
 const REFUSALS: readonly unknown[] = [400, 413, 422];
-/** Answers of a server that has created nothing, and may create it later. */
-const LATER: readonly unknown[] = [401, 403, 404, 429];
+/**
+ * Answers of a server that has created nothing, and may create it later. 409 is one where another request changes a
+ * quota of the namespace at the same moment.
+ */
+const LATER: readonly unknown[] = [401, 403, 404, 409, 429];
 const NOT_FOUND = 404;
-const CONFLICT = 409;
+/** The reason of an answer to an object of whose name there is one. */
+const EXISTS = "AlreadyExists";
 
 /** Runs jobs on a Kubernetes cluster. */
 export class KubernetesBackend implements Backend {
@@ -91,8 +95,8 @@ export class KubernetesBackend implements Backend {
       await this.#api.send("POST", { path, body, signal });
       return true;
     } catch (error) {
-      const status = error instanceof KubernetesError ? error.status : undefined;
-      if (status === CONFLICT) return false;
+      const { status, reason } = error instanceof KubernetesError ? error : {};
+      if (reason === EXISTS) return false;
       if (REFUSALS.includes(status)) {
         throw new LaunchRefusedError(messageOf(error), { cause: error });
       }

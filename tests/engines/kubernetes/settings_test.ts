@@ -5,6 +5,7 @@
  */
 import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
+import { LaunchLaterError } from "../../../src/engines/remote/backend.ts";
 import { jobObject, secretObject } from "../../../src/engines/kubernetes/job_object.ts";
 import { podsByJob, seenOfJob, seenOfPod } from "../../../src/engines/kubernetes/job_states.ts";
 import { kubeconfigAccess } from "../../../src/engines/kubernetes/kubeconfig.ts";
@@ -198,9 +199,15 @@ users: [{name: u, user: {${user}}}]
 Deno.test("a Job or a Secret that is there already is told from one that was made for this launch", async () => {
   await using folder = await temporaryFolder();
   const taken = new Set<string>();
+  /** The kind of which another request changes a quota at the same moment: nothing of it is created. */
+  let disputed: string | undefined;
   await using api = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
     const kind = request.url.split("/").at(-1) ?? "";
-    return Response.json({}, { status: taken.has(kind) ? 409 : 201 });
+    const message = `Operation cannot be fulfilled on resourcequotas "ml"`;
+    if (kind === disputed) return Response.json({ reason: "Conflict", message }, { status: 409 });
+    return taken.has(kind)
+      ? Response.json({ reason: "AlreadyExists" }, { status: 409 })
+      : Response.json({}, { status: 201 });
   });
   const kubeconfig = join(folder.path, "config");
   const { addr: { port } } = api;
@@ -223,5 +230,9 @@ Deno.test("a Job or a Secret that is there already is told from one that was mad
     launched[kinds.join(" ")] = (await backend.launch(spec, signal)).isNew;
   }
   assertEquals(launched, { "": true, secrets: false, jobs: false, "secrets jobs": false });
+  for (const kind of ["secrets", "jobs"]) {
+    disputed = kind;
+    await assertRejects(() => backend.launch(spec, signal), LaunchLaterError, "resourcequotas");
+  }
   backend.close();
 });
