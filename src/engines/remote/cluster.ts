@@ -51,6 +51,8 @@ export interface Pair {
 
 /** Drives the jobs of one cluster. */
 export class Cluster {
+  /** The executions whose jobs are being launched. The cluster may make such a job after it was told to remove it. */
+  readonly launching = new Set<string>();
   readonly #parts: ClusterParts;
   /** When each job was first found to be gone, by the steady clock. */
   readonly #gone_ms = new Map<string, number>();
@@ -302,7 +304,9 @@ export class Cluster {
     const left = pairs.values();
     const launchNext = async () => {
       for (const { job } of left) {
+        this.launching.add(job.id);
         await this.#launch(job).catch((error) => this.#logFailure(job, error));
+        this.launching.delete(job.id);
       }
     };
     await Promise.all(Array.from({ length: LAUNCHES_AT_ONCE }, launchNext));

@@ -259,14 +259,17 @@ export class Ticker {
       await files.remove(id);
       context.unhear(id);
     }
+    const cluster = execution && this.#clusterOf(execution);
     if (execution && job.end === undefined && !job.is_cancelled) {
-      await this.#clusterOf(execution).cancel({ execution, job });
+      await cluster?.cancel({ execution, job });
       job.is_cancelled = true;
       await context.save({ job });
     }
+    // It was stopped meanwhile. What comes of its launch is removed then.
+    if (cluster?.launching.has(id)) return;
     // A job that has reported its end has a moment to end.
     if (!job.is_removed && !(age_ms < settle_ms)) {
-      if (execution) await this.#clusterOf(execution).remove({ execution, job });
+      if (execution) await cluster?.remove({ execution, job });
       job.is_removed = true;
       await context.save({ job });
     }

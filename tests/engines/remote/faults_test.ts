@@ -179,6 +179,32 @@ test("remote: the cluster's own reason for waiting is shown, and a stop ends wha
   assertEquals(later, undefined);
 });
 
+test("remote: a job that is stopped while its launch goes on is removed behind that", async () => {
+  await using service = await RemoteService.make({ settle_ms: 200 });
+  const { cluster } = service;
+  const launch = cluster.launch.bind(cluster);
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const launched = Promise.withResolvers<void>();
+  cluster.launch = async (spec) => {
+    asked.resolve();
+    await answer.promise;
+    const made = await launch(spec);
+    launched.resolve();
+    return made;
+  };
+  const slow = await service.submit("true");
+  await asked.promise;
+  await service.engine.stop(slow);
+  // Another one, by which it is known that ended jobs were looked at.
+  const planned = await service.submit("true");
+  await until(async () => await getJob(service.store, planned) !== undefined);
+  await service.engine.stop(planned);
+  await until(async () => (await getJob(service.store, planned))?.is_removed === true);
+  answer.resolve();
+  await launched.promise;
+  await until(async () => (await cluster.copies(slow)).length === 0);
+});
+
 test("remote: a job that the cluster refuses ends with the cluster's reason", async () => {
   await using service = await RemoteService.make();
   service.cluster.launch = () =>
