@@ -81,9 +81,12 @@ export class JobFiles {
     if (known?.attempt === attempt) return known.manifest;
     known?.abort.abort();
     const abort = new AbortController();
-    const manifest = this.#prepare(of, abort);
+    // The files of an earlier run have the same place: first nothing is written there any more.
+    const manifest = Promise.allSettled([known?.manifest]).then(() => this.#prepare(of, abort));
     this.#prepared.set(id, { attempt, manifest, abort });
-    manifest.catch(() => this.#prepared.delete(id));
+    manifest.catch(() => {
+      if (this.#prepared.get(id)?.abort === abort) this.#prepared.delete(id);
+    });
     return manifest;
   }
 

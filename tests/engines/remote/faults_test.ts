@@ -15,6 +15,7 @@ import { textOf } from "../fixture.ts";
 import { collectLog } from "../../log_records.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
+import { HeldService, PlayedAgent } from "./held_cluster.ts";
 import { atOnce } from "../../at_once.ts";
 
 const test = atOnce("faults of clusters");
@@ -220,6 +221,37 @@ test("remote: what cannot be prepared ends that execution, with the reason", asy
   });
   assertEquals(status, "error");
   assertMatch(reason ?? "", /^Cannot run: Cannot fetch model.*inputs.folders/);
+});
+
+test("remote: what is still brought for a run that was lost is over before the next run gets its files", async () => {
+  await using service = await HeldService.start();
+  const { held, host } = service;
+  const { checkout } = host;
+  const released: (() => void)[] = [];
+  let [underWay, most] = [0, 0];
+  host.checkout = async (...args) => {
+    most = Math.max(most, ++underWay);
+    await new Promise<void>((resolve) => released.push(resolve));
+    await checkout(...args);
+    underWay--;
+  };
+  const lost = await (await service.play({ rerun: true })).claims();
+  const { id } = lost;
+  const manifest = (agent: PlayedAgent) => agent.said("manifest", { method: "GET" });
+  assertEquals(await manifest(lost), [202, "preparing"]);
+  held.seen.set(id, { kind: "ended", isLost: true, isOver: true });
+  await until(() => held.tokens.has(`${id}-1`));
+  held.tokens.set(id, held.tokens.get(`${id}-1`) ?? "");
+  const next = new PlayedAgent(service, id);
+  assertEquals((await next.said("claim?host=node2&folder=/next"))[0], 200);
+  let [status] = await manifest(next);
+  while (status === 202) {
+    released.pop()?.();
+    [status] = await manifest(next);
+  }
+  assertEquals([status, most], [200, 1]);
+  const files = await (await next.ask("files/0", { method: "GET" })).text();
+  assertMatch(files, /VH_OUTPUTS_DIR='?\/next\//);
 });
 
 test("remote: what cannot be had now is fetched again", async () => {
