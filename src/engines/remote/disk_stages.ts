@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { Clock } from "../../platform/clock.ts";
 import { removeTree } from "../../platform/files/remove_tree.ts";
 import { diskCache } from "../shared/inputs/disk_cache.ts";
@@ -11,6 +11,7 @@ import { DiskInputs } from "../shared/inputs/disk_inputs.ts";
 import { RemoteFiles } from "../shared/inputs/remote_files.ts";
 import { tarOf } from "../../projects/code/folder_tar.ts";
 import { type JobStage, type JobStages, modeOf, type OpenFile } from "./job_stage.ts";
+import { stagesFolder } from "./left_stages.ts";
 
 /** Keeps the files of jobs in the data folder, and one cache of what was fetched for them. */
 export class DiskStages implements JobStages {
@@ -18,7 +19,7 @@ export class DiskStages implements JobStages {
   readonly #remote: RemoteFiles;
 
   constructor({ dataFolder, clock }: { dataFolder: string; clock: Clock }) {
-    this.#folder = resolve(join(dataFolder, "jobs"));
+    this.#folder = stagesFolder(dataFolder);
     const cache = diskCache(join(this.#folder, "input_cache"));
     this.#remote = new RemoteFiles({ cache, clock });
   }

@@ -72,6 +72,12 @@ export class RemoteEngine implements Engine {
     return (await this.#loaded()).desk;
   }
 
+  async tidy(): Promise<void> {
+    if (this.#options.hasDisk === false) return;
+    const { removeLeftStages } = await import("./left_stages.ts");
+    await removeLeftStages(this.#options);
+  }
+
   async forget(executionId: string, part?: "log" | "outputs"): Promise<void> {
     await (await this.#loaded()).forget(executionId, part);
   }

@@ -8,7 +8,13 @@ import { ConflictError } from "../../../src/platform/errors.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { lead } from "../../../src/store/kv_store.ts";
 import { getExecution, hasEnded, saveExecution } from "../../../src/store/records/executions.ts";
-import { type Job, jobWrite, logWrites, removeJobLog } from "../../../src/store/records/jobs.ts";
+import {
+  getJob,
+  type Job,
+  jobWrite,
+  logWrites,
+  removeJobLog,
+} from "../../../src/store/records/jobs.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { executionOf } from "../../store/execution.ts";
 import { sharedStore, storeInMemory } from "../../store/fixture.ts";
@@ -54,6 +60,17 @@ Deno.test("remote: when its instance is taken for gone, a job goes on under the 
   );
   assertEquals(textOf(ran), "ran\n");
   await before.close(0);
+
+  // The machine comes back, and follows. The leader does not see its files.
+  const left = () => Array.fromAsync(Deno.readDir(join(folder.path, "first", "jobs")));
+  const isLeft = async () => (await left()).some(({ name }) => name === execution.id);
+  assertEquals(await isLeft(), true);
+  await until(async () => (await getJob(second, execution.id))?.is_archived === true);
+  await using third = await sharedStore(kv, clock, { leads: false });
+  const back = engineOn(third, "first");
+  await back.tidy();
+  assertEquals(await isLeft(), false);
+  await back.close(0);
   await after.close(0);
 });
 
