@@ -104,6 +104,23 @@ test("remote: a job that the cluster does not show is not lost while its agent i
   await endsWell(service, id);
 });
 
+test("remote: a wall clock that jumps ahead ends no time limit", async () => {
+  let ahead_ms = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms };
+  await using service = await RemoteService.make({}, { clock });
+  const go = join(service.folder, "go");
+  const id = await service.submit(
+    `echo run >>${service.folder}/ran; echo begun; until [ -e ${go} ]; do sleep 0.1; done; echo done`,
+    { time_limit: 600 },
+  );
+  await service.said(id, "begun");
+  ahead_ms = 3_600_000;
+  const { looks } = service.cluster;
+  await until(() => service.cluster.looks > looks + 3);
+  await Deno.writeTextFile(go, "");
+  await endsWell(service, id);
+});
+
 test("remote: a cluster that is away says nothing about its jobs, and that is shown", async () => {
   await using service = await RemoteService.make({ silence_ms: 500 });
   const go = join(service.folder, "go");
