@@ -5,6 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../platform/errors.ts";
+import { settleAll } from "../../platform/waiting/promises.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, type Job, listJobs, removeJob, removeJobLog } from "../../store/records/jobs.ts";
 import type { EngineSettings } from "../../store/records/projects.ts";
@@ -233,7 +234,11 @@ export class Ticker {
     if (this.#tidying.has(id) || signal.aborted) return;
     this.#tidying.add(id);
     try {
-      await context.turns.take(id, () => this.#tidyInTurn(id));
+      // The artifact store and the cluster: while one of them is away, the other is asked all the same.
+      await settleAll([
+        context.turns.take(id, () => this.#archive(id)),
+        context.turns.take(id, () => this.#tidyInTurn(id)),
+      ]);
       this.#untidy.end(id);
     } catch (error) {
       if (signal.aborted || !this.#untidy.begin(id, messageOf(error))) return;
@@ -246,20 +251,24 @@ export class Ticker {
     }
   }
 
-  async #tidyInTurn(id: string): Promise<void> {
+  async #archive(id: string): Promise<void> {
     const { context, files } = this.#parts;
+    const job = await getJob(context.store, id);
+    if (job?.state !== "closed" || job.is_archived) return;
+    await archiveLog(job, context);
+    job.is_archived = true;
+    await context.save({ job });
+    await removeJobLog(context.store, id);
+    await files.remove(id);
+    context.unhear(id);
+  }
+
+  async #tidyInTurn(id: string): Promise<void> {
+    const { context } = this.#parts;
     const { store, clock, settings: { keep_ms, settle_ms } } = context;
     const [execution, job] = await Promise.all([getExecution(store, id), getJob(store, id)]);
     if (job?.state !== "closed") return;
     const age_ms = clock.now() - Date.parse(job.closed_at ?? "");
-    if (!job.is_archived) {
-      await archiveLog(job, context);
-      job.is_archived = true;
-      await context.save({ job });
-      await removeJobLog(store, id);
-      await files.remove(id);
-      context.unhear(id);
-    }
     const cluster = execution && this.#clusterOf(execution);
     if (execution && job.end === undefined && !job.is_cancelled) {
       await cluster?.cancel({ execution, job });
@@ -274,7 +283,7 @@ export class Ticker {
       job.is_removed = true;
       await context.save({ job });
     }
-    if (!(age_ms < keep_ms)) await removeJob(store, id);
+    if (job.is_archived && !(age_ms < keep_ms)) await removeJob(store, id);
   }
 }
 

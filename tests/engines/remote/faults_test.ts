@@ -7,6 +7,7 @@
 import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { join } from "node:path";
+import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
@@ -394,6 +395,21 @@ test("remote: long lines are cut, and a log of many lines is whole", async () =>
   assertMatch(lines[0] ?? "", /^a{16384} \[cut: longer than 16384 bytes\]$/);
   assertEquals(lines.length, 50_002);
   assertEquals([lines[50_000], lines[50_001]], ["50000", "end"]);
+});
+
+test("remote: a job that was lost is ended in its cluster also while the artifact store is away", async () => {
+  await using service = await HeldService.start();
+  const artifacts = new FolderStore(join(service.folder, "data", "artifacts"));
+  service.host.artifacts = artifacts;
+  await service.restart();
+  artifacts.put = () => Promise.reject(new UnavailableError("Cannot use the bucket", 1));
+  const { held } = service;
+  const cancelled: string[] = [];
+  held.cancel = ({ name }) => Promise.resolve(void cancelled.push(name));
+  const { id } = await (await service.play()).claims();
+  held.seen.set(id, { kind: "ended", reason: "node failed", isOver: true });
+  await until(() => cancelled.includes(id));
+  assertEquals((await getJob(service.store, id))?.is_archived, undefined);
 });
 
 test("remote: an ended job leaves nothing in the cluster and in the database", async () => {
