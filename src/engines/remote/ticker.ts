@@ -5,7 +5,7 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../platform/errors.ts";
-import { settleAll } from "../../platform/waiting/promises.ts";
+import { InTurn } from "../../platform/waiting/in_turn.ts";
 import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import { getJob, type Job, listJobs, removeJob, removeJobLog } from "../../store/records/jobs.ts";
 import type { EngineSettings } from "../../store/records/projects.ts";
@@ -21,6 +21,8 @@ import { Troubles } from "./troubles.ts";
 
 /** Agents keep the time limit themselves. This is the time after which the service does. */
 const TIME_LIMIT_SLACK_MS = 15_000;
+/** Logs that go to the artifact store at once: one that is away has them wait in memory. */
+const ARCHIVES_AT_ONCE = 4;
 const NO_JOB = "Its job is unknown: its data came from a backup or was damaged";
 
 const log = getLogger(["hooklaunch", "engine"]);
@@ -37,11 +39,15 @@ export class Ticker {
   /** The clusters, by the settings of the projects that name them. */
   readonly #clusters = new Map<string, Cluster>();
   readonly #work = new Set<Promise<void>>();
-  /** Ended jobs whose clean-up is under way. */
+  /** The parts of ended jobs whose clean-up is under way. */
   readonly #tidying = new Set<string>();
   /** Ended jobs of which the cluster is asked why they ended. */
   readonly #explaining = new Set<string>();
   readonly #untidy = new Troubles();
+  /** When a clean-up that has failed is tried again, by the steady clock. */
+  readonly #tidyAgain_ms = new Map<string, number>();
+  readonly #archives = new InTurn();
+  #archiveCount = 0;
   readonly #endless = new Troubles();
   #load: EngineLoad = { running: 0, waiting: 0 };
   /** The clusters with executions, and the projects of these, as the last tick saw them. */
@@ -86,7 +92,9 @@ export class Ticker {
     this.#count(executions);
     for (const job of jobs.values()) {
       if (job.end !== undefined && job.state !== "closed") await this.#endSoon(job);
-      if (job.state === "closed" && this.#hasLeftovers(job)) this.#begin(this.#tidy(job));
+      if (job.state !== "closed") continue;
+      if (!job.is_archived) this.#begin(this.#tidy(job, "log"));
+      if (this.#isToTidy(job)) this.#begin(this.#tidy(job, "cluster"));
     }
     await this.#plan(executions, jobs);
     const pairs = executions.flatMap((execution): Pair[] => {
@@ -99,11 +107,12 @@ export class Ticker {
     for (const [cluster, its] of byCluster) this.#begin(cluster.advance(its));
   }
 
-  /** Returns true when there is something to do for a closed job. */
-  #hasLeftovers({ is_archived, is_removed, closed_at = "" }: Job): boolean {
+  /** Returns true when there is something to do for a closed job, beside its log. */
+  #isToTidy({ end, is_archived, is_cancelled, is_removed, closed_at = "" }: Job): boolean {
     const { clock, settings: { keep_ms, settle_ms } } = this.#parts.context;
     const age_ms = clock.now() - Date.parse(closed_at);
-    return !is_archived || !is_removed && !(age_ms < settle_ms) || !(age_ms < keep_ms);
+    const isDue = end === undefined && !is_cancelled || !(age_ms < settle_ms);
+    return !is_removed && isDue || is_archived === true && !(age_ms < keep_ms);
   }
 
   #count(executions: readonly Execution[]): void {
@@ -228,31 +237,39 @@ export class Ticker {
     });
   }
 
-  /** Does what is left of an ended job: its files, its log, and what its cluster has of it. */
-  async #tidy({ id }: Job): Promise<void> {
-    const { context, signal } = this.#parts;
-    if (this.#tidying.has(id) || signal.aborted) return;
-    this.#tidying.add(id);
+  /**
+   * Does a part of what is left of an ended job: its log and its files, or what its cluster has of it. While the
+   * artifact store or the cluster is away, the other is asked all the same.
+   */
+  async #tidy({ id }: Job, part: "log" | "cluster"): Promise<void> {
+    const { context: { clock, turns, settings: { settle_ms } }, signal } = this.#parts;
+    const name = `${part} ${id}`;
+    const isTooSoon = clock.steady() < (this.#tidyAgain_ms.get(name) ?? 0);
+    if (this.#tidying.has(name) || isTooSoon || signal.aborted) return;
+    this.#tidying.add(name);
     try {
-      // The artifact store and the cluster: while one of them is away, the other is asked all the same.
-      await settleAll([
-        context.turns.take(id, () => this.#archive(id)),
-        context.turns.take(id, () => this.#tidyInTurn(id)),
-      ]);
-      this.#untidy.end(id);
+      if (part === "cluster") await turns.take(id, () => this.#tidyInTurn(id));
+      else {
+        const place = String(this.#archiveCount++ % ARCHIVES_AT_ONCE);
+        await this.#archives.run(place, () => turns.take(id, () => this.#archive(id)));
+      }
+      this.#untidy.end(name);
+      this.#tidyAgain_ms.delete(name);
     } catch (error) {
-      if (signal.aborted || !this.#untidy.begin(id, messageOf(error))) return;
+      this.#tidyAgain_ms.set(name, clock.steady() + settle_ms);
+      if (signal.aborted || !this.#untidy.begin(name, messageOf(error))) return;
       log.warn("Cannot clean up the job of execution {execution_id}, trying again: {error}", {
         execution_id: id,
         error: messageOf(error),
       });
     } finally {
-      this.#tidying.delete(id);
+      this.#tidying.delete(name);
     }
   }
 
   async #archive(id: string): Promise<void> {
-    const { context, files } = this.#parts;
+    const { context, files, signal } = this.#parts;
+    if (signal.aborted) return;
     const job = await getJob(context.store, id);
     if (job?.state !== "closed" || job.is_archived) return;
     await archiveLog(job, context);

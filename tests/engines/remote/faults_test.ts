@@ -412,6 +412,47 @@ test("remote: a job that was lost is ended in its cluster also while the artifac
   assertEquals((await getJob(service.store, id))?.is_archived, undefined);
 });
 
+test("remote: few logs at once wait for an artifact store that is away, and each is tried again after a while", async () => {
+  await using service = await HeldService.start({ settle_ms: 600_000 });
+  const artifacts = new FolderStore(join(service.folder, "data", "artifacts"));
+  service.host.artifacts = artifacts;
+  await service.restart();
+  const { held } = service;
+  const answered = Promise.withResolvers<void>();
+  // What is not answered would hold up the end of the service.
+  using _end = { [Symbol.dispose]: answered.resolve };
+  let [tries, underWay, most, looks] = [0, 0, 0, 0];
+  artifacts.put = async () => {
+    tries++;
+    most = Math.max(most, ++underWay);
+    await answered.promise;
+    underWay--;
+    throw new UnavailableError("Cannot use the bucket", 1);
+  };
+  const look = held.look.bind(held);
+  held.look = (jobs) => {
+    looks++;
+    return look(jobs);
+  };
+  const seenOften = async () => {
+    const before = looks;
+    await until(() => looks > before + 5);
+  };
+  const ids: string[] = [];
+  for (let nth = 0; nth < 12; nth++) {
+    const agent = await (await service.play()).claims();
+    assertEquals(await agent.said("end?stdout=0&stderr=0&exit_code=7"), [200, "ended"]);
+    ids.push(agent.id);
+  }
+  await service.play();
+  await seenOften();
+  assertEquals(most, 4);
+  answered.resolve();
+  await until(() => tries >= ids.length);
+  await seenOften();
+  assertEquals(tries, ids.length);
+});
+
 test("remote: an ended job leaves nothing in the cluster and in the database", async () => {
   await using service = await RemoteService.make({ keep_ms: 500, settle_ms: 200 });
   const { id } = await service.run("echo kept; echo x >$VH_OUTPUTS_DIR/x");
