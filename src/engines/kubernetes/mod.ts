@@ -24,9 +24,9 @@ import type { KubernetesSettings } from "./settings.ts";
 const REFUSALS: readonly unknown[] = [400, 413, 422];
 /**
  * Answers of a server that has created nothing, and may create it later. 409 is one where another request changes a
- * quota of the namespace at the same moment.
+ * quota of the namespace at the same moment, and 500 such as that an admission webhook is away.
  */
-const LATER: readonly unknown[] = [401, 403, 404, 409, 429];
+const LATER: readonly unknown[] = [401, 403, 404, 409, 429, 500];
 const NOT_FOUND = 404;
 /** The reason of an answer to an object of whose name there is one. */
 const EXISTS = "AlreadyExists";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { LaunchLaterError } from "../../../src/engines/remote/backend.ts";
 import { jobObject, secretObject } from "../../../src/engines/kubernetes/job_object.ts";
@@ -199,12 +199,11 @@ users: [{name: u, user: {${user}}}]
 Deno.test("a Job or a Secret that is there already is told from one that was made for this launch", async () => {
   await using folder = await temporaryFolder();
   const taken = new Set<string>();
-  /** The kind of which another request changes a quota at the same moment: nothing of it is created. */
-  let disputed: string | undefined;
+  /** What is not created now, and why. */
+  let refused: { kind: string; status: number; reason: string } | undefined;
   await using api = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
     const kind = request.url.split("/").at(-1) ?? "";
-    const message = `Operation cannot be fulfilled on resourcequotas "ml"`;
-    if (kind === disputed) return Response.json({ reason: "Conflict", message }, { status: 409 });
+    if (kind === refused?.kind) return Response.json(refused, { status: refused.status });
     return taken.has(kind)
       ? Response.json({ reason: "AlreadyExists" }, { status: 409 })
       : Response.json({}, { status: 201 });
@@ -230,9 +229,18 @@ Deno.test("a Job or a Secret that is there already is told from one that was mad
     launched[kinds.join(" ")] = (await backend.launch(spec, signal)).isNew;
   }
   assertEquals(launched, { "": true, secrets: false, jobs: false, "secrets jobs": false });
-  for (const kind of ["secrets", "jobs"]) {
-    disputed = kind;
-    await assertRejects(() => backend.launch(spec, signal), LaunchLaterError, "resourcequotas");
+  // A quota that another request changes at the same moment, one that is full, and a webhook that is away.
+  for (
+    const [status, reason] of [[409, "Conflict"], [403, "Forbidden"], [
+      500,
+      "InternalError",
+    ]] as const
+  ) {
+    for (const kind of ["secrets", "jobs"]) {
+      refused = { kind, status, reason };
+      const error = await assertRejects(() => backend.launch(spec, signal));
+      assert(error instanceof LaunchLaterError, `${kind} ${status}: ${error}`);
+    }
   }
   backend.close();
 });
