@@ -49,8 +49,15 @@ export class KubernetesBackend implements Backend {
     const secrets = this.#pathOf("v1", "secrets");
     const jobs = this.#pathOf("batch/v1", "jobs");
     const hasSecret = await this.#create(secrets, secretObject(spec), signal);
-    const hasJob = await this.#create(jobs, jobObject(spec, this.#settings), signal);
-    return { isNew: hasSecret && hasJob };
+    try {
+      const hasJob = await this.#create(jobs, jobObject(spec, this.#settings), signal);
+      return { isNew: hasSecret && hasJob };
+    } catch (error) {
+      // Of many launches the service remembers the last tokens alone: the next one makes a Secret with its own.
+      const isLeft = hasSecret && error instanceof LaunchLaterError;
+      if (isLeft) await this.#delete(`${secrets}/${spec.name}`, signal).catch(() => {});
+      throw error;
+    }
   }
 
   async look(jobs: readonly JobRef[], signal: AbortSignal): Promise<ReadonlyMap<string, Seen>> {
