@@ -18,6 +18,8 @@ type InTurn = <T>(pass: JobPass, work: (job: Job | undefined) => Promise<T>) => 
 export class JobOutputs {
   readonly #context: RemoteContext;
   readonly #inTurn: InTurn;
+  /** The checks of what was put at addresses that are under way, by claim and output. */
+  readonly #checks = new Map<string, Promise<boolean>>();
 
   constructor(context: RemoteContext, inTurn: InTurn) {
     this.#context = context;
@@ -29,9 +31,7 @@ export class JobOutputs {
     const { artifacts, uploads } = this.#context;
     return this.#inTurn(pass, async (job) => {
       holder(job, pass);
-      const known = await this.#expectRoom(pass, output);
-      const before = known.find(({ path }) => path === output.path);
-      if (before?.sha256 === output.sha256 && before.size === output.size) return "stored";
+      if (isListed(output, await this.#expectRoom(pass, output))) return "stored";
       const put = await artifacts.presignPut(keyOf(pass, output), output);
       if (put === undefined) return "send";
       uploads.notePresigned(pass.executionId, output);
@@ -61,8 +61,23 @@ export class JobOutputs {
     });
   }
 
-  /** See `JobDesk.finishUpload`. */
+  /** See `JobDesk.finishUpload`. An agent that asks again, as the check of a long file takes long, begins no other. */
   async take(pass: JobPass, output: JobOutput): Promise<boolean> {
+    const isKnown = await this.#inTurn(pass, async (job) => {
+      holder(job, pass);
+      return isListed(output, await jobOutputs(this.#context.store, pass.executionId));
+    });
+    if (isKnown) return true;
+    const { path, size, sha256 } = output;
+    const name = JSON.stringify([pass.executionId, pass.claimId, path, size, sha256]);
+    const known = this.#checks.get(name);
+    if (known !== undefined) return await known;
+    const check = this.#check(pass, output).finally(() => this.#checks.delete(name));
+    this.#checks.set(name, check);
+    return await check;
+  }
+
+  async #check(pass: JobPass, output: JobOutput): Promise<boolean> {
     if (!await this.#context.artifacts.verify(keyOf(pass, output), output)) return false;
     await this.#list(pass, output);
     return true;
@@ -97,6 +112,12 @@ export class JobOutputs {
     uploads.expectRoom(executionId, output, listed, { outputsMax, mb_max });
     return listed;
   }
+}
+
+function isListed(output: JobOutput, listed: readonly JobOutput[]): boolean {
+  return listed.some(({ path, size, sha256 }) =>
+    path === output.path && size === output.size && sha256 === output.sha256
+  );
 }
 
 function keyOf({ executionId }: JobPass, { path }: JobOutput): string {

@@ -279,3 +279,28 @@ test("addresses that were given count as what may come there", async () => {
   assertEquals(await agent.said(agent.output("three", random(10))), [200, "put"]);
   assertEquals((await agent.said(agent.output("four", random(10))))[0], 413);
 });
+
+test("an output whose check takes longer than its agent waits for the answer is checked once", async () => {
+  const folder = await Deno.makeTempDir();
+  await using service = new HeldService(new HeldCluster(), folder, {});
+  const store = addressed(`${service.folder}/artifacts`);
+  const checked = Promise.withResolvers<boolean>();
+  let checks = 0;
+  store.verify = () => {
+    checks++;
+    return checked.promise;
+  };
+  service.host.artifacts = store;
+  await service.begin();
+  const agent = await (await service.play()).claims();
+  const output = agent.output("large", random(10));
+  assertEquals(await agent.said(output), [200, "put"]);
+  const asked = () => service.host.asked.filter((each) => each === "POST outputs").length;
+  const before = asked();
+  const answers = [agent.said(`${output}&put=1`), agent.said(`${output}&put=1`)];
+  await until(() => asked() === before + answers.length);
+  checked.resolve(true);
+  assertEquals(await Promise.all(answers), [[200, "stored"], [200, "stored"]]);
+  assertEquals(await agent.said(`${output}&put=1`), [200, "stored"]);
+  assertEquals(checks, 1);
+});
