@@ -305,14 +305,16 @@ export class Cluster {
     const launchNext = async () => {
       for (const { job } of left) {
         this.launching.add(job.id);
-        await this.#launch(job).catch((error) => this.#logFailure(job, error));
+        const isTold = await this.#launch(job).catch((error) => this.#logFailure(job, error));
         this.launching.delete(job.id);
+        if (!isTold) return;
       }
     };
     await Promise.all(Array.from({ length: LAUNCHES_AT_ONCE }, launchNext));
   }
 
-  async #launch(planned: Job): Promise<void> {
+  /** Launches a job. A cluster that has not answered is looked at before the others are launched: false then. */
+  async #launch(planned: Job): Promise<boolean> {
     const { backend, script, signal } = this.#parts;
     let pair: Pair | undefined;
     const token = newToken();
@@ -327,14 +329,16 @@ export class Cluster {
       await this.#parts.context.save({ job });
       pair = { execution, job };
     });
-    if (pair === undefined) return;
+    if (pair === undefined) return true;
     const { execution, job } = pair;
     try {
       const spec = { ...jobRef(job, execution), script: script(job.id, token) };
       const launched = await backend.launch(spec, this.#timeLimit());
       await this.#turn(job, (now) => this.#launched(now.job, launched));
+      return true;
     } catch (error) {
       if (!signal.aborted) await this.#notLaunched(job, error);
+      return error instanceof LaunchRefusedError || error instanceof LaunchLaterError;
     }
   }
 
@@ -390,8 +394,6 @@ function reasonOf(seen: Extract<Seen, { kind: "absent" | "ended" }>, { claim }: 
 }
 
 function newToken(): string {
-  return crypto.getRandomValues(new Uint8Array(32)).toBase64({
-    alphabet: "base64url",
-    omitPadding: true,
-  });
+  return crypto.getRandomValues(new Uint8Array(32))
+    .toBase64({ alphabet: "base64url", omitPadding: true });
 }

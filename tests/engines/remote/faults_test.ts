@@ -11,6 +11,7 @@ import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
+import { saveExecution } from "../../../src/store/records/executions.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
 import { textOf } from "../fixture.ts";
 import { collectLog } from "../../log_records.ts";
@@ -151,6 +152,24 @@ test("remote: a cluster that is away says nothing about its jobs, and that is sh
   const { reachable, waiting: why } = await service.record(waiting);
   assertEquals([reachable, why], [undefined, undefined]);
   assertEquals(service.engine.outages, []);
+});
+
+test("remote: a cluster that does not answer is shown before each of many launches has failed", async () => {
+  await using service = new RemoteService(await Deno.makeTempDir(), {});
+  await service.open();
+  const { cluster, store } = service;
+  const end = Promise.withResolvers<void>();
+  using _end = { [Symbol.dispose]: end.resolve };
+  let launches = 0;
+  cluster.launch = async () => {
+    if (++launches > 8) await end.promise;
+    throw new TypeError("the cluster is away");
+  };
+  cluster.look = () => Promise.reject(new TypeError("the cluster is away"));
+  const executions = Array.from({ length: 20 }, () => service.execution("true"));
+  for (const execution of executions) await store.committer.commit(saveExecution(execution));
+  await service.engine.start();
+  await until(() => service.engine.outages.length > 0);
 });
 
 Deno.test("remote: a cluster that is away while jobs are cleaned up is told once", async () => {
