@@ -91,12 +91,19 @@ Deno.test("serve --kv: several machines accept launches, one leads, and another 
   assertEquals(results.map(({ leads }: { leads: boolean }) => leads).sort(), [false, true]);
   const browser = new Browser(firstUrl);
   await browser.logIn(TOKEN);
-  const page = await browser.get("instances");
-  assertStringIncludes(page.text, 'href="instances" aria-current="page"');
-  const seen = textOf(page);
-  for (const part of ["✓ leads", "– follows", url, firstUrl, "the same"]) {
-    assertStringIncludes(seen, part);
-  }
+  let seen = "";
+  await eventually(async () => {
+    const page = await browser.get("instances");
+    assertStringIncludes(page.text, 'href="instances" aria-current="page"');
+    seen = textOf(page);
+    // It shows what each has told with its last beat.
+    return ["✓ leads", "– follows", url, firstUrl, "the same"].every((part) =>
+      seen.includes(part)
+    ) ||
+      undefined;
+  }).catch((error) => {
+    throw new Error(seen, { cause: error });
+  });
   // A change at the leader counts for the next launch at the other machine.
   const change = async (changed: Record<string, unknown>) => {
     const { status, body } = await fetch(`${url}/api/v0/triggers/${ID}/`, {

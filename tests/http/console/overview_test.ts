@@ -32,6 +32,8 @@ Deno.test("the overview says what needs attention, and counts the last 24 hours"
     const { from: _from, ...last } = body.hours.at(-1);
     assertEquals(last, { deliveries: { accepted: 1, refused: 2 }, failed_executions: 1 });
     assertEquals((await service.api("GET", "triggers/none/activity/")).status, 404);
+    const { text } = await (await loggedIn(service)).get("");
+    assertMatch(textOf({ text }), /payments : 1 pipeline failed in the last 24 hours \. /);
   });
   await t.step("a limited token sees its own trigger alone", async () => {
     const settings = { name: "limited", scope: "read", triggers: ["labels"] };

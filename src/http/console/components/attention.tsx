@@ -21,7 +21,12 @@ interface FailuresProps {
 }
 
 /** Counted over a day: since when it lasts says less than what it says. */
-const COUNTED: readonly CauseCode[] = ["run_error", "execution_error", "refused"];
+const COUNTED: readonly CauseCode[] = [
+  "run_error",
+  "execution_error",
+  "pipeline_error",
+  "refused",
+];
 
 /** Lists failures. */
 export function Failures({ view, title, causes }: FailuresProps): Html {
