@@ -41,7 +41,10 @@ export function unmatched(
     const { refusal } = context;
     // The signature is there, and another signed part is missing or wrong.
     const isOther = !refusal.reason.includes(" holds a wrong signature");
-    return [...isOther ? [likely(`${refusal.reason}.`)] : [], wrongKey(condition), ...others];
+    if (!isOther) return [wrongKey(condition), ...others];
+    // Of one that names a certificate, no key of the owner's can be wrong.
+    const key = scheme.certificate === undefined ? [wrongKey(condition)] : [];
+    return [likely(`${refusal.reason}.`), ...key, ...others];
   }
   const isMissing = fields.every((field) =>
     isInHead(field)
@@ -59,6 +62,12 @@ export function unmatched(
 
 function wrongKey({ scheme, preset, keyWord }: Condition): Clue {
   const title = titleOf(preset);
+  if (scheme.certificate !== undefined) {
+    return likely(
+      `This is ${title}'s scheme, and the key of ${title}'s certificate does not match: compare \`identity\` with ` +
+        `what ${title} shows. If it is the right one, the body was changed on its way.`,
+    );
+  }
   const what = title === undefined ? "The signature is well formed" : `This is ${title}'s scheme`;
   const where = title === undefined ? "" : ` Copy the ${keyWord} of this endpoint from ${title}.`;
   const also = scheme.field === undefined ? "" : ", or the sender signs other content";
@@ -68,11 +77,13 @@ function wrongKey({ scheme, preset, keyWord }: Condition): Clue {
   );
 }
 
-function otherProvider({ titles, type, preset }: KnownScheme): Clue {
-  const key = type === "hmac" ? "secret" : "public key";
+function otherProvider({ scheme, titles, type, preset }: KnownScheme): Clue {
+  const key = scheme.certificate !== undefined
+    ? "its `identity`"
+    : `the ${type === "hmac" ? "secret" : "public key"} of that provider`;
   return likely(
     `The request is signed as by ${titles}, and not as the condition expects: use the condition ` +
-      `\`${type}\` with \`preset: ${preset}\` and the ${key} of that provider.`,
+      `\`${type}\` with \`preset: ${preset}\` and ${key}.`,
   );
 }
 

@@ -72,7 +72,8 @@ export function sharesHeader(one: Scheme, other: Scheme): boolean {
 
 /** Returns the text that two schemes have in common when they sign alike. */
 function identityOf(scheme: Scheme): string {
-  const { tolerance: _tolerance, delivery_id: _id, url: _url, ...signing } = scheme;
+  const { tolerance: _tolerance, delivery_id: _id, url: _url, identity: _identity, ...signing } =
+    scheme;
   const header = signatureHeaders(scheme);
   const entries = Object.entries({ ...signing, header })
     .filter(([, value]) => value !== undefined).sort(([a], [b]) => a < b ? -1 : 1);

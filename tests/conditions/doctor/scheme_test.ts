@@ -2,14 +2,27 @@
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync } from "node:crypto";
 import { gzipSync } from "node:zlib";
+import { assertEquals } from "@std/assert";
+import type { DiagnosisContext } from "../../../src/conditions/doctor/context.ts";
+import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
 import { hmac } from "../../../src/conditions/hmac.ts";
 import { signature } from "../../../src/conditions/signature.ts";
+import { NOW_MS, request } from "../fixture.ts";
+import { PAYPAL_VECTOR } from "../signing/paypal_vector.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
-import { assertFirst, diagnosed, signed, withBody, type Written } from "./fixture.ts";
+import { assertFirst, diagnosed, prepared, signed, withBody, type Written } from "./fixture.ts";
 
 const SECRET = "a secret of an acme, long enough";
 const OWN = { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: [SECRET] };
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const SNS_MESSAGE = {
+  Type: "Notification",
+  MessageId: "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324",
+  TopicArn: "arn:aws:sns:us-west-2:123456789012:MyTopic",
+  Message: "Hello",
+  Timestamp: "2023-11-14T22:13:20.000Z",
+  SignatureVersion: "2",
+};
 
 /** Signs as the sender does. */
 function sendBy(scheme: Written, parts: Parameters<typeof signed>[1] = {}): Promise<Sent> {
@@ -87,6 +100,47 @@ Deno.test("doctor: a public key's signature in another form", async () => {
   assertFirst(hex, "matches", 'set `encoding: "hex"`', "hex");
   const sent = withBody(await sign({}), (body) => `${body}\n`);
   assertFirst(await diagnosed([own], sent), "matches", "without the line break", "a line break");
+});
+
+Deno.test("doctor: of a provider that names its certificate no public key is asked for", async (t) => {
+  const { webhook: _webhook, certificate: _certificate, body = "", headers } = PAYPAL_VECTOR;
+  const message = { ...SNS_MESSAGE, Signature: Buffer.alloc(256, 1).toString("base64") };
+  const wrong = "Header PAYPAL-TRANSMISSION-SIG holds a wrong signature";
+  const topic = "Body field TopicArn is not the identity of the condition";
+  const paypal = { type: "signature", preset: "paypal", identity: "another webhook" };
+  const sns = { type: "signature", preset: "sns", identity: "arn:aws:sns:us-west-2:1:another" };
+  const cases: [name: string, own: Written, parts: object, reason: string, found: string[]][] = [
+    ["another webhook", paypal, { body, headers }, wrong, [
+      "This is PayPal's scheme, and the key of PayPal's certificate does not match: compare " +
+      "`identity` with what PayPal shows. If it is the right one, the body was changed on its way.",
+    ]],
+    ["another topic", sns, { body: JSON.stringify(message) }, topic, [`${topic}.`]],
+    ["another provider", OWN, { body, headers }, "Header X-Signature is missing", [
+      "The request is signed as by PayPal, and not as the condition expects: use the condition " +
+      "`signature` with `preset: paypal` and its `identity`.",
+    ]],
+  ];
+  for (const [name, own, parts, reason, found] of cases) {
+    await t.step(name, async () => {
+      const context: DiagnosisContext = {
+        request: request(parts),
+        refusal: { reason },
+        calledUrl: URL_OF_TRIGGER,
+        isReceiptKnown: true,
+        times: [],
+        env: () => undefined,
+        budget: new Budget(20_000),
+        now_ms: NOW_MS,
+        otherSecrets: () => Promise.resolve([]),
+      };
+      const { conditions: [settings] } = (await prepared([own])).trigger;
+      const clues = settings && await diagnoseCondition(settings, context);
+      const sentences = clues?.map(({ sentence }) => sentence) ?? [];
+      // A header that is missing is told, too.
+      assertEquals(sentences.slice(0, found.length), found);
+      assertEquals(sentences.filter((sentence) => sentence.includes("public key")), []);
+    });
+  }
 });
 
 Deno.test("doctor: a body that was changed after it was signed", async (t) => {
