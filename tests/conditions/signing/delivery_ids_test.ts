@@ -19,6 +19,11 @@ const events: Record<string, [unknown, unknown]> = {
     { task: { task_id: "576c41bf", status: "completed" }, task_id: "576c41bf" },
     { task: { task_id: "576c41bf", customer_review_status: "fixed" }, task_id: "576c41bf" },
   ],
+  // An edit of a message, where Run On Edits is on, has the id of the message.
+  rocket_chat: [
+    { token: "t", message_id: "8JmQNXmL4Pz9GfkFe", text: "deploy" },
+    { token: "t", message_id: "8JmQNXmL4Pz9GfkFe", text: "deploy it", isEdited: true },
+  ],
   viber: [
     { event: "delivered", timestamp: 1457764197627, message_token: 4912661846655238145 },
     { event: "seen", timestamp: 1457764198000, message_token: 4912661846655238145 },

@@ -238,8 +238,8 @@ export const chat = {
       setup: "Open Workspace > Integrations > New > Outgoing. Copy the token.",
       note:
         "For its omnichannel webhooks write `in: header` and `name: X-RocketChat-Livechat-Token` in place of the preset",
+      // The message_id is the message's: an edit of it has the same one.
       token: { in: "body", name: "token" },
-      delivery_id: { in: "body", name: "message_id" },
     },
     lark: {
       title: "Lark, Feishu",
