@@ -58,6 +58,18 @@ export function additionsFor(builder: Builder, request: LaunchRequest): Addition
   }
 }
 
+/** Limits of a message that is parsed as a whole, on the event loop, before it is verified. */
+const MESSAGE_BYTES_MAX = 2 * 1024 * 1024;
+const MESSAGE_VALUES_MAX = 10_000;
+
+/** Parses the message of a provider; undefined for a body that is no JSON, or beyond what the provider sends. */
+function messageOf(request: LaunchRequest): unknown {
+  if (request.body.length > MESSAGE_BYTES_MAX) return undefined;
+  const { values } = request.bodySize() ?? { values: Infinity };
+  const body = values > MESSAGE_VALUES_MAX ? undefined : request.parsedBody();
+  return body?.kind === "json" ? body.value : undefined;
+}
+
 /** The place of the one item of an Adyen notification, and the fields of it that are signed. */
 const ADYEN_ITEM = ["notificationItems", "0", "NotificationRequestItem"];
 const ADYEN_FIELDS = [
@@ -73,13 +85,13 @@ const ADYEN_FIELDS = [
 
 /** Joins the signed fields of an Adyen notification with colons; one that is missing is empty. */
 function adyenItem(request: LaunchRequest): string | Refusal {
-  const body = request.parsedBody();
-  const items = body.kind === "json" ? childOf(body.value, "notificationItems") : undefined;
+  const message = messageOf(request);
+  const items = childOf(message, "notificationItems");
   // A second item would not be signed.
-  if (body.kind !== "json" || !Array.isArray(items) || items.length !== 1) {
+  if (!Array.isArray(items) || items.length !== 1) {
     return { reason: "Body field notificationItems is not a list of one item" };
   }
-  const item = ADYEN_ITEM.reduce(childOf, body.value);
+  const item = ADYEN_ITEM.reduce(childOf, message);
   return ADYEN_FIELDS.map((path) => String(path.reduce(childOf, item) ?? "")).join(":");
 }
 
@@ -109,8 +121,7 @@ const SNS_UNSIGNED = [
 
 /** Writes the signed fields of a message of SNS, each name and value on a line of its own. */
 function snsMessage(request: LaunchRequest, topic: string | undefined): string | Refusal {
-  const body = request.parsedBody();
-  const value = body.kind === "json" ? body.value : undefined;
+  const value = messageOf(request);
   const fieldOf = (name: string) => childOf(value, name);
   const signed = SNS_SIGNED[String(fieldOf("Type"))];
   if (signed === undefined) return { reason: "The body is no message of SNS" };

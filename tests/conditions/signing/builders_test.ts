@@ -146,6 +146,31 @@ for (const { builder, name, url = HOOKS, parts = {}, expected } of cases) {
   });
 }
 
+const signedNames = ["Message", "MessageId", "Timestamp", "TopicArn"];
+const messages: [builder: Builder, message: object][] = [
+  ["sns:message", {
+    ...Object.fromEntries(signedNames.map((name) => [name, "x"])),
+    Type: "Notification",
+    Message: "ä".repeat(128 * 1024),
+  }],
+  ["adyen:item", { notificationItems: [{ NotificationRequestItem: { success: "true" } }] }],
+];
+for (const [builder, message] of messages) {
+  Deno.test(`{${builder}}: a body that is no provider's is not parsed before it is verified`, () => {
+    const fits = BUILDERS[builder](request(json(message)), HOOKS, "x");
+    assertEquals(typeof fits, "string");
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [index, 1]));
+    const text = JSON.stringify(message);
+    for (const body of [JSON.stringify({ ...message, many }), text + " ".repeat(3 * 1024 * 1024)]) {
+      const parsedBody = () => {
+        throw new Error("The body is parsed");
+      };
+      const built = BUILDERS[builder]({ ...request({ body }), parsedBody }, HOOKS, "x");
+      assertEquals(typeof built, "object");
+    }
+  });
+}
+
 const urls: { name: string; own?: string; sent: string; expected: string }[] = [
   { name: "the request's", sent: `${HOOKS}?a=1`, expected: `${HOOKS}?a=1` },
   {
