@@ -134,7 +134,13 @@ function readDelivery(request: LaunchRequest, field: Field, window_s: number): D
     };
   }
   const text = field.in === "header" ? headerText(String(id)) : String(id);
-  if (text.length > 0 && text.length <= ID_CHARACTERS_MAX) return { id: text, window_s };
+  if (text.length > 0 && text.length <= ID_CHARACTERS_MAX) {
+    const scope = field.scope === undefined
+      ? {}
+      : readField(request, { in: field.in, name: field.scope });
+    if (typeof scope === "object") return { id: text, window_s };
+    return { id: JSON.stringify([String(scope), text]), shown: text, window_s };
+  }
   return {
     reason: "The delivery's id is empty or too long",
     expected: `1 to ${ID_CHARACTERS_MAX} characters`,

@@ -34,6 +34,8 @@ export interface Field {
   name: string;
   /** Another name of a header, read where the request has none of the first: some providers use either. */
   other_name?: string;
+  /** Of a delivery's id: another field of the same place, and one id is unique under one value of it alone. */
+  scope?: string;
 }
 
 /** A field that is not in the body. */

@@ -24,8 +24,10 @@ import type { Store } from "../store/store.ts";
 
 /** The id of a delivery. */
 export interface Delivery {
-  /** As the sender names it. */
+  /** Tells it from all others. */
   id: string;
+  /** As the sender names it, where that is only a part of the id. */
+  shown?: string;
   /** For how long a repeat is recognised, in seconds. */
   window_s: number;
   /** It is a credential, or made of one. */
@@ -33,8 +35,8 @@ export interface Delivery {
 }
 
 /** Returns the id of a delivery as it is kept with its run and in the log. */
-export function keptId({ id, isSecret }: Delivery): string {
-  return isSecret ? "********" : shownId(id);
+export function keptId({ id, shown = id, isSecret }: Delivery): string {
+  return isSecret ? "********" : shownId(shown);
 }
 
 /** The right to accept a delivery. Copies that come meanwhile wait until it is settled. */

@@ -2,7 +2,10 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Field } from "../../../src/conditions/field.ts";
 import { hmacPresets, tokenPresets } from "../../../src/conditions/signing/presets/mod.ts";
+import { prepareConditions } from "../../../src/conditions/prepare.ts";
+import { keptId } from "../../../src/runs/delivery_ids.ts";
 import { childOf, pointerParts } from "../../../src/platform/schema/pointer.ts";
+import { context, json, request, type RequestParts } from "../fixture.ts";
 
 /** Bodies of two events, as the pages of the providers show them. */
 const events: Record<string, [unknown, unknown]> = {
@@ -46,3 +49,28 @@ Deno.test("no preset takes for a delivery's id what two events of it share", () 
   }
   for (const name of ["ashby", "datocms"]) assertNotEquals(idField(name), undefined, name);
 });
+
+/** Requests of CloudEvents, whose id need only be unique under their source. */
+const ofSource: Record<string, (source: string | undefined, id: string) => RequestParts> = {
+  cloudevents: (source, id) => ({
+    headers: { "ce-id": id, ...(source !== undefined && { "ce-source": source }) },
+  }),
+  azure_event_grid_cloudevents: (source, id) => json({ id, source }),
+};
+
+for (const [preset, make] of Object.entries(ofSource)) {
+  Deno.test(`${preset}: the same id of two sources is of two deliveries`, async () => {
+    const token = { type: "static_token", preset, secrets: ["a token that is long"] };
+    const settings = [token, { type: "deduplication", window: 60 }];
+    const { quotas: [quota] } = await prepareConditions(settings, context(), "t");
+    // Knative's KafkaSource has the topic in the source alone.
+    const id = "partition:0/offset:7";
+    const read = async (source?: string) => await quota?.readDelivery?.(request(make(source, id)));
+    const sources = ["/kafkasources/a#t1", "/kafkasources/a#t2", undefined];
+    const found = await Promise.all(sources.map(read));
+    const deliveries = found.filter((one) => one !== undefined && "id" in one);
+    assertEquals(new Set(deliveries.map((one) => one.id)).size, 3);
+    assertEquals(deliveries.map(keptId), [id, id, id]);
+    assertEquals(await read(sources[0]), found[0]);
+  });
+}

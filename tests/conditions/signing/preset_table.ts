@@ -89,7 +89,7 @@ function tokenRow(name: string, preset: TokenPreset): string[] {
     token.basic ? "password by HTTP Basic" : "token",
     where,
     "",
-    delivery_id ? fieldText(delivery_id) : "",
+    delivery_id ? idText(delivery_id) : "",
     event ? fieldText(event) : "",
   ];
 }
@@ -155,6 +155,11 @@ function unsignedText(preset: AnyPreset): string[] {
 
 function fieldText({ in: place, name }: Field): string {
   return place === "header" ? `\`${name}\`` : `${place} \`${name}\``;
+}
+
+/** Writes the place of a delivery's id, with that of what it is unique under. */
+function idText({ scope, ...field }: Field): string {
+  return scope === undefined ? fieldText(field) : `${fieldText(field)} of each \`${scope}\``;
 }
 
 /** A table whose columns line up, as `deno fmt` leaves it. */

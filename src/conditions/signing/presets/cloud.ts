@@ -76,7 +76,7 @@ export const cloud = {
       event: { in: "header", name: "ce-type" },
       handshakes: handshakesAlone.cloudevents.handshakes,
       token: { in: "header", name: "Authorization", prefix: "Bearer " },
-      delivery_id: { in: "header", name: "ce-id" },
+      delivery_id: { in: "header", name: "ce-id", scope: "ce-source" },
     },
     azure_event_grid_cloudevents: {
       title: "Azure Event Grid, CloudEvents",
@@ -87,7 +87,7 @@ export const cloud = {
       event: { in: "body", name: "type" },
       handshakes: handshakesAlone.cloudevents.handshakes,
       token: { in: "query", name: "code" },
-      delivery_id: { in: "body", name: "id" },
+      delivery_id: { in: "body", name: "id", scope: "source" },
     },
     eventbridge: {
       title: "Amazon EventBridge, API destinations",
