@@ -29,7 +29,8 @@ export class NotifierSecrets {
   }
 
   /**
-   * Returns a notifier as it is to be stored. A mask stands for the stored secret of its place.
+   * Returns a notifier as it is to be stored. A mask stands for the stored secret of its place, unless that would go
+   * to another server: nobody reads a stored secret, so nobody may send it elsewhere.
    *
    * @throws {InvalidInputError} when a mask stands for nothing
    */
@@ -41,9 +42,14 @@ export class NotifierSecrets {
       const stored = before?.to.type === made.to.type ? textAt(before.to, at) : undefined;
       if (isReference(secret)) return secret;
       if (secret === SECRET_MASK) {
-        if (stored !== undefined && !isReference(stored)) return stored;
+        const isStored = stored !== undefined && !isReference(stored);
+        const isSameServer = before !== undefined && serverOf(made.to) === serverOf(before.to);
+        if (isStored && isSameServer) return stored;
+        const why = isStored
+          ? `the one that is stored does not go to ${serverOf(made.to)}`
+          : "there is none";
         const detail =
-          `Expected a secret, found ${SECRET_MASK}, which stands for a stored one: there is none. Send the secret itself`;
+          `Expected a secret, found ${SECRET_MASK}, which stands for a stored one: ${why}. Send the secret itself`;
         problems.push({ pointer: `/to${at}`, detail });
         return secret;
       }
@@ -122,6 +128,13 @@ export class NotifierSecrets {
 /** Returns the pointers to the secrets of a type of target. */
 function secretPlaces(type: string): readonly string[] {
   return SECRET_URL_TYPES.includes(type) ? [...SECRET_PLACES, "/url"] : SECRET_PLACES;
+}
+
+/** Returns the server that a target sends to; the type of one whose address is a secret itself. */
+function serverOf({ type, url, host, port }: NotifierTarget): string {
+  if (SECRET_URL_TYPES.includes(type)) return type;
+  if (typeof url === "string") return URL.parse(url)?.origin ?? "";
+  return port === undefined ? String(host) : `${host}:${port}`;
 }
 
 /** Returns the owner of a notifier's secrets. No trigger has such an id. */

@@ -113,7 +113,8 @@ export const notifierOperations = [
     path: "/notifiers/{name}/",
     summary: "Create or replace a notifier",
     description:
-      "It tells of what happens from then on. A secret that is `********` stays as it is stored.",
+      "It tells of what happens from then on. A secret that is `********` stays as it is stored, unless it would go " +
+      "to another server.",
     query: saveQuery,
     headers: IF_MATCH,
     body: notifierInput,
