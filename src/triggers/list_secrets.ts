@@ -15,7 +15,7 @@ import type { ConditionEnvironment } from "../conditions/condition.ts";
 import { getStoredTrigger } from "../store/records/triggers.ts";
 import type { Store } from "../store/store.ts";
 import type { Mark } from "./secret_masks.ts";
-import { mapElements, type Opened, openWhatOpens, type SecretBox } from "./secrets.ts";
+import { mapShownElements, type Opened, openWhatOpens, type SecretBox } from "./secrets.ts";
 import { triggerOf } from "./stored_trigger.ts";
 import type { Trigger } from "./trigger.ts";
 
@@ -67,7 +67,7 @@ function listSecrets(
   },
 ): ListedSecret[] {
   const found: ListedSecret[] = [];
-  mapElements(trigger, (element, pointer) => {
+  mapShownElements(trigger, (element, pointer) => {
     const setting = typeof element === "object" ? Object(element) : String(element);
     const written = secretText(setting);
     const { name = undefined, until = undefined } = Object(setting);

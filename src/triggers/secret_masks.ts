@@ -8,7 +8,7 @@ import { SECRET_MASK } from "../conditions/secret.ts";
 import { InvalidInputError, type Problem } from "../platform/errors.ts";
 import { hideUserInfo } from "../platform/network/urls.ts";
 import { childOf, pointerParts } from "../platform/schema/pointer.ts";
-import { isReference, mapElements, type Opened } from "./secrets.ts";
+import { isReference, mapShownElements, type Opened } from "./secrets.ts";
 
 /** A pointer to an element of a list of secrets, or to a single one: the object that holds it. */
 const SECRETS_POINTER = /^(.*)\/secrets?(?:\/\d+)?$/s;
@@ -30,7 +30,7 @@ export type Mark = (secret: string) => string;
  * @param locked pointers to secrets that cannot be decrypted, and have no fingerprint
  */
 export function maskSecrets<T>(value: T, mark: Mark, locked: readonly string[] = []): T {
-  return mapElements(value, (element, at) => {
+  return mapShownElements(value, (element, at) => {
     const { value: secret, ...others } = asObject(element);
     // A mask is shown as it was sent.
     if (typeof secret !== "string" || secret === SECRET_MASK) return element;
@@ -42,7 +42,7 @@ export function maskSecrets<T>(value: T, mark: Mark, locked: readonly string[] =
 
 /** Brings the secrets of a value into the form in which they are compared and stored. */
 export function normalSecrets<T>(value: T): T {
-  return mapElements(value, (element) => {
+  return mapShownElements(value, (element) => {
     const { fingerprint: _, ...others } = asObject(element);
     return typeof others.value === "string" ? compact(others) : element;
   });
@@ -68,7 +68,7 @@ export function unmaskSecrets<T>(
     : storedLists(stored, mark, receiversOf);
   const problems: Problem[] = [];
   const taken = new Map<string, StoredSecret[]>();
-  const unmasked = mapElements(value, (element, at) => {
+  const unmasked = mapShownElements(value, (element, at) => {
     const { value: secret, fingerprint, ...others } = asObject(element);
     if (typeof secret !== "string") return element;
     if (secret !== SECRET_MASK) return compact({ ...others, value: secret });
@@ -110,7 +110,7 @@ function storedLists(
 ): Map<string, StoredSecret[]> {
   const lists = new Map<string, StoredSecret[]>();
   const byHolder = new Map<string, StoredSecret[]>();
-  mapElements(value, (element, at) => {
+  mapShownElements(value, (element, at) => {
     const { value: secret, name } = asObject(element);
     if (typeof secret !== "string" || isReference(secret)) return element;
     const isLocked = locked.some((each) => each === at || each.startsWith(`${at}/`));

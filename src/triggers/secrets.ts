@@ -27,6 +27,9 @@ const SINGLE = /^\/(?:handshakes\/\d+|callback\/sign|actions\/\d+\/(?:sign|heade
 const OF_ACTION = /^\/actions\/\d+\/(?:sign|headers\/[^/]+)\/secret(?:\/|$)/;
 /** The parts of an action in which a field named `secrets` is one like any other: it is the sender's, or a header. */
 const PLAIN = /^\/actions\/\d+\/(?:body(?:\/|$)|headers$)/;
+/** Fields named `secrets`, and the elements of such lists; and those of conditions, which are secrets. */
+const NAMED = /\/secrets(?:\/\d+)?$/;
+const OF_CONDITION = /^\/conditions\/\d+\/secrets(?:\/\d+)?$/;
 const MARK_LENGTH = 12;
 
 /** A stored secret cannot be decrypted: the key is another one, or the stored text was changed or moved. */
@@ -106,6 +109,20 @@ function decrypt(sealed: string, owner: string, key: Uint8Array): string | undef
 export function mapElements<T>(value: T, change: (element: unknown, at: string) => unknown): T {
   // The caller's function keeps the shape that the schema of secrets gives to elements.
   return walk(value, "", change) as T;
+}
+
+/**
+ * Does the same to secrets alone. Another field that is named `secrets`, such as a parameter, is a value like any
+ * other: it is encrypted with them, and shown.
+ */
+export function mapShownElements<T>(
+  value: T,
+  change: (element: unknown, at: string) => unknown,
+): T {
+  return mapElements(
+    value,
+    (element, at) => NAMED.test(at) && !OF_CONDITION.test(at) ? element : change(element, at),
+  );
 }
 
 /** A part of a trigger that names a variable or a file of the service. */

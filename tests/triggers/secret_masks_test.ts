@@ -63,6 +63,26 @@ Deno.test("a fingerprint is short, the same for the same secret, and another wit
   }
 });
 
+Deno.test("a field named secrets that is no condition's is shown as it is, and stays as it was written", () => {
+  const trigger = {
+    ...holding("hunter2"),
+    actions: [{
+      type: "run_execution",
+      parameters: { secrets: ["a", "b"] },
+      environment: { secrets: "x" },
+    }],
+    response: { type: "json", json: { secrets: ["y"] } },
+    schedule: [{ payload: { secrets: [{ value: "z", fingerprint: "f" }, { value: "z" }] } }],
+  };
+  const { conditions: _conditions, ...plain } = trigger;
+  const shown = maskSecrets(trigger, mark);
+  assertEquals(shown, { ...plain, ...holding(marked("hunter2")) });
+  assertEquals(normalSecrets(trigger), trigger);
+  const stored = openWhatOpens(sealSecrets(trigger, box, OWNER), box, OWNER);
+  assertEquals(stored, { value: trigger, locked: [] });
+  assertEquals(unmaskSecrets(shown, stored, WHAT), trigger);
+});
+
 const named = (name: string) => ({ name, value: SECRET_MASK });
 const marked = (secret: string) => ({ fingerprint: mark(secret), value: SECRET_MASK });
 
