@@ -10,10 +10,25 @@ import {
   type StoredTrigger,
 } from "../store/records/triggers.ts";
 import { getHead, headWrite, keptRequests } from "../store/records/kept_requests.ts";
-import { LockedSecretError, openSecrets, sealSecrets, type SecretBox, tryOpen } from "./secrets.ts";
+import { PENDING_KINDS, pendingIn, pendingWrite } from "../store/records/runs.ts";
+import {
+  allOpenHttpRequests,
+  getHttpRequest,
+  getHttpRequestPlan,
+  planWrites,
+} from "../store/records/http_requests.ts";
+import { scan } from "../store/read/scan.ts";
+import {
+  LockedSecretError,
+  mapLiterals,
+  openSecrets,
+  sealSecrets,
+  type SecretBox,
+  tryOpen,
+} from "./secrets.ts";
 
 /**
- * Encrypts the secrets of all triggers with the current key. No service may use the database meanwhile.
+ * Encrypts the secrets of all triggers, and of the work that they have accepted, with the current key. No service may use the database meanwhile.
  *
  * @returns the number of triggers
  * @throws {LockedSecretError} when a secret cannot be decrypted with any of the keys
@@ -26,6 +41,7 @@ export async function sealAgain(store: Store, secrets: SecretBox): Promise<numbe
     count++;
   }
   await sealKeptAgain(store, secrets);
+  await sealWorkAgain(store, secrets);
   return count;
 }
 
@@ -37,6 +53,44 @@ async function sealKeptAgain(store: Store, secrets: SecretBox): Promise<void> {
     if (head === undefined) continue;
     await store.committer.write([headWrite(entryId, secrets.seal(head, triggerId))]);
   }
+}
+
+/**
+ * Encrypts the secrets of accepted work with the current key: those of the actions of runs that have not ended, and of
+ * HTTP requests that are still sent.
+ */
+async function sealWorkAgain(store: Store, secrets: SecretBox): Promise<void> {
+  for (const kind of new Set(PENDING_KINDS)) {
+    for await (const entry of scan(store.kv, [kind], { ids: 2 })) {
+      const pending = pendingIn(entry);
+      if (pending === undefined) continue;
+      const actions = sealedAgain(pending.actions, secrets, pending.run.trigger_id);
+      if (actions === undefined) continue;
+      await store.committer.write([pendingWrite(entry.key, { ...pending, actions })]);
+    }
+  }
+  for (const id of await allOpenHttpRequests(store)) {
+    const [request, plan] = [await getHttpRequest(store, id), await getHttpRequestPlan(store, id)];
+    if (request === undefined || plan === undefined) continue;
+    // Its secrets are where those of its action are.
+    const [sealed] = sealedAgain([plan], secrets, request.trigger_id) ?? [];
+    if (sealed !== undefined) await store.committer.write(planWrites(id, sealed));
+  }
+}
+
+/** Encrypts the secrets of actions again; undefined where there are none. One that cannot be decrypted stays useless. */
+function sealedAgain<Action>(
+  actions: readonly Action[],
+  secrets: SecretBox,
+  owner: string,
+): readonly Action[] | undefined {
+  let hasAny = false;
+  const sealed = mapLiterals({ actions }, (secret) => {
+    const text = tryOpen(secret, secrets, owner);
+    hasAny ||= text !== undefined;
+    return text === undefined ? secret : secrets.seal(text, owner);
+  });
+  return hasAny ? sealed.actions : undefined;
 }
 
 /** @throws {LockedSecretError} with the trigger's name, and what to do */

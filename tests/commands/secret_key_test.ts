@@ -7,6 +7,7 @@ import {
   startService,
   temporaryFolder,
 } from "../data.ts";
+import { startReceiver } from "../http/receiver.ts";
 import { runHosted as run } from "./hosted.ts";
 
 Deno.test("secret-key rotate encrypts all secrets with a new key, and the old one opens nothing", async () => {
@@ -61,6 +62,41 @@ Deno.test("secret-key rotate encrypts all secrets with a new key, and the old on
   await service.restart();
   assertNotEquals(await send(), 200);
   assertStringIncludes(JSON.stringify(await warnings()), "cannot be decrypted with this key");
+});
+
+Deno.test("secret-key rotate encrypts the secrets of accepted work, which is performed with the new key", async () => {
+  await using receiver = startReceiver();
+  const requestTo = (path: string) => ({
+    type: "http_request",
+    url: `http://127.0.0.1:${receiver.port}${path}`,
+    private_networks: true,
+    headers: { "x-api-key": { secret: "a-literal-of-the-tests" } },
+    sign: { preset: "github", secret: "a-secret-of-the-tests" },
+    retry: { attempts: 5, first: 1, factor: 1 },
+  });
+  receiver.on("/again", (_, { length }) => new Response(null, { status: length > 1 ? 200 : 503 }));
+  receiver.on("/later", () => new Response());
+  await using service = await startService();
+  const again = await service.trigger({ name: "again", actions: [requestTo("/again")] });
+  const later = await service.trigger({ name: "later", delay: 2, actions: [requestTo("/later")] });
+  for (const { url } of [again, later]) {
+    const answer = await fetch(url, { method: "POST", body: "x" });
+    await answer.body?.cancel();
+    assertEquals(answer.status, 200);
+  }
+  const [first] = await receiver.arrived("/again", 1);
+  await service.service.close();
+  const { code, printed } = await run(["secret-key", "rotate", "--data", `${service.folder}/data`]);
+  assertEquals(code, 0, printed);
+  await service.restart();
+  const [, second] = await receiver.arrived("/again", 2);
+  const [held] = await receiver.arrived("/later", 1);
+  for (const name of ["x-api-key", "x-hub-signature-256"]) {
+    const sent = first?.headers.get(name);
+    assert(sent);
+    assertEquals(second?.headers.get(name), sent);
+  }
+  assertEquals(held?.headers.get("x-api-key"), "a-literal-of-the-tests");
 });
 
 Deno.test("a key file whose place the variable takes is removed when nothing needs it any more", async () => {

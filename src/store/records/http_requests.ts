@@ -130,10 +130,16 @@ const REASON_LENGTH_MAX = 4_096;
  * @throws {RangeError} when it is too large to be stored
  */
 export function createHttpRequestWrites(request: HttpRequest, plan: HttpRequestPlan): Write[] {
-  return [
-    ...chunkWrites(planBytes(plan), (index) => keys.httpRequestPlan(request.id, index)),
-    ...httpRequestWrites(request),
-  ];
+  return [...planWrites(request.id, plan), ...httpRequestWrites(request)];
+}
+
+/**
+ * The writes that store the plan of an HTTP request.
+ *
+ * @throws {RangeError} when it is too large to be stored
+ */
+export function planWrites(id: string, plan: HttpRequestPlan): Write[] {
+  return chunkWrites(planBytes(plan), (index) => keys.httpRequestPlan(id, index));
 }
 
 /**
