@@ -16,6 +16,7 @@ import {
   launchStep,
   type ProjectConfig,
   type Step,
+  VARIABLE_NAME,
 } from "../projects/mod.ts";
 import type { Project } from "../store/records/projects.ts";
 import {
@@ -64,7 +65,9 @@ const schema = z.strictObject({
   parameters: z.record(z.string().max(256), z.json()).default({}),
   /** Values that replace the defaults of the step's environment variables, or are added to them. */
   environment: z.record(
-    z.string().min(1).max(256).refine((name) => !CHOOSES_CODE.test(name), {
+    z.string().max(256).regex(VARIABLE_NAME, {
+      error: "Expected a name of letters, digits and underscores that begins with no digit",
+    }).refine((name) => !CHOOSES_CODE.test(name), {
       error:
         "Must not be a variable by which shells and interpreters find code: set it in the step",
     }),

@@ -16,7 +16,7 @@ import {
   type Parameter,
   type ParameterValue,
 } from "./format/step/parameter.ts";
-import type { Input } from "./format/step/input.ts";
+import { type Input, VARIABLE_NAME } from "./format/step/input.ts";
 import { quotedList } from "../platform/text/display.ts";
 import { PlaceholderBudget } from "./format/command/placeholder_budget.ts";
 import type { Step } from "./format/step/step.ts";
@@ -235,6 +235,12 @@ function environmentOf(
     }
   }
   for (const [name, value] of Object.entries(given)) {
+    // A shell exports the variables, and would run what another name holds.
+    if (!VARIABLE_NAME.test(name)) {
+      const detail =
+        `its environment variable "${name}" must have a name of letters, digits and underscores, no digit first`;
+      problems.push({ pointer: pointer("environment_variables", name), detail });
+    }
     // A variable of a process cannot have a NUL, and a shell would leave it out.
     if (value.includes("\0")) {
       const detail = `its environment variable "${name}" cannot take a value with NUL`;

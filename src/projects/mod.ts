@@ -24,6 +24,7 @@ export {
   type Outcome,
   PendingValue,
 } from "./format/step/pending_value.ts";
+export { VARIABLE_NAME } from "./format/step/input.ts";
 export { overrideStep } from "./format/step/override.ts";
 export type { NodeAction, PipelineNode } from "./format/pipeline/pipeline.ts";
 export { nodesInCycles } from "./format/pipeline/cycle.ts";

@@ -364,6 +364,12 @@ const refused: [what: string, action: Record<string, unknown>, pointer: string, 
       "/actions/0/environment/bash_env",
       /find code/,
     ],
+    [
+      "a name of a variable that a shell would run",
+      show({ environment: { "A=1; id; B": "x" } }),
+      "/actions/0/environment/A=1; id; B",
+      /letters, digits and underscores/,
+    ],
     ["no bool", show({ if: "'a'" }), "/actions/0/if", /Must be true or false/],
     [
       "a condition's unknown name",

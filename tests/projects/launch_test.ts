@@ -212,6 +212,11 @@ const failures: [step: string, options: LaunchOptions, message: string][] = [
     { parameters: { p: "" }, environment_variables: { KEY: "a\0" } },
     'Cannot run step "demanding": its environment variable "KEY" cannot take a value with NUL',
   ],
+  [
+    "demanding",
+    { parameters: { p: "" }, environment_variables: { KEY: "", "A=1; id; B": "" } },
+    'its environment variable "A=1; id; B" must have a name of letters, digits and underscores',
+  ],
 ];
 
 const wrongValues: [parameters: Record<string, unknown>, problem: string][] = [
