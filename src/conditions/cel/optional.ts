@@ -1,10 +1,11 @@
 /**
  * Optional fields: `body.?a.orValue(1)` is 1 where `body` has no `a` (cel-spec, wiki/proposal-246). The package
- * does not know them, so they become `has(body.a) ? body.a : 1`.
+ * does not know them, so they become `has(body.a) ? body.a : 1`. A constant key or place behind one is optional as
+ * well: `'b' in body.a`, `0 < size(body.a)`.
  *
  * @module
  */
-import { childrenOf, type Expr, type ParsedExpression } from "./syntax.ts";
+import { childrenOf, constantOf, type Expr, type ParsedExpression } from "./syntax.ts";
 
 /** Strings, comments, and the sign of an optional field. */
 const TOKENS = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/.*|\.\?(?=\s*[A-Za-z_])/g;
@@ -79,6 +80,7 @@ class Resolver {
     const operand = operandOf(expr);
     const before = operand ? this.#tests(operand) : [];
     const { exprKind } = expr;
+    if (exprKind.case === "callExpr") return [...before, ...before.length > 0 ? testsOf(expr) : []];
     if (exprKind.case !== "selectExpr") return before;
     if (before.length === 0 && !this.optional.has(expr.id)) return [];
     const test: Expr = {
@@ -87,6 +89,15 @@ class Resolver {
     };
     return [...before, test];
   }
+}
+
+/** Returns the test that a list or a map has what `_[_]` reads by a constant. */
+function testsOf(expr: Expr): Expr[] {
+  const [container, key] = expr.exprKind.case === "callExpr" ? expr.exprKind.value.args : [];
+  const kind = constantOf(key)?.case;
+  if (container === undefined || key === undefined) return [];
+  if (kind === "stringValue") return [call(expr, "@in", [key, container])];
+  return kind === "int64Value" ? [call(expr, "_<_", [key, call(expr, "size", [container])])] : [];
 }
 
 function operandOf({ exprKind: { case: kind, value } }: Expr): Expr | undefined {

@@ -11,6 +11,8 @@ const BODY = {
   base64: "aGVsbG8/",
   base64url: "aGVsbG8_",
   words: ["x", "y"],
+  none: [],
+  labels: { "x-y": "z", list: [{}, { name: "n" }] },
 };
 
 /** Expressions, each of which is true. */
@@ -19,6 +21,11 @@ const TRUE = [
   "parseJSON(body.json).id == 9007199254740993",
   "body.json.parseJSON().t == 'é'",
   "body.json.parseJSON().?none.orValue('d') == 'd'",
+  "body.?words[1].orValue('d') == 'y' && body.?words[2].orValue('d') == 'd'",
+  "body.?none[0].?name.orValue('d') == 'd' && body.?missing[0].orValue('d') == 'd'",
+  "body.?labels['x-y'].orValue('d') == 'z' && body.?labels['a-b'].orValue('d') == 'd'",
+  "body.?labels['list'][1].name.orValue('d') == 'n' && body.?labels.list[0].name.orValue('d') == 'd'",
+  "body.?words[body.words.size() - 1].orValue('d') == 'y'",
   "string(base64.decode(body.base64)) == 'hello?'",
   "string(base64.decode(body.base64url)) == 'hello?'",
   "base64.encode(b'hello?') == body.base64",
