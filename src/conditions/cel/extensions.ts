@@ -10,24 +10,17 @@ import { parseExactJson } from "../../platform/text/exact_json.ts";
 import { fromJson } from "./json.ts";
 import { FilterLimitError } from "./pattern.ts";
 import { childrenOf, type Expr } from "./syntax.ts";
+import { textFunctions } from "./texts.ts";
 
 const { BYTES, DYN, STRING } = CelScalar;
 
-const TEXT_FUNCTIONS = [
-  "format",
-  "indexOf",
-  "join",
-  "lowerAscii",
-  "replace",
-  "split",
-  "substring",
-  "trim",
-  "upperAscii",
-];
+/** Functions for texts that are the package's. */
+const TEXT_FUNCTIONS = ["format", "join", "lowerAscii", "trim", "upperAscii"];
 
 /** The functions. */
 export const extensions: readonly CelFunc[] = [
   ...strings.filter(({ name }) => TEXT_FUNCTIONS.includes(name)),
+  ...textFunctions,
   celFunc("parseJSON", [STRING], DYN, parseJson),
   celMethod("parseJSON", STRING, [], DYN, function () {
     return parseJson(this);

@@ -19,6 +19,7 @@ import {
 import { corrected } from "./corrections.ts";
 import { extensions } from "./extensions.ts";
 import { FilterLimitError, matches } from "./pattern.ts";
+import { countCodePoints } from "./texts.ts";
 
 const { BOOL, BYTES, INT, STRING } = CelScalar;
 const LIST = listType(CelScalar.DYN);
@@ -137,12 +138,6 @@ function precedes(text: string, other: string): boolean {
 /** A code point that takes two units is beyond all that take one. */
 function rankOf(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
-}
-
-function countCodePoints(text: string): bigint {
-  let count = 0;
-  for (const _ of text) count++;
-  return BigInt(count);
 }
 
 function contains(text: string, sought: string): boolean {

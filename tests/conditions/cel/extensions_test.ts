@@ -12,6 +12,7 @@ const BODY = {
   base64url: "aGVsbG8_",
   words: ["x", "y"],
   none: [],
+  faces: "😀a😀b",
   labels: { "x-y": "z", list: [{}, { name: "n" }] },
 };
 
@@ -38,6 +39,17 @@ const TRUE = [
   "body.text.lowerAscii() == ' a/b/c '",
   "body.text.upperAscii() == ' A/B/C '",
   "body.text.indexOf('/') == 2",
+  "body.faces.substring(1) == 'a😀b' && body.faces.substring(0, 1) == '😀'",
+  "body.faces.substring(4) == '' && body.faces.substring(2, 2) == ''",
+  "body.faces.indexOf('b') == 3 && body.faces.indexOf('😀', 1) == 2",
+  "body.faces.indexOf('a', 2) == -1 && body.faces.indexOf('a', 9) == -1",
+  "body.faces.split('') == ['😀', 'a', '😀', 'b'] && ''.split('') == []",
+  "'a,b,c'.split(',', 2) == ['a', 'b,c'] && 'a,b,c'.split(',', 1) == ['a,b,c']",
+  "'a,b,c'.split(',', -1) == ['a', 'b', 'c'] && 'a,b'.split(',', 0) == []",
+  "'a,b'.split(',', 9) == ['a', 'b'] && ''.split(',') == ['']",
+  "'lolo'.replace('l', 'll', 1) == 'llolo' && 'lolo'.replace('l', '$&', -1) == '$&o$&o'",
+  "'ab'.replace('a', 'x', 0) == 'ab' && 'ab'.replace('a', 'x', 9) == 'xb'",
+  "'ab'.replace('', '-') == '-a-b-' && 'ab'.replace('', '-', 2) == '-a-b'",
   "'%s of %d'.format([body.words[0], 3]) == 'x of 3'",
 ];
 
@@ -52,6 +64,10 @@ for (const source of TRUE) {
 const ERRORS: [source: string, message: RegExp][] = [
   ["body.text.parseJSON()", /no JSON/],
   ["base64.decode('*')", /no base64/],
+  ["body.faces.substring(5)", /substring\(\) of a text of 4 characters: there is no place 5/],
+  ["body.faces.substring(2, 1)", /substring\(\) from 2 to 1/],
+  ["body.faces.substring(-1)", /there is no place -1/],
+  ["body.faces.indexOf('a', -1)", /indexOf\(\) of a text of 4 characters: there is no place -1/],
   ["body.words.parseJSON()", /no matching overload/],
   ["base64.decode('e30=').parseJSON()", /parseJSON\(\) of bytes: write string\(…\) around them/],
   ["parseJSON(b'{}')", /parseJSON\(\) of bytes: write string\(…\) around them/],
