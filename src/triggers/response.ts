@@ -143,7 +143,11 @@ function withValues(
     // The values of the text come before those of the headers.
     const inXml = isXml ? sourcesIn(templates.text).length : 0;
     const written = known.map((value, index) => index < inXml ? escapedForXml(value) : value);
-    const { json, text, headers = {} } = Object(fill(templates, written).value);
+    const { value: filled, problems } = fill(templates, written);
+    for (const { path, detail } of problems) {
+      missing({ problem: `${path.join("/")}: ${detail}` }, trigger);
+    }
+    const { json, text, headers = {} } = Object(filled);
     return {
       status,
       contentType,

@@ -7,6 +7,7 @@ import fc from "fast-check";
 import type { Answer } from "../../src/conditions/answer.ts";
 import { type JobOptions, JobTimeoutError } from "../../src/platform/heavy_work/job.ts";
 import { request } from "../conditions/fixture.ts";
+import { collectLog } from "../log_records.ts";
 import { prepareResponse, responseSchema } from "../../src/triggers/response.ts";
 
 const RUN_ID = "0190fe82-c984-7f66-8302-69874914e1c9";
@@ -207,6 +208,22 @@ Deno.test("values that are longer than an answer may be are left empty", async (
   const answer = await respond(RUN_ID, request({ body }));
   const x = "x".repeat(30_000);
   assertEquals(answer.body === `${x}-${x}----`, true);
+});
+
+Deno.test("a list within a text is left empty, and the log says so", async () => {
+  await using log = await collectLog("warning");
+  const respond = prepareResponse({ type: "json", json: { a: "<{body.l}>", b: "{body.l}" } }, {
+    heavyWork: { run: () => Promise.reject(new Error("it is called")) },
+    trigger: "t",
+    triggerId: "id",
+    credentials: [],
+  });
+  const { body } = await respond(RUN_ID, request({ body: '{"l":[1]}' }));
+  assertEquals(body, '{"a":"<>","b":[1]}');
+  assertEquals(log.lines(), [
+    "warning: A value of the response of trigger t is missing: json/a: expected a text, a number, " +
+    "true or false of {body.l}, found a list",
+  ]);
 });
 
 Deno.test("a response sets no header that browsers keep for all pages of the host", () => {
