@@ -4,6 +4,7 @@
  * @module
  */
 import { Buffer } from "node:buffer";
+import { parseJsonWithDigits } from "../../platform/text/exact_json.ts";
 import { LINE_BYTES_MAX, shownPart, shownText } from "./log_format.ts";
 
 const KEYS_MAX = 500;
@@ -149,7 +150,9 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 
 function parse(text: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(text);
+    const parsed = parseJsonWithDigits(text);
+    // Each text that is parsed is one of an object.
+    return parsed as Record<string, unknown>;
   } catch {
     return undefined;
   }

@@ -21,8 +21,16 @@ const INTEGER = /^-?\d+$/;
  * int64, and not that integer.
  */
 export function parseExactJson(text: string): unknown {
-  const isPlain = !DIGITS.test(text) || !LONG_NUMBER.test(text);
-  return isPlain ? JSON.parse(text) : JSON.parse(text, exactNumber);
+  return hasLongNumber(text) ? JSON.parse(text, exactNumber) : JSON.parse(text);
+}
+
+/** Parses JSON. An integer that JavaScript would write with other digits is the text of its digits. */
+export function parseJsonWithDigits(text: string): unknown {
+  return hasLongNumber(text) ? JSON.parse(text, numberOrDigits) : JSON.parse(text);
+}
+
+function hasLongNumber(text: string): boolean {
+  return DIGITS.test(text) && LONG_NUMBER.test(text);
 }
 
 /** Tells whether an integer of {@linkcode parseExactJson} is exact. */
@@ -43,6 +51,16 @@ function exactNumber(_key: string, value: unknown, ...[written]: [{ source: stri
   const digits = source.replace("-", "").length;
   if (digits > INT64_DIGITS_MAX) return source.startsWith("-") ? -BEYOND : BEYOND;
   return BigInt(source);
+}
+
+function numberOrDigits(
+  _key: string,
+  value: unknown,
+  ...[written]: [{ source: string }?]
+): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  const source = written?.source ?? "";
+  return INTEGER.test(source) && String(value) !== source ? source : value;
 }
 
 function rawNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {

@@ -55,6 +55,18 @@ Deno.test("any line is an event or none, and what is kept can be stored", () => 
   );
 });
 
+Deno.test("a whole number that would be another one here is the text of its digits", () => {
+  const metadata = new Metadata();
+  const ids = "[9007199254740993, -1234567890123456789, 123456789012345678901234567890]";
+  const line =
+    `{"ids": ${ids}, "loss": 0.12345678901234567, "n": [-0, 1, 9007199254740992, 1e300]}`;
+  const event = JSON.parse(metadata.take(line, TIME) ?? "");
+  const digits = ["9007199254740993", "-1234567890123456789", "123456789012345678901234567890"];
+  assertEquals([metadata.latest.ids, event.ids], [digits, digits]);
+  assertEquals(metadata.latest.loss, 0.12345678901234567);
+  assertEquals(metadata.latest.n, [-0, 1, 9007199254740992, 1e300]);
+});
+
 Deno.test("what Python writes for a number that JSON does not have is null, and keeps nothing else out", () => {
   const metadata = new Metadata();
   metadata.take('{"loss": 0.5, "epoch": 1}', TIME);
