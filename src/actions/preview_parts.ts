@@ -4,7 +4,7 @@
  * @module
  */
 import { ActionError } from "../platform/errors.ts";
-import { dryLaunch } from "../pipelines/mod.ts";
+import { EDGE_URL, launchBeforeEdges } from "../pipelines/mod.ts";
 import { type Launch, type ResolvedCommit, type Step, stepOf } from "../projects/mod.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import type { PipelinePlan } from "../store/records/pipelines.ts";
@@ -60,7 +60,7 @@ export function previewOfPlan(plan: PipelinePlan, pipeline: string): PreviewedWo
       commit: node.commit,
       title: node.name,
       parameters,
-      launch: dryLaunch(plan, node),
+      launch: launchBeforeEdges(plan, node),
       metadata: plan.metadata,
     });
   });
@@ -71,6 +71,6 @@ function shownFile(file: InputFile): PreviewedFile {
   const { name } = file;
   if ("payload_of" in file) return { name, from: "payload" };
   // The stand-in for what an edge brings.
-  if (!("url" in file) || file.url === "datum://") return { name, from: "edge" };
+  if (!("url" in file) || file.url === EDGE_URL) return { name, from: "edge" };
   return { name, url: file.url };
 }

@@ -10,7 +10,9 @@ import { type InputFile, NEW_EXECUTION_BYTES_MAX } from "../store/records/execut
 import type { PipelinePlan, PlannedNode } from "../store/records/pipelines.ts";
 import { recordBytes } from "../store/records/record_size.ts";
 
-const STAND_IN: InputFile = { name: "file", url: "datum://" };
+/** The URL of the stand-in for a file that an edge brings: no file has it. */
+export const EDGE_URL = "edge:";
+const STAND_IN: InputFile = { name: "file", url: EDGE_URL };
 
 /** Returns the problems of nodes that cannot be launched, whatever the edges bring. */
 export function dryRun(plan: PipelinePlan): string[] {
@@ -38,6 +40,15 @@ export function dryLaunch(plan: PipelinePlan, node: PlannedNode): Launch {
     inputs: { ...broughtFiles(plan, node), ...node.inputs },
     environment_variables: broughtVariables(plan, node),
   });
+}
+
+/** Launches a node as {@linkcode dryLaunch} does, without the variables that edges set. */
+export function launchBeforeEdges(plan: PipelinePlan, node: PlannedNode): Launch {
+  const launch = dryLaunch(plan, node);
+  for (const name of keysOf(plan, node, "environment-variable")) {
+    delete launch.environment_variables[name];
+  }
+  return launch;
 }
 
 /**

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { dryLaunch, dryRun } from "./dry_run.ts";
+export { dryLaunch, dryRun, EDGE_URL, launchBeforeEdges } from "./dry_run.ts";
 export { newPipeline } from "./new_pipeline.ts";
 export { setParameters } from "./parameters.ts";
 export { Pipelines } from "./pipelines.ts";

@@ -25,6 +25,12 @@ const PROJECT = `
       - { name: two, type: execution, step: train }
     edges:
       - [one.output.*, two.input.event]
+      - [one.parameter.ref, two.environment-variable.MODE]
+- step:
+    name: pick
+    image: debian
+    command: "true"
+    inputs: [{ name: model, default: "datum://" }]
 `;
 
 const train = (settings: Record<string, unknown>) => ({
@@ -41,6 +47,7 @@ interface ShownExecution {
   node: string;
   parameters: { value: unknown }[];
   inputs: Record<string, unknown>;
+  environment: Record<string, string>;
 }
 
 Deno.test("try-actions shows what actions would launch, and launches nothing", async (t) => {
@@ -186,6 +193,19 @@ Deno.test("try-actions shows what actions would launch, and launches nothing", a
     assertEquals(shown, [
       ["one", ["v2", 2], undefined],
       ["two", [7], [{ name: "file", from: "edge" }]],
+    ]);
+    // An edge brings that of the second node.
+    assertEquals(executions.map(({ environment }) => environment), [{ MODE: "fast" }, {}]);
+  });
+
+  await t.step("a default file that no edge brings", async () => {
+    const [{ actions: [action] }] = await tried({
+      requests: [json({})],
+      actions: [train({ step: "pick" })],
+    });
+    const executions: ShownExecution[] = action.executions;
+    assertEquals(executions.map(({ inputs }) => inputs), [
+      { model: [{ name: "file", url: "datum://" }] },
     ]);
   });
 
