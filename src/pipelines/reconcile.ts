@@ -41,6 +41,7 @@ import { gather, type Gathered, noteOn, predecessorsOf } from "./edges.ts";
 import { effectsAt, type Moment } from "./node_actions.ts";
 import { endPipeline, hasNodeEnded, skipNode } from "./outcome.ts";
 import { nodeOf } from "./plan.ts";
+import { takenOver } from "./taken_over.ts";
 
 /** The number of launches of a node with `on-error: retry`. */
 const ATTEMPTS_MAX = 3;
@@ -114,9 +115,9 @@ class Reconciliation {
     const { nodes } = this.#pipeline;
     const ids = nodes.map(({ execution_id }) => execution_id).filter((id) => id !== undefined);
     const all = await getExecutions(this.#tools.store, ids);
-    const found = new Map(all.map((execution) => [execution.id, execution]));
-    for (const { name, execution_id = "" } of nodes) {
-      const execution = found.get(execution_id);
+    for (const { name, execution_id, reused } of nodes) {
+      const found = all.find(({ id }) => id === execution_id);
+      const execution = found && reused ? takenOver(found, this.#plan) : found;
       if (execution) this.#executions.set(name, execution);
     }
   }
@@ -125,9 +126,8 @@ class Reconciliation {
   async #follow(node: NodeState): Promise<void> {
     if (node.status !== "started" && node.status !== "stopping") return;
     const execution = this.#executions.get(node.name);
-    if (execution === undefined) {
-      return this.#fail(node, "Its execution is not there any more", this.#knownOf(node));
-    }
+    const gone = "Its execution is not there any more";
+    if (execution === undefined) return this.#fail(node, gone, this.#knownOf(node));
     if (!hasEnded(execution.status)) return;
     if (execution.status === "complete") return await this.#complete(node, execution);
     const reason = execution.reason ?? `Its execution ended as ${execution.status}`;
@@ -142,9 +142,7 @@ class Reconciliation {
   async #complete(node: NodeState, execution: Execution): Promise<void> {
     node.status = "complete";
     this.#apply("node-complete", node, execution);
-    if (this.#plan.reuse_executions && node.reused === undefined) {
-      await this.#save([reusableWrite(execution)]);
-    }
+    if (this.#plan.reuse_executions && !node.reused) await this.#save([reusableWrite(execution)]);
   }
 
   #stopped(node: NodeState, reason: string): void {
@@ -287,9 +285,11 @@ class Reconciliation {
   /** Returns an earlier execution that did the same, if there is one that the node may take. */
   async #earlier(name: string, what: Deciding): Promise<Execution | undefined> {
     const id = this.#plan.kept?.find(({ node }) => node === name)?.execution_id;
-    const own = id === undefined ? undefined : await findSame(this.#tools.store, id, what);
-    if (own !== undefined || !this.#plan.reuse_executions) return own;
-    return await findReusable(this.#tools.store, this.#pipeline.project, what);
+    const { store } = this.#tools;
+    const { project } = this.#pipeline;
+    let found = id === undefined ? undefined : await findSame(store, id, what);
+    if (this.#plan.reuse_executions) found ??= await findReusable(store, project, what);
+    return found && takenOver(found, this.#plan);
   }
 
   /** Reuses an earlier execution for a node; returns false if cleanup has begun to remove it. */

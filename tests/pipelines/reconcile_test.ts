@@ -743,3 +743,27 @@ Deno.test("pipeline: what is behind a node that was taken over has the payload o
   assertEquals((await fixture.record(second)).nodes[0]?.reused, true);
   assertEquals(inputs.data, [{ ...payload, payload_of: "the second run" }]);
 });
+
+Deno.test("pipeline: a node that was taken over has the metadata that its own run gives", async () => {
+  await using fixture = await PipelineFixture.make();
+  const gate = "actions: [{ when: node-complete, if: metadata.rev == 2, then: require-approval }]";
+  const body = [
+    "reuse-executions: true",
+    ...["nodes:", node("a", "make", gate), node("b", "use")],
+    "edges: [[a.metadata.rev, b.parameter.note], [a.metadata.rate, b.parameter.rate]]",
+  ].join("\n");
+  const first = await launch(fixture, body, { metadata: { rev: 1, by: "x", rate: 3 } });
+  await fixture.end(first, "a", { metadata: { rev: 1, by: "x", rate: 4 } });
+  await fixture.end(first, "b");
+  await fixture.ended(first);
+
+  const second = await launch(fixture, body, { metadata: { rev: 2, rate: 3 } });
+  const waiting = await fixture.until(second, ({ nodes }) => nodes[0]?.status !== "created");
+  assertEquals(states(waiting), ["a awaiting_approval", "b created"]);
+  assertEquals(waiting.nodes[0]?.reused, true);
+  await fixture.restart();
+  await fixture.pipelines.approve(second);
+  const { parameters } = await fixture.launched(second, "b");
+  // The step itself has printed the rate.
+  assertEquals([parameters.note, parameters.rate], ["2", 4]);
+});
