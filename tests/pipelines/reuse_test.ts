@@ -5,6 +5,7 @@ import { reconcile } from "../../src/pipelines/reconcile.ts";
 import { cleanUp } from "../../src/runs/cleanup.ts";
 import { type Execution, saveExecution } from "../../src/store/records/executions.ts";
 import {
+  type Deciding,
   findReusable,
   reusableWrite,
   watchReusable,
@@ -27,6 +28,7 @@ const deciding = {
   inputs: { data: [file], model: [brought], labels: [payload] },
   parameters: { epochs: 3 },
   environment_variables: { MODE: "quick", SEED: "1" },
+  mounts: [{ source: "/data/a", destination: "/data" }],
 };
 
 /** A complete execution of a pipeline, which is to be found again. */
@@ -37,7 +39,7 @@ async function made(store: Store): Promise<Execution> {
   return execution;
 }
 
-const others: [what: string, change: Partial<typeof deciding>][] = [
+const others: [what: string, change: Partial<Deciding>][] = [
   ["commit", { commit: "c2" }],
   ["step", { step: "test" }],
   ["image", { image: "python:3.14" }],
@@ -47,13 +49,14 @@ const others: [what: string, change: Partial<typeof deciding>][] = [
   ["URL", { inputs: { ...deciding.inputs, data: [{ ...file, url: "https://x.example/b.csv" }] } }],
   ["file's name", { inputs: { ...deciding.inputs, data: [{ ...file, name: "b.csv" }] } }],
   ["bytes", { inputs: { ...deciding.inputs, model: [{ ...brought, sha256: "others" }] } }],
+  ["mount", { mounts: [{ source: "/data/b", destination: "/data" }] }],
   ["payload", { inputs: { ...deciding.inputs, labels: [{ ...payload, sha256: "others" }] } }],
 ];
 
 Deno.test("an earlier execution is taken only when all that decides what it does is the same", async (t) => {
   await using test = await openTestStore();
   const { project, id } = await made(test.store);
-  const found = async (change: Partial<typeof deciding>, of = project) =>
+  const found = async (change: Partial<Deciding>, of = project) =>
     (await findReusable(test.store, of, { ...deciding, ...change }))?.id;
   // Neither the order of variables nor where the same bytes come from matters.
   const same = {

@@ -22,16 +22,18 @@ export type Deciding = Pick<
   | "parameters"
   | "environment_variables"
   | "secrets"
+  | "mounts"
 >;
 
 /** A hash of everything that decides what an execution does. */
 function fingerprint(execution: Deciding): string {
-  const { commit, step, image, command, inputs, parameters, environment_variables, secrets } =
-    execution;
+  const { commit, step, image, command, inputs, parameters, environment_variables } = execution;
+  const { secrets, mounts } = execution;
   const files = Object.entries(inputs).map(([name, all]) => [name, all.map(identityOf)]);
   const variables = Object.entries(environment_variables).sort();
   const deciding = [commit, step, image, command, files, Object.entries(parameters), variables];
   if (secrets !== undefined) deciding.push(Object.entries(secrets).sort());
+  if (mounts !== undefined) deciding.push([["mounts", JSON.stringify(mounts)]]);
   return hash("sha256", JSON.stringify(deciding));
 }
 
