@@ -99,9 +99,10 @@ export function prepareResponse(
   settings: ResponseSettings = DEFAULT_RESPONSE,
   context: ResponseContext,
 ): Responder {
-  const texts = JSON.stringify(responseTexts(settings)).replaceAll(PLACEHOLDER, "");
+  const texts = JSON.stringify(responseTexts(settings));
   // A brace that no letter follows is text, and two are one.
-  if (/\{[A-Za-z_{]/.test(texts)) return withValues(settings, context);
+  const hasValues = texts.includes("{{") || /\{[A-Za-z_]/.test(texts.replaceAll(PLACEHOLDER, ""));
+  if (hasValues) return withValues(settings, context);
   const { status = 200, headers = {} } = settings;
   const answer = { status, contentType: settings.content_type ?? contentTypeOf(settings.type) };
   const parts = settings.type === "json"

@@ -210,6 +210,20 @@ Deno.test("values that are longer than an answer may be are left empty", async (
   assertEquals(answer.body === `${x}-${x}----`, true);
 });
 
+Deno.test("two braces are one, also in front of the run's id", async () => {
+  const text = "{{run_id} is {run_id}";
+  for (const settings of [{ type: "text" as const, text }, { type: "json" as const, json: text }]) {
+    const respond = prepareResponse(settings, {
+      heavyWork: { run: () => Promise.reject(new Error("it is called")) },
+      trigger: "t",
+      triggerId: "id",
+      credentials: [],
+    });
+    const { body } = await respond(RUN_ID, request());
+    assertEquals(String(body).replaceAll('"', ""), `{run_id} is ${RUN_ID}`);
+  }
+});
+
 Deno.test("a list within a text is left empty, and the log says so", async () => {
   await using log = await collectLog("warning");
   const respond = prepareResponse({ type: "json", json: { a: "<{body.l}>", b: "{body.l}" } }, {
