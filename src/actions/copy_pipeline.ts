@@ -141,7 +141,7 @@ async function findSource(
   const [source, plan] = await Promise.all([getPipeline(store, id), getPlan(store, id)]);
   if (source !== undefined && plan !== undefined && source.project === project.name) {
     // What a retry took over is launched again.
-    const { kept: _kept, ...original } = plan;
+    const { kept: _kept, fresh: _fresh, ...original } = plan;
     return { source, plan: original };
   }
   throw new ActionError(

@@ -284,11 +284,11 @@ class Reconciliation {
 
   /** Returns an earlier execution that did the same, if there is one that the node may take. */
   async #earlier(name: string, what: Deciding): Promise<Execution | undefined> {
-    const id = this.#plan.kept?.find(({ node }) => node === name)?.execution_id;
-    const { store } = this.#tools;
-    const { project } = this.#pipeline;
+    const { kept, reuse_executions, fresh } = this.#plan;
+    const [{ store }, { project }] = [this.#tools, this.#pipeline];
+    const id = kept?.find(({ node }) => node === name)?.execution_id;
     let found = id === undefined ? undefined : await findSame(store, id, what);
-    if (this.#plan.reuse_executions) found ??= await findReusable(store, project, what);
+    if (reuse_executions && !fresh) found ??= await findReusable(store, project, what);
     return found && takenOver(found, this.#plan);
   }
 

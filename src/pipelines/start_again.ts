@@ -36,7 +36,7 @@ export interface StartAgainParts {
  * @throws {ConflictError} when that is not possible
  */
 export async function copyPipeline(source: Pipeline, parts: StartAgainParts): Promise<Pipeline> {
-  return await startAgain("copy", source, parts, (plan) => plan);
+  return await startAgain("copy", source, parts, (plan) => ({ ...plan, fresh: true }));
 }
 
 /**

@@ -124,6 +124,34 @@ Deno.test("a copy runs everything again", async () => {
   assertEquals([status, reused({ nodes })], ["complete", []]);
 });
 
+Deno.test("a copy of a pipeline that reuses results runs all its nodes, and so does its retry", async () => {
+  await using fixture = await PipelineFixture.make();
+  const reusing = `
+- step: { name: make, image: i, command: c }
+- step: { name: use, image: i, command: d }
+- pipeline:
+    name: p
+    reuse-executions: true
+    nodes: [{ name: make, type: execution, step: make }, { name: fit, type: execution, step: use }]
+    edges: [[make.dependency.*, fit.dependency.*]]
+`;
+  const source = await fixture.launch(await plan(reusing, "p"));
+  for (const node of ["make", "fit"]) await fixture.end(source, node);
+  const parts = partsOf(fixture);
+  const copy = await copyPipeline(await fixture.ended(source), parts);
+  const begun = await fixture.until(copy.id, ({ nodes: [make] }) => make?.status !== "created");
+  assertEquals(reused(begun), []);
+  await fixture.end(copy.id, "make", { status: "error" });
+  const retry = await retryPipeline(await fixture.ended(copy.id), parts);
+  const made = [];
+  for (const node of ["make", "fit"]) made.push((await fixture.end(retry.id, node)).id);
+  assertEquals(reused(await fixture.ended(retry.id)), []);
+
+  // Later launches take the newest results.
+  const next = await fixture.ended(await fixture.launch(await plan(reusing, "p")));
+  assertEquals(next.nodes.map(({ execution_id }) => execution_id), made);
+});
+
 Deno.test("what cannot be started again is said", async (t) => {
   await using fixture = await PipelineFixture.make();
   const { source } = await failed(fixture);

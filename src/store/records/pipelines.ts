@@ -108,6 +108,8 @@ export interface PipelinePlan {
   nodes: PlannedNode[];
   edges: PlannedEdge[];
   reuse_executions: boolean;
+  /** It takes no results of earlier pipelines, and leaves its own to later ones: an operator's copy. */
+  fresh?: true;
   /** The executions of the pipeline that this one retries: nodes with the same work take their results. */
   kept?: { node: string; execution_id: string }[];
   /** The values of the pipeline's parameters. */
