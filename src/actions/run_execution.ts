@@ -39,12 +39,12 @@ import { retryField } from "./retry.ts";
 import { commonFields, withPendingValues } from "./values.ts";
 
 /**
- * Variables by which loaders, shells and interpreters find code. The project chooses the code that runs, and neither
- * a request nor who edits triggers.
+ * Variables by which loaders, shells, interpreters and installers of packages find code. The project chooses the code
+ * that runs, and neither a request nor who edits triggers.
  */
 const CHOOSES_CODE = new RegExp(
   [
-    "(?:LD|DYLD|BASH|JAVA|_JAVA|JDK|XDG|VH)_.*",
+    "(?:LD|DYLD|BASH|JAVA|_JAVA|JDK|XDG|VH|PIP|UV|NPM_CONFIG)_.*|GCONV_PATH",
     "PYTHON[A-Z]*|PERL5?(?:LIB|OPT|DB)|RUBY(?:LIB|OPT)|CLASSPATH|LUA_.*|R_.*|NODE_(?:OPTIONS|PATH)",
     "GIT_(?:SSH.*|EXEC_PATH|CONFIG.*|ASKPASS|EDITOR|PAGER|PROXY_COMMAND|EXTERNAL_DIFF|TEMPLATE_DIR)",
     "PATH|HOME|ENV|IFS|CDPATH|SHELL|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|ZDOTDIR|EDITOR|PAGER|MAKEFLAGS",

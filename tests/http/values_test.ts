@@ -365,6 +365,12 @@ const refused: [what: string, action: Record<string, unknown>, pointer: string, 
       /find code/,
     ],
     [
+      "an installer's variable",
+      show({ environment: { PIP_INDEX_URL: "{body}" } }),
+      "/actions/0/environment/PIP_INDEX_URL",
+      /find code/,
+    ],
+    [
       "a name of a variable that a shell would run",
       show({ environment: { "A=1; id; B": "x" } }),
       "/actions/0/environment/A=1; id; B",
