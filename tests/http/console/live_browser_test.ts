@@ -108,6 +108,45 @@ Deno.test({
       await page.locator("#head").getByText("complete").waitFor();
     });
 
+    await t.step("a list goes on after its events were refused for a moment", async () => {
+      const { url } = await service.trigger({ name: "refuses", conditions: [HMAC_CONDITION] });
+      await launch(url);
+      await page.route("**/deliveries/events*", (route) => route.fulfill({ status: 503 }), {
+        times: 1,
+      });
+      const refused = page.waitForResponse((answer) => answer.status() === 503);
+      await page.goto("/deliveries?trigger=refuses");
+      await page.mouse.move(0, 0);
+      await refused;
+      await launch(url);
+      await rows.nth(1).waitFor();
+      wrong.length = 0;
+    });
+
+    await t.step(
+      "a log goes on after parts and events of it were refused for a moment",
+      async () => {
+        const id = await launchCommand(service, `seq 20000; ${waiting("late")}; echo late`);
+        await eventually(async () =>
+          (await service.api("GET", `executions/${id}/log/?limit=1000&cursor=0`)).body.next ??
+            undefined
+        );
+        let parts = 0;
+        await page.route(
+          "**/log/lines*",
+          (route) => parts++ === 1 ? route.fulfill({ status: 503 }) : route.continue(),
+        );
+        await page.route("**/log/events*", (route) => route.fulfill({ status: 503 }), { times: 1 });
+        const refused = page.waitForResponse((answer) => answer.url().includes("/log/events"));
+        await page.goto(`/executions/${id}`);
+        await refused;
+        await release("late", id);
+        await page.locator(".line", { hasText: /^20001\s*late$/ }).waitFor();
+        await page.unroute("**/log/lines*");
+        wrong.length = 0;
+      },
+    );
+
     await t.step("no row moves under the pointer, but its state goes on", async () => {
       const id = await launchCommand(service, waiting("three"));
       await page.goto("/executions");

@@ -9,6 +9,8 @@ const REFRESH_MS_MAX = 5000;
 const ANSWER_MS_MAX = 60000;
 // With a filter, changes of older deliveries are told to nobody.
 const UNTOLD_MS = 30000;
+// Events may be refused: by a service that stops or starts, by a proxy before it, or as there are too many readers.
+const ASK_AGAIN_MS = 10000;
 // A reader who leaves the list may be on the way to the bar.
 const GO_ON_MS = 1000;
 
@@ -187,7 +189,16 @@ function startList(list) {
     events.onmessage = refresh;
     events.addEventListener("gap", refresh);
     events.onopen = refresh;
+    // A browser connects again by itself only where it got no answer.
+    events.onerror = ({ target }) => target.readyState === EventSource.CLOSED && askAgain(target);
   }
+  // Without events the list is loaded all the same.
+  const askAgain = (refused) =>
+    setTimeout(() => {
+      if (refused !== events) return;
+      follow();
+      refresh();
+    }, ASK_AGAIN_MS);
   const goOn = () => setTimeout(() => waiting && !isRead() && show(), GO_ON_MS);
   setInterval(() => list.querySelector(".state.running, .state.waiting") && refresh(), UNTOLD_MS);
   list.addEventListener("pointerleave", goOn);

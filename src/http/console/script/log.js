@@ -5,6 +5,8 @@ const LINES_MAX = 500_000;
 const CHARACTERS_MAX = 4000;
 const DRAW_MS = 100;
 const SEARCH_MS = 150;
+// A service that stops or starts, or a proxy before it, may refuse what is asked.
+const ASK_AGAIN_MS = 10_000;
 
 function lineText({ message }) {
   return ansiParts(message).map(([text]) => text).join("");
@@ -187,6 +189,20 @@ class LogSearch {
   }
 }
 
+// Loads JSON, however often it must be asked for; undefined where it is refused for good.
+async function load(address) {
+  for (;;) {
+    try {
+      const answer = await fetch(address);
+      if (answer.ok) return await answer.json();
+      if (answer.status < 500) return undefined;
+    } catch {
+      // The service does not answer.
+    }
+    await new Promise((done) => setTimeout(done, ASK_AGAIN_MS));
+  }
+}
+
 async function startLog(section) {
   const view = new LogView(section);
   const charts = new Charts(document.querySelector(".charts"));
@@ -199,10 +215,9 @@ async function startLog(section) {
   };
   let cursor = "0";
   for (let next = cursor; next !== null && view.length < LINES_MAX;) {
-    const answer = await fetch(`${address}/lines?${query}cursor=${cursor}`);
+    const page = await load(`${address}/lines?${query}cursor=${cursor}`);
     // The lines of the server's page stay.
-    if (!answer.ok) return;
-    const page = await answer.json();
+    if (!page) return;
     if (view.length === 0) {
       view.pane.replaceChildren();
       section.querySelector(".more")?.remove();
@@ -239,6 +254,7 @@ function follow(address, cursor, { view, append }) {
     const message = `The page shows ${LINES_MAX} lines at most. The download has all of them.`;
     arrive({ message, stream: "event", time: new Date().toISOString() });
   };
+  const askAgain = (refused) => setTimeout(() => refused === events && connect(), ASK_AGAIN_MS);
   // A hidden page holds no connection: a browser has few of them.
   const connect = () => {
     events?.close();
@@ -246,6 +262,8 @@ function follow(address, cursor, { view, append }) {
     events = new EventSource(`${address}cursor=${cursor}`);
     events.onmessage = take;
     events.addEventListener("end", end);
+    // A browser connects again by itself only where it got no answer.
+    events.onerror = ({ target }) => target.readyState === EventSource.CLOSED && askAgain(target);
   };
   document.addEventListener("visibilitychange", connect);
   connect();
