@@ -147,6 +147,18 @@ Deno.test({
       },
     );
 
+    await t.step("a list that was scrolled to its side stays there", async () => {
+      await page.setViewportSize({ width: 375, height: 800 });
+      await page.goto("/executions");
+      await page.mouse.move(0, 0);
+      const list = page.getByRole("region", { name: "Executions" });
+      await list.evaluate((region) => region.scrollLeft = 100);
+      const id = await launchCommand(service, "true");
+      await page.locator(`#row-${id}`).waitFor({ state: "attached" });
+      assertEquals(await list.evaluate((region) => region.scrollLeft), 100);
+      await page.setViewportSize({ width: 1_280, height: 800 });
+    });
+
     await t.step("no row moves under the pointer, but its state goes on", async () => {
       const id = await launchCommand(service, waiting("three"));
       await page.goto("/executions");

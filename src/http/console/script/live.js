@@ -71,13 +71,20 @@ function keyOf(element) {
   return [tagName, element.closest("[id]").id, element.closest("form")?.action, name].join();
 }
 
-// Replaces an element, and keeps the focus.
+const SCROLLED = ".scroll, pre";
+const scrolledTo = ({ scrollLeft, scrollTop }) => [scrollLeft, scrollTop];
+
+// Replaces an element, and keeps the focus, and how far its lists are scrolled.
 function replace(shown, wanted) {
   if (sameContent(shown, wanted)) return;
   const focused = document.activeElement;
   const key = shown.contains(focused) && keyOf(focused);
   const fresh = document.importNode(wanted, true);
+  const places = [...shown.querySelectorAll(SCROLLED)].map(scrolledTo);
   shown.replaceWith(fresh);
+  for (const [index, each] of fresh.querySelectorAll(SCROLLED).entries()) {
+    if (places[index]?.some((px) => px > 0)) each.scrollTo(...places[index]);
+  }
   if (!key) return;
   [...fresh.querySelectorAll("*")].find((each) => keyOf(each) === key)
     ?.focus({ preventScroll: true });
