@@ -159,6 +159,27 @@ Deno.test({
       await page.setViewportSize({ width: 1_280, height: 800 });
     });
 
+    await t.step(
+      "a button that copies has its name again, however often it is pressed",
+      async () => {
+        await page.goto("/triggers/first");
+        const name = await page.getByRole("button", { name: "Copy the URL" }).evaluate(
+          async (button) => {
+            const { setTimeout } = globalThis;
+            const later: (() => void)[] = [];
+            Object.assign(globalThis, { setTimeout: (call: () => void) => later.push(call) });
+            for (const count of [1, 2]) {
+              button.click();
+              while (later.length < count) await new Promise((done) => setTimeout(done));
+            }
+            for (const call of later) call();
+            return button.textContent;
+          },
+        );
+        assertEquals(name, "Copy");
+      },
+    );
+
     await t.step("no row moves under the pointer, but its state goes on", async () => {
       const id = await launchCommand(service, waiting("three"));
       await page.goto("/executions");
