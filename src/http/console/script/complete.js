@@ -25,7 +25,8 @@ function startCompletion(editor) {
   }
   function begun() {
     const { selectionStart, selectionEnd, value } = editor;
-    if (selectionStart !== selectionEnd) return undefined;
+    // While the names were loading, the editor may have been left.
+    if (selectionStart !== selectionEnd || document.activeElement !== editor) return undefined;
     return BEGUN.exec(value.slice(0, selectionStart))?.[0];
   }
   function close() {
