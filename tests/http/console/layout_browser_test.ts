@@ -106,6 +106,22 @@ Deno.test({
         assert(state && state.x < width, "the state of a node is in sight");
       });
 
+      await t.step(`a list of changes needs no scrolling, at ${width} px`, async () => {
+        const { id } = await service.trigger({ name: `open-${width}` });
+        const { body: { results: [{ id: warning }] } } = await service.api(
+          "GET",
+          `attention/?trigger=open-${width}`,
+        );
+        const path = `triggers/${id}/warnings/${warning}/dismissal/`;
+        await service.api("PUT", path, { reason: "our own network" });
+        await page.goto("/access");
+        await page.getByText(`/${path}`).waitFor();
+        const hidden = await page.getByRole("region", { name: "Changes" }).evaluate((region) =>
+          region.scrollWidth - region.clientWidth
+        );
+        assert(hidden <= 0, `${hidden} px of the changes are out of sight`);
+      });
+
       await t.step(`a log is searched, at ${width} px`, async () => {
         await page.goto(`/executions/${execution_id}`);
         const field = page.getByRole("searchbox");

@@ -261,9 +261,11 @@ function Audit({ view, audit }: { view: View; audit: ListPage<AuditEntry> }): Ht
             <td>
               <Time at={time} now_ms={view.now_ms} />
             </td>
-            <td title={author.issuer && `${author.subject} at ${author.issuer}`}>{author.name}</td>
+            <td class="name" title={author.issuer && `${author.subject} at ${author.issuer}`}>
+              {author.name}
+            </td>
             <td>{remote_ip}</td>
-            <td>
+            <td class="wide">
               {operation}
               <br />
               <span class="dim">{path}</span>
