@@ -53,6 +53,13 @@ Deno.test("the list shows what came, finds it by its filters, and no text of a s
   ) {
     await t.step(query, async () => assertEquals((await rows(query)).length, count));
   }
+  await t.step("a filter without a field is shown, and kept with those that have one", async () => {
+    const { text } = await browser.get("deliveries?condition=hmac&from=2026-01-01T00:00:00Z");
+    const [form = ""] = /<form class="filters".*?<\/form>/s.exec(text) ?? [];
+    assertStringIncludes(form, 'name="condition" value="hmac"');
+    assertStringIncludes(form, 'name="from" value="2026-01-01T00:00:00Z"');
+    assertStringIncludes(textOf({ text: form }), "condition: hmac");
+  });
   await t.step("a filter that is wrong", async () => {
     const { status, text } = await browser.get(`deliveries?trigger=${encodeURIComponent(HOSTILE)}`);
     assertEquals(status, 422);

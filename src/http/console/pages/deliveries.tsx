@@ -24,6 +24,8 @@ const FILTERS = [
 ] as const;
 /** The filters that have a field. */
 const FIELDS = ["text", "trigger", "outcome"] as const;
+/** The filters that have a field or a checkbox. */
+const SHOWN: ReadonlySet<string> = new Set([...FIELDS, "dead"]);
 /** With a filter, the newest deliveries whose changes are told of: each look at them costs time that launches need. */
 const FOLLOWED = 25;
 const STREAM_PATH = "deliveries/events";
@@ -136,6 +138,14 @@ function FilterForm(
       <label>
         <input type="checkbox" name="dead" value="true" checked={filters.dead !== undefined} /> Dead
       </label>
+      {Object.entries(filters).map(([name, value]) =>
+        value === undefined || SHOWN.has(name) ? null : (
+          <span>
+            {name.replace("_", " ")}: <code>{value}</code>
+            <input type="hidden" name={name} value={value} />
+          </span>
+        )
+      )}
       <button>Filter</button>
       {Object.values(filters).some((value) => value !== undefined)
         ? <a href="deliveries">Clear</a>
