@@ -1,6 +1,6 @@
 /** Work in a real browser: logs that follow, are searched and linked; charts; pipelines that are watched. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { endOfExecution, startService } from "../../data.ts";
+import { endOfExecution, endOfRun, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
 import { slownessOfThread } from "../../surroundings.ts";
 import { launchCommand } from "../api/fixture.ts";
@@ -96,6 +96,41 @@ Deno.test({
       assertEquals(await follow.isVisible(), false);
       await assertAccessible(page);
     });
+
+    await t.step(
+      "a new attempt shows its own log; a line of an earlier one is linked",
+      async () => {
+        const go = `${service.folder}/fail`;
+        const command = `
+        [ -e ${go} ] && echo second && exit
+        echo first; while [ ! -e ${go} ]; do sleep 0.1; done; exit 3`;
+        const step = { step: { name: "again", image: "debian", command } };
+        await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([step]));
+        const { url } = await service.trigger({
+          response: { type: "text", text: "{run_id}" },
+          actions: [{
+            type: "run_execution",
+            step: "again",
+            retry: { attempts: 2, first: 0, exit_codes: "*" },
+          }],
+        });
+        const { actions: [{ created: { execution_id: id } }] } = await endOfRun(
+          service,
+          await (await fetch(url, { method: "POST" })).text(),
+        );
+        const printed = (text: string) => page.locator(".line > span").getByText(text);
+        await page.goto(`/executions/${id}`);
+        await printed("first").waitFor();
+        await Deno.writeTextFile(go, "");
+        await printed("second").waitFor();
+
+        await page.getByRole("link", { name: "1 of 2" }).click();
+        await printed("first").waitFor();
+        await page.getByRole("link", { name: "1", exact: true }).click();
+        await page.locator(".line.target").waitFor();
+        assertEquals(page.url(), `${service.url}/executions/${id}?attempt=1#L1`);
+      },
+    );
 
     await t.step("an execution is stopped by a second click", async () => {
       const id = await launchCommand(service, "echo begun; sleep 30");

@@ -218,6 +218,14 @@ function startList(list) {
   follow();
 }
 
+// Another attempt has a log of its own. Who follows the log is led to it; who reads it, once that is done.
+function hasOtherLog(loaded) {
+  const [shown, latest] = [document, loaded].map((page) =>
+    page.querySelector("[data-log]")?.dataset.query
+  );
+  return shown && latest && shown !== latest;
+}
+
 function startParts() {
   const seconds = Math.min(
     ...[...document.querySelectorAll("[data-refresh]")].map(({ dataset }) =>
@@ -232,7 +240,9 @@ function startParts() {
     isLoading = true;
     const loaded = await loadPage(location.href).catch(() => undefined);
     isLoading = false;
-    if (loaded) replaceParts(loaded);
+    if (!loaded) return;
+    replaceParts(loaded);
+    if (hasOtherLog(loaded) && document.querySelector(".follow").hidden) location.reload();
   }, seconds * 1000);
 }
 

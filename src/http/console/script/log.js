@@ -16,7 +16,8 @@ function rowOf({ message, stream, time }, number) {
   const row = document.createElement("div");
   row.className = `line ${stream}`;
   const link = document.createElement("a");
-  link.href = `${location.pathname}#L${number}`;
+  // With the attempt whose log it is.
+  link.href = `${location.pathname}${location.search}#L${number}`;
   link.textContent = number;
   link.title = stream === "stdout" ? time : `${time} ${stream}`;
   const text = document.createElement("span");
@@ -120,7 +121,7 @@ class LogView {
     const { hash } = event.target.closest("a") ?? {};
     if (!hash) return;
     event.preventDefault();
-    history.replaceState(null, "", `${location.pathname}${hash}`);
+    history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
     this.#target = Number(hash.slice(2)) - 1;
     this.draw();
   }
