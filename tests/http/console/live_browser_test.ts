@@ -180,6 +180,27 @@ Deno.test({
       },
     );
 
+    await t.step("what new rows push off a list is behind its link to older ones", async () => {
+      await launchCommand(service, "true");
+      const { url } = await service.trigger({
+        name: "paged",
+        actions: [{ type: "run_execution", step: "it" }],
+      });
+      const older = page.getByRole("link", { name: "Older" });
+      await Promise.all(Array.from({ length: 50 }, () => launch(url)));
+      for (const list of ["deliveries", "executions"]) {
+        await page.goto(`/${list}?trigger=paged`);
+        await page.mouse.move(0, 0);
+        await rows.nth(49).waitFor();
+        const oldest = await rows.last().getAttribute("id");
+        if (list === "deliveries") assertEquals(await older.count(), 0);
+        await launch(url);
+        await page.locator(`#${oldest}`).waitFor({ state: "detached" });
+        await older.click();
+        await page.locator(`#${oldest}`).waitFor();
+      }
+    });
+
     await t.step("no row moves under the pointer, but its state goes on", async () => {
       const id = await launchCommand(service, waiting("three"));
       await page.goto("/executions");

@@ -97,9 +97,11 @@ function Found({ view, filters, cursor, page }: FoundProps): Html {
         {page.results.map((delivery) => <DeliveryRow delivery={delivery} view={view} />)}
       </Table>
       {hasRows || !isFiltered ? null : <NoneFound scannedTo={page.scanned_to} view={view} />}
-      {next === undefined
-        ? null
-        : <More href={`deliveries${search({ ...filters, cursor: next })}`} />}
+      <div id="older">
+        {next === undefined
+          ? null
+          : <More href={`deliveries${search({ ...filters, cursor: next })}`} />}
+      </div>
     </>
   );
 }

@@ -68,10 +68,10 @@ function Found({ view, filters, cursor, page }: FoundProps): Html {
             </p>
           )
           : null}
+        {page.cursor === undefined
+          ? null
+          : <More href={`executions${search({ ...filters, cursor: page.cursor })}`} />}
       </div>
-      {page.cursor === undefined
-        ? null
-        : <More href={`executions${search({ ...filters, cursor: page.cursor })}`} />}
     </>
   );
 }

@@ -197,10 +197,10 @@ function Messages({ view, filters, cursor, page }: MessagesProps): Html {
             </p>
           )
           : <MessageTable view={view} notifications={page.results} />}
+        {page.cursor === undefined
+          ? null
+          : <More href={`notifications${search({ ...filters, cursor: page.cursor })}`} />}
       </div>
-      {page.cursor === undefined
-        ? null
-        : <More href={`notifications${search({ ...filters, cursor: page.cursor })}`} />}
     </>
   );
 }

@@ -54,10 +54,10 @@ function Found({ view, filters, cursor, page }: FoundProps): Html {
               {page.results.map((pipeline) => <PipelineRow view={view} pipeline={pipeline} />)}
             </Table>
           )}
+        {page.cursor === undefined
+          ? null
+          : <More href={`pipelines${search({ ...filters, cursor: page.cursor })}`} />}
       </div>
-      {page.cursor === undefined
-        ? null
-        : <More href={`pipelines${search({ ...filters, cursor: page.cursor })}`} />}
     </>
   );
 }

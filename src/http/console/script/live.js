@@ -156,7 +156,14 @@ function startList(list) {
     [...waiting.children].filter(({ id }) => !document.getElementById(id)).length;
   function show() {
     bar.hidden = true;
-    if (waiting) mergeRows(list, waiting);
+    if (waiting) {
+      mergeRows(list, waiting);
+      // It begins behind the last row that is shown.
+      const [shown, wanted] = [document, waiting.ownerDocument].map((page) =>
+        page.getElementById("older")
+      );
+      replace(shown, wanted);
+    }
     if (list.firstElementChild) document.querySelector(".empty")?.remove();
     waiting = undefined;
   }
