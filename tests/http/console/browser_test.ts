@@ -119,6 +119,11 @@ Deno.test({
       await page.getByRole("dialog", { name: "Keys" }).waitFor();
       await assertAccessible(page);
       await page.keyboard.press("Escape");
+      // Its first row has nothing to press.
+      await page.goto("/access");
+      await page.keyboard.press("j");
+      const row = await page.evaluate("document.activeElement.closest('[data-row]')?.innerText");
+      assertMatch(String(row), /this one/);
     });
 
     await t.step("a delivery is launched again by a key, and followed to its end", async () => {

@@ -3,11 +3,16 @@ function isTyping({ target }) {
   return target.closest?.("input, select, textarea, [contenteditable]") !== null;
 }
 
+const KEYED = "a, button, summary";
+
 function move(step) {
-  const rows = [...document.querySelectorAll("[data-row]")];
+  // A row without anything to press takes no focus.
+  const rows = [...document.querySelectorAll("[data-row]")].filter((row) =>
+    row.querySelector(KEYED)
+  );
   const current = rows.findIndex((row) => row.contains(document.activeElement));
   const next = rows[current === -1 ? (step > 0 ? 0 : rows.length - 1) : current + step];
-  const link = next?.querySelector("a, button, summary");
+  const link = next?.querySelector(KEYED);
   link?.focus();
   next?.scrollIntoView({ block: "nearest" });
 }
