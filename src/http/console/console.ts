@@ -9,7 +9,6 @@ import { STATUS_CODE } from "@std/http/status";
 import { CopiedPasskeyError, PasskeyError, relyingParty } from "../../logins/passkey.ts";
 import { SEALED_MS } from "../../logins/sealed.ts";
 import { listPasskeys } from "../../store/records/passkeys.ts";
-import { ForbiddenError } from "../../platform/errors.ts";
 import { TOKEN_LENGTH_MAX } from "../api/auth.ts";
 import { problemOfError } from "../problem.ts";
 import { ApiCallError, ApiClient, search } from "./client.ts";
@@ -20,6 +19,7 @@ import { type FailedLogin, IssuerLogins } from "./issuer_logins.ts";
 import { auditCopy, OwnPasskeys } from "./own_passkeys.ts";
 import {
   FailedLoginPage,
+  type KeptForm,
   LoggedOutPage,
   LoginPage,
   type LoginProps,
@@ -92,22 +92,23 @@ export class Console {
     return await answer?.(visit, context.req.raw.headers) ?? context.notFound();
   }
 
-  /** Performs a form. Without a session, the login keeps what was typed. */
+  /** Performs a form. Without a session, the login keeps what was typed; so does a page behind a new session. */
   async submit(context: Context, { submit }: Route): Promise<Response> {
     requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
     const form = await readForm(context, this.#parts.bodies);
     const session = await this.#sessions.of(context);
     if (session === undefined) {
       const view = this.#openView(context);
-      const kept = { address: view.address, form: JSON.stringify([...form].filter(isTyped)) };
+      const kept = keptForm(view, form);
       // The way to an identity provider and back would lose what was typed.
       const page = LoginPage({ view, to: "", kept, problem: EXPIRED });
       return await this.#page(context, view, page, STATUS_CODE.Unauthorized);
     }
     if (form.get("csrf") !== session.csrf) {
-      throw new ForbiddenError(
-        "This form belongs to another session. Go back, load the page again, and send it then",
-      );
+      // Its page was made in an earlier session of this browser.
+      const view = await this.#view(context, session);
+      const page = SendAgainPage({ view, kept: keptForm(view, form) });
+      return await this.#page(context, view, page, STATUS_CODE.Forbidden);
     }
     const visit: Submission = { ...await this.#visit(context, session), form };
     const result = await submit?.(visit) ?? { to: "" };
@@ -379,6 +380,6 @@ function isRefreshOf(context: Context): boolean {
   return context.req.header(REFRESH_HEADER) !== undefined;
 }
 
-function isTyped([name]: [string, string]): boolean {
-  return name !== "csrf";
+function keptForm({ address }: View | OpenView, form: URLSearchParams): KeptForm {
+  return { address, form: JSON.stringify([...form].filter(([name]) => name !== "csrf")) };
 }

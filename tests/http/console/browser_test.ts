@@ -1,6 +1,6 @@
 /** The console in a real browser: live lists, keyboard, copying, second clicks, hostile text, axe-core. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { eventually, startService } from "../../data.ts";
+import { ADMIN_TOKEN, eventually, startService } from "../../data.ts";
 import { has } from "../../needs.ts";
 import { slownessOfThread } from "../../surroundings.ts";
 import { assertAccessible, longestTask, openConsole, sharedChromium, watch } from "./browser.ts";
@@ -210,6 +210,22 @@ Deno.test({
       assert((await page.locator("pre[aria-label=Body]").innerText()).includes("<script>"));
       assertEquals(await page.title(), `Delivery ${id.slice(-8)} · Hooklaunch`);
       assertEquals(await page.locator("main img").count(), 0);
+    });
+
+    await t.step("a login in another tab keeps what was typed", async () => {
+      await using other = await openConsole(chromium, service);
+      await other.page.goto("/access");
+      await other.page.getByText("New token").click();
+      await other.page.getByLabel("Name").fill("typed-in-one-tab");
+      const tab = await other.context.newPage();
+      await tab.goto("/access");
+      await tab.getByRole("button", { name: "Log out" }).click();
+      await tab.getByLabel("Operator's token").fill(ADMIN_TOKEN);
+      await tab.getByRole("button", { name: "Log in", exact: true }).click();
+      await tab.getByRole("button", { name: "Log out" }).waitFor();
+      await other.page.getByRole("button", { name: "Create the token" }).click();
+      await other.page.getByRole("button", { name: "Send it now" }).click();
+      await other.page.getByText('The token "typed-in-one-tab" is made').waitFor();
     });
 
     await t.step("an expired session keeps what was typed", async () => {

@@ -3,10 +3,10 @@ import { CsrfField, Input } from "../components/form.tsx";
 import { Page } from "../components/page.tsx";
 import { Notice } from "../components/table.tsx";
 import type { LoginError } from "../../../logins/failure.ts";
-import type { Html, OpenView } from "../route.ts";
+import type { Html, OpenView, View } from "../route.ts";
 
 /** A form that was sent without a session. */
-interface KeptForm {
+export interface KeptForm {
   address: string;
   /** Its fields as JSON: a list of names and values. */
   form: string;
@@ -128,8 +128,8 @@ export function LoggedOutPage({ view, there }: { view: OpenView; there: LoginBut
   );
 }
 
-/** Shows the fields of a form that was sent without a session, and sends it when asked to. */
-export function SendAgainPage({ view, kept }: { view: OpenView; kept: KeptForm }): Html {
+/** Keeps the fields of a form that was sent without its session, and sends it when asked to. */
+export function SendAgainPage({ view, kept }: { view: View | OpenView; kept: KeptForm }): Html {
   const fields = fieldsOf(kept.form);
   return (
     <Page view={view} title="Send it again">
