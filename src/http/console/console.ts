@@ -100,7 +100,6 @@ export class Console {
     if (session === undefined) {
       const view = this.#openView(context);
       const kept = keptForm(view, form);
-      // The way to an identity provider and back would lose what was typed.
       const page = LoginPage({ view, to: "", kept, problem: EXPIRED });
       return await this.#page(context, view, page, STATUS_CODE.Unauthorized);
     }
@@ -232,7 +231,10 @@ export class Console {
     const kept = address === "" ? undefined : { address, form: form.get("kept_form") ?? "" };
     const view = this.#openView(context);
     const refused = async (status: number, problem: string) => {
-      const page = await this.#loginPage({ view, to, kept, problem });
+      // The way to an identity provider and back would lose what was typed.
+      const page = kept === undefined
+        ? await this.#loginPage({ view, to, problem })
+        : LoginPage({ view, to, kept, problem });
       return await this.#page(context, view, page, status);
     };
     const { wrongTokens, ipOf } = this.#parts;

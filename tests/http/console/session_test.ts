@@ -152,6 +152,24 @@ Deno.test("a form is refused that comes from elsewhere, or belongs to another se
   assertEquals(tokens.body.results, []);
 });
 
+Deno.test("who has no token logs in elsewhere, and sends what was typed", async () => {
+  await using service = await startService();
+  const browser = new Browser(service.url);
+  const sent = await browser.post("access/tokens", { name: `typed "before"`, scope: "read" });
+  assertEquals(sent.status, 401);
+  const [form = ""] = /<form method="post" action="access\/tokens".*?<\/form>/s.exec(sent.text) ??
+    [];
+  assertStringIncludes(form, 'name="name" value="typed &quot;before&quot;"');
+  assertStringIncludes(form, 'href="login" target="_blank"');
+  assert(!form.includes('name="csrf"'), form);
+  const refused = await browser.post("login", {
+    token: "wrong",
+    kept_address: "access/tokens",
+    kept_form: JSON.stringify([["name", "typed"]]),
+  });
+  assertMatch(refused.text, /<form method="post" action="access\/tokens"/);
+});
+
 Deno.test("wrong tokens slow down by address, together with those of the API", async () => {
   await using service = await startService();
   const browser = new Browser(service.url);

@@ -66,8 +66,22 @@ export function LoginPage(
           />
           <button class={hasButtons ? undefined : "primary"}>Log in</button>
         </form>
+        {kept === undefined ? null : <OtherLogin kept={kept} />}
       </div>
     </Page>
+  );
+}
+
+/** The way for who has no token: the form is sent again with the session of another tab. */
+function OtherLogin({ kept }: { kept: KeptForm }): Html {
+  return (
+    <form method="post" action={kept.address}>
+      <HiddenFields kept={kept} />
+      <p>
+        Or <a href="login" target="_blank">log in in another tab</a>, then{" "}
+        <button>go on here</button>
+      </p>
+    </form>
   );
 }
 
@@ -130,7 +144,6 @@ export function LoggedOutPage({ view, there }: { view: OpenView; there: LoginBut
 
 /** Keeps the fields of a form that was sent without its session, and sends it when asked to. */
 export function SendAgainPage({ view, kept }: { view: View | OpenView; kept: KeptForm }): Html {
-  const fields = fieldsOf(kept.form);
   return (
     <Page view={view} title="Send it again">
       <div class="narrow">
@@ -140,11 +153,25 @@ export function SendAgainPage({ view, kept }: { view: View | OpenView; kept: Kep
         </p>
         <form method="post" action={kept.address}>
           <CsrfField view={view} />
-          {fields.map(([name, value]) => <input type="hidden" name={name} value={value} />)}
+          <HiddenFields kept={kept} />
           <button class="primary">Send it now</button> <a href="">Discard it</a>
         </form>
       </div>
     </Page>
+  );
+}
+
+function HiddenFields({ kept }: { kept: KeptForm }): Html {
+  return (
+    <>
+      {fieldsOf(kept.form).map(([name, value]) => (
+        <input
+          type="hidden"
+          name={name}
+          value={value}
+        />
+      ))}
+    </>
   );
 }
 
