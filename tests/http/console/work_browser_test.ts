@@ -140,6 +140,35 @@ Deno.test({
       await page.locator("#head .stopped, #head .state", { hasText: "stopped" }).waitFor();
     });
 
+    await t.step("colours and underlines of all ways to write them", async () => {
+      const cases = [
+        ["31", "fg-1"],
+        ["1;38;5;2", "bold fg-2"],
+        ["38;2;255;0;0", "fg-1"],
+        ["38:5:4", "fg-4"],
+        ["38:2:0:255:0", "fg-2"],
+        // With the place of a colour space, as the standard has it.
+        ["38:2::255:0:0", "fg-1"],
+        ["31;4:3", "fg-1 underline"],
+        ["4;4:0;31", "fg-1"],
+        // The colour of an underline is not shown.
+        ["32;58;2;255;0;0", "fg-2"],
+        ["32;58:5:1", "fg-2"],
+      ] as const;
+      const id = await launchCommand(
+        service,
+        cases.map(([codes]) => `printf '\\033[${codes}m${codes}\\n'`).join("\n"),
+      );
+      await endOfExecution(service, id);
+      await page.goto(`/executions/${id}`);
+      const texts = page.locator(".line > span > span");
+      await texts.nth(cases.length - 1).waitFor();
+      assertEquals(
+        await texts.evaluateAll((all) => all.map((each) => [each.textContent, each.className])),
+        cases.map((each) => [...each]),
+      );
+    });
+
     await t.step("hostile lines, keys and codes stay text", async () => {
       const hostile =
         `"><img src=x onerror="document.title='hit'"><script>document.title='hit'</script>`;

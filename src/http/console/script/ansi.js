@@ -17,8 +17,15 @@ function nearest([kind, ...rest]) {
   return [bits([Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6], 3), 2];
 }
 
+// Colons join the parts of one code: kinds of underlines, and colours, some with the place of a colour space.
+function codesOf(text) {
+  return text.replaceAll(/(^|;)4:(\d+)/g, (_, before, kind) => before + (kind > 0 ? 4 : 24))
+    .replaceAll(/(8:2):\d*((?::\d+){3})/g, "$1$2")
+    .split(/[;:]/).map(Number);
+}
+
 function applyCodes(style, text) {
-  const codes = text.split(/[;:]/).map(Number);
+  const codes = codesOf(text);
   for (let at = 0; at < codes.length; at++) {
     const code = codes[at];
     const colour = code % 10;
@@ -26,6 +33,7 @@ function applyCodes(style, text) {
     if (code === 0) { for (const name of Object.keys(style)) delete style[name]; }
     else if (FLAGS[code]) style[FLAGS[code]] = FLAGS[code];
     else if (ENDS[code]) { for (const name of ENDS[code]) delete style[name]; }
+    else if (code === 58) at += nearest(codes.slice(at + 1))[1];
     else if (code < 30 || code > 49 && code < 90 || code > 107) continue;
     else if (colour === 9) delete style[ground];
     else if (colour === 8) {
