@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { z } from "zod";
 import { actionSchema } from "../../src/actions/mod.ts";
+import { CAUSE_CODES, CAUSES, FAILURE_CODES } from "../../src/attention/cause.ts";
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
@@ -70,6 +71,20 @@ Deno.test("the documented names of algorithms and formats are those of the code"
     const [last = "", ...others] = taken.map((name) => `\`${name}\``).toReversed();
     assertStringIncludes(section, `${others.toReversed().join(", ")} or ${last}`);
   }
+});
+
+Deno.test("the documented codes of causes are those of the code", () => {
+  const pages = { monitoring: "What needs attention", notifications: "What is told" };
+  const [attention, told] = Object.entries(pages)
+    .map(([page, section]) => firstColumn(sectionOf(page, section)).toSorted());
+  assertEquals(attention, CAUSE_CODES.toSorted());
+  assertEquals(told, FAILURE_CODES.toSorted());
+  // The page says that all but the last two are failures.
+  const listed = firstColumn(sectionOf("monitoring", "What needs attention"));
+  assertEquals(
+    listed.slice(-2),
+    CAUSE_CODES.filter((code) => CAUSES[code].group === "setup"),
+  );
 });
 
 Deno.test({
