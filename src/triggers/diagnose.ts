@@ -26,7 +26,7 @@ import type { PreparedTrigger } from "./prepare.ts";
 export type { Finding };
 
 /** The time of a diagnosis in which it computes, or waits for a processor. Others have their turns meanwhile. */
-const LIMIT_MS = 3_000;
+export const DIAGNOSIS_MS_MAX = 3_000;
 /** A shorter secret may be part of any sentence. */
 const HIDDEN_CHARACTERS_MIN = 8;
 /** The condition that a request cannot be checked against whose sender's address is not known. */
@@ -123,7 +123,7 @@ class TriggerDiagnosis {
     this.#prepared = prepared;
     this.#request = request;
     this.#parts = parts;
-    this.#budget = new Budget(parts.limit_ms ?? LIMIT_MS);
+    this.#budget = new Budget(parts.limit_ms ?? DIAGNOSIS_MS_MAX);
   }
 
   /** Returns the findings about a condition that refuses; undefined where it checks no credential. */

@@ -6,6 +6,7 @@ import { CAUSE_CODES, CAUSES, FAILURE_CODES } from "../../src/attention/cause.ts
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
+import { DIAGNOSIS_MS_MAX } from "../../src/triggers/diagnose.ts";
 import { triggerSchema } from "../../src/triggers/trigger.ts";
 import { run } from "../commands/process.ts";
 import { has } from "../needs.ts";
@@ -85,6 +86,16 @@ Deno.test("the documented codes of causes are those of the code", () => {
     listed.slice(-2),
     CAUSE_CODES.filter((code) => CAUSES[code].group === "setup"),
   );
+});
+
+Deno.test("the documented limits are those of the code", () => {
+  const limits: [page: string, sentence: string][] = [
+    ["doctor", `computes for at most ${DIAGNOSIS_MS_MAX / 1_000} s`],
+  ];
+  for (const [page, sentence] of limits) {
+    const text = documentText(`src/docs/${page}.md`).replaceAll(/\s+/g, " ");
+    assertStringIncludes(text, sentence, page);
+  }
 });
 
 Deno.test({
