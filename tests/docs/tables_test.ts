@@ -3,6 +3,7 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { z } from "zod";
 import { actionSchema } from "../../src/actions/mod.ts";
 import { CAUSE_CODES, CAUSES, FAILURE_CODES } from "../../src/attention/cause.ts";
+import { DEPTH_MAX, MACRO_DEPTH_MAX, NODES_MAX } from "../../src/conditions/cel/check.ts";
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
@@ -90,6 +91,8 @@ Deno.test("the documented codes of causes are those of the code", () => {
 
 Deno.test("the documented limits are those of the code", () => {
   const limits: [page: string, sentence: string][] = [
+    ["payload_filters", `| 4 KiB, ${NODES_MAX.toLocaleString("en")} parts, ${DEPTH_MAX} levels |`],
+    ["payload_filters", `such as \`exists\` and \`map\` | ${MACRO_DEPTH_MAX} levels |`],
     ["doctor", `computes for at most ${DIAGNOSIS_MS_MAX / 1_000} s`],
   ];
   for (const [page, sentence] of limits) {

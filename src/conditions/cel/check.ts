@@ -9,10 +9,10 @@ import { childrenOf, type Expr, type ParsedExpression, stringOf } from "./syntax
 /** The types that variables can have; `dyn` can be anything. */
 export type VariableType = "dyn" | "string" | "map" | "timestamp";
 
-const DEPTH_MAX = 32;
-const NODES_MAX = 1000;
+export const DEPTH_MAX = 32;
+export const NODES_MAX = 1000;
 /** Each level multiplies the time by the length of a list. */
-const MACRO_DEPTH_MAX = 2;
+export const MACRO_DEPTH_MAX = 2;
 
 /** The names of types, which are values too. */
 const TYPES = new Set([
