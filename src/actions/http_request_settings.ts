@@ -9,10 +9,10 @@ import { isCredentialName } from "../platform/network/credential_names.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import { commonFields } from "./values.ts";
 
-const URL_LENGTH_MAX = 4_096;
-const VALUE_LENGTH_MAX = 4_096;
-const HEADERS_MAX = 32;
-const BODY_LENGTH_MAX = 32 * 1024;
+export const URL_LENGTH_MAX = 4_096;
+export const VALUE_LENGTH_MAX = 4_096;
+export const HEADERS_MAX = 32;
+export const BODY_LENGTH_MAX = 32 * 1024;
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
 const TIMEOUT_S_MAX = 300;
 /** The longest wait for work elsewhere: 30 days. */

@@ -8,7 +8,7 @@ import { fill } from "../conditions/values/fill.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
 
 /** The longest URL. Its record holds it beside what comes back, and few servers take a longer one. */
-const URL_LENGTH_MAX = 8_192;
+export const URL_LENGTH_MAX = 8_192;
 /** The scheme and the host of a URL, where a template begins with both. */
 const ORIGIN = /^https?:\/\/[^/?#\\]+(?=[/?#])/;
 

@@ -30,7 +30,8 @@ import { replay, type Replayed, replayKept, type ReplayParts } from "./replay.ts
 
 /** Limit of the deliveries of one replay. */
 export const REPLAY_DELIVERIES_MAX = 100_000;
-const RUNNING_MAX = 10;
+/** Limit of the replays that run at once. */
+export const REPLAYS_RUNNING_MAX = 10;
 /** A repeat of a launch by the same replay is found for so long. */
 const REPEAT_WINDOW_S = 30 * 24 * 60 * 60;
 /** Earlier replays of one delivery among which a successful one is looked for. */
@@ -71,9 +72,9 @@ export class Replays {
    * @throws {ConflictError} when too many replays are running
    */
   async create(settings: ReplaySettings, ids: readonly string[]): Promise<Replay> {
-    if (this.#running.size >= RUNNING_MAX) {
+    if (this.#running.size >= REPLAYS_RUNNING_MAX) {
       throw new ConflictError(
-        `Cannot begin a replay: ${RUNNING_MAX} are running. Stop one, or wait`,
+        `Cannot begin a replay: ${REPLAYS_RUNNING_MAX} are running. Stop one, or wait`,
       );
     }
     const { clock, store } = this.#parts;

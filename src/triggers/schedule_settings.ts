@@ -8,10 +8,10 @@ import { didYouMean } from "../platform/text/nearest.ts";
 import type { Problem } from "../platform/errors.ts";
 import { cronMistake } from "../runs/schedule/cron.ts";
 
-const SCHEDULES_MAX = 32;
+export const SCHEDULES_MAX = 32;
 const CRON_CHARACTERS_MAX = 256;
 const ZONE_CHARACTERS_MAX = 64;
-const PAYLOAD_BYTES_MAX = 16 * 1024;
+export const PAYLOAD_BYTES_MAX = 16 * 1024;
 
 const jsonSchema = z.json();
 

@@ -2,12 +2,16 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import type { z } from "zod";
 import { actionSchema } from "../../src/actions/mod.ts";
+import * as settings from "../../src/actions/http_request_settings.ts";
 import { CAUSE_CODES, CAUSES, FAILURE_CODES } from "../../src/attention/cause.ts";
 import { DEPTH_MAX, MACRO_DEPTH_MAX, NODES_MAX } from "../../src/conditions/cel/check.ts";
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
+import { URL_LENGTH_MAX } from "../../src/http_requests/url_values.ts";
 import { DIAGNOSIS_MS_MAX } from "../../src/triggers/diagnose.ts";
+import { REPLAY_DELIVERIES_MAX, REPLAYS_RUNNING_MAX } from "../../src/triggers/replays.ts";
+import * as schedules from "../../src/triggers/schedule_settings.ts";
 import { triggerSchema } from "../../src/triggers/trigger.ts";
 import { run } from "../commands/process.ts";
 import { has } from "../needs.ts";
@@ -91,13 +95,28 @@ Deno.test("the documented codes of causes are those of the code", () => {
 
 Deno.test("the documented limits are those of the code", () => {
   const limits: [page: string, sentence: string][] = [
-    ["payload_filters", `| 4 KiB, ${NODES_MAX.toLocaleString("en")} parts, ${DEPTH_MAX} levels |`],
+    ["payload_filters", `| 4 KiB, ${shown(NODES_MAX)} parts, ${DEPTH_MAX} levels |`],
     ["payload_filters", `such as \`exists\` and \`map\` | ${MACRO_DEPTH_MAX} levels |`],
     ["doctor", `computes for at most ${DIAGNOSIS_MS_MAX / 1_000} s`],
+    ["replays", `launches at most ${shown(REPLAY_DELIVERIES_MAX)} deliveries`],
+    ["replays", `At most ${REPLAYS_RUNNING_MAX} replays run at once`],
+    [
+      "actions",
+      `at most ${shown(settings.URL_LENGTH_MAX)} characters, and ${
+        shown(URL_LENGTH_MAX)
+      } with its values`,
+    ],
+    [
+      "actions",
+      `At most ${settings.HEADERS_MAX}, of ${shown(settings.VALUE_LENGTH_MAX)} characters each`,
+    ],
+    ["actions", `At most ${shown(settings.BODY_LENGTH_MAX)} characters before its values`],
+    ["pace", `at most ${schedules.SCHEDULES_MAX} schedules`],
+    ["pace", `any value of JSON, at most ${schedules.PAYLOAD_BYTES_MAX / 1024} KiB`],
   ];
   for (const [page, sentence] of limits) {
     const text = documentText(`src/docs/${page}.md`).replaceAll(/\s+/g, " ");
-    assertStringIncludes(text, sentence, page);
+    assert(text.includes(sentence), `${page}: ${sentence}`);
   }
 });
 
@@ -132,6 +151,11 @@ Deno.test({
     assertEquals(judged.code, 0, exposure);
   },
 });
+
+/** Returns a number as the pages write it. */
+function shown(number: number): string {
+  return number.toLocaleString("en");
+}
 
 /** Returns the text below a heading, to the next one. */
 function sectionOf(page: string, heading: string): string {
