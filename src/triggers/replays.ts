@@ -61,8 +61,12 @@ export class Replays {
 
   /** Goes on with the replays that a stop interrupted. */
   async start(): Promise<void> {
-    const { records } = await listReplays(this.#parts.store, { limit: 100 });
-    for (const each of records) if (each.state === "running") this.#run(each);
+    let before: string | undefined;
+    do {
+      const { records, next } = await listReplays(this.#parts.store, { before, limit: 100 });
+      for (const each of records) if (each.state === "running") this.#run(each);
+      before = next;
+    } while (before !== undefined);
   }
 
   /**

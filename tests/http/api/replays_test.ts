@@ -1,6 +1,8 @@
 /** Bulk replays: what is launched again, once each, and what is not. */
 import { assert, assertEquals } from "@std/assert";
 import { UnavailableError } from "../../../src/platform/errors.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { replayWrite } from "../../../src/store/records/replays.ts";
 import { Service } from "../../../src/service/service.ts";
 import { eventually, startService } from "../../data.ts";
 
@@ -126,7 +128,13 @@ Deno.test("a replay goes on after a restart, and launches nothing twice", async 
   await eventually(async () => (await replays(service, id)).length >= 2 || undefined, {
     what: "the first launches",
   });
-  const { settings, clock } = service.service.parts;
+  const { settings, clock, store } = service.service.parts;
+  // Those that began later have ended.
+  const newer = Array.from({ length: 100 }, (_, index) => {
+    const id = newId(clock.now() + index);
+    return replayWrite({ ...made.body, id, state: "completed", done: 5 });
+  });
+  await store.committer.writeInParts(newer);
   await service.service.close(0);
   const again = await Service.start(settings, { clock, env: () => undefined });
   try {
