@@ -26,6 +26,7 @@ import {
 import { removeHttpRequestWrites } from "../store/records/http_requests.ts";
 import { removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
+import { removeEndedReplays } from "../store/records/replays.ts";
 import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
 import { type OldListed, runsListedBefore } from "../store/records/run_lists.ts";
 import { removedPartWrite, removePayloadOfRunWrites } from "../store/records/removed_parts.ts";
@@ -148,6 +149,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
     await attempt(`project ${name}`, () => removeDeletedProject(parts, name));
   }
   await attempt("names of triggers", () => removeFormerNames(store, cutoffs.records.oldest_ms));
+  await attempt("replays", () => removeEndedReplays(store, cutoffs.records.oldest_ms));
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("notifications", () => removeNotifications(parts));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));

@@ -20,6 +20,7 @@ import {
 import { type HttpRequest, httpRequestWrites } from "../../src/store/records/http_requests.ts";
 import { CHUNK_BYTES, readPayload, uploadPayload } from "../../src/store/records/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/records/pipelines.ts";
+import { newReplayWrites, type Replay } from "../../src/store/records/replays.ts";
 import { deleteProject } from "../../src/store/records/projects.ts";
 import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
 import { endHeldWrites, holdWrites } from "../../src/store/records/held_runs.ts";
@@ -498,6 +499,40 @@ Deno.test("log entries go when their retention is over", async () => {
   clock.time_ms += 1;
   assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, log_entries: 140 });
   assertEquals(await storedUnder(store, "trigger_log"), ids);
+});
+
+Deno.test("replays that have ended go when the longest of all retentions is over", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const times = { created_at: "2026-01-31T12:00:00.000Z", updated_at: "2026-01-31T12:00:00.000Z" };
+  const settings = { retention: { records: "90d" } };
+  await putStoredTrigger(store, { id: TRIGGER_ID, name: "t", settings, ...times });
+  const replayAt = (time_ms: number, state: Replay["state"]): Replay => ({
+    id: newId(time_ms),
+    state,
+    created_at: new Date(time_ms).toISOString(),
+    filter: {},
+    rate: 10,
+    only_without_success: false,
+    body: new Uint8Array(100),
+    count: 2_500,
+    done: 0,
+    launched: 0,
+    skipped: 0,
+    failed: 0,
+  });
+  const ids = Array.from({ length: 2_500 }, () => newId(clock.now()));
+  const old = (["completed", "stopped", "running"] as const)
+    .map((state) => replayAt(clock.now(), state));
+  const young = replayAt(clock.now() + 1, "completed");
+  for (const each of [...old, young]) {
+    await store.committer.writeInParts(newReplayWrites(each, ids));
+  }
+  clock.time_ms += 90 * DAY_MS + 1;
+  await cleanUpAt(store, clock);
+  const left = [...old.slice(2), young].map(({ id }) => id);
+  assertEquals(await storedUnder(store, "replay"), left);
+  assertEquals(await storedUnder(store, "replay_runs"), left.flatMap((id) => [id, id, id]));
 });
 
 Deno.test("log entries of many triggers go many in one commit, and are read many at once", async () => {

@@ -5,9 +5,10 @@
  */
 import type { Write } from "../commit/change.ts";
 import type { Author } from "./audit.ts";
+import { idTime } from "../../platform/ids.ts";
 import { keys } from "../keys.ts";
 import { type Listed, listNewest, type Page } from "../read/lists.ts";
-import { readValue } from "../read/scan.ts";
+import { readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** The states of a bulk replay. */
@@ -84,6 +85,25 @@ export async function* replayedDeliveries(
     if (!Array.isArray(ids)) return;
     yield* ids.slice(Math.max(0, done - index * IDS_A_CHUNK)).map(String);
   }
+}
+
+/** Removes the replays that were begun before a time and have ended, and returns their number. */
+export async function removeEndedReplays(store: Store, before_ms: number): Promise<number> {
+  const writes: Write[] = [];
+  let removed = 0;
+  for await (const { value } of scan(store.kv, ["replay"], { batchSize: 10 })) {
+    if (!isReplay(value)) continue;
+    if (idTime(value.id) >= before_ms) break;
+    if (value.state === "running") continue;
+    const { id, count } = value;
+    const chunks = Math.ceil(count / IDS_A_CHUNK);
+    for (let index = 0; index < chunks; index++) writes.push({ key: keys.replayRuns(id, index) });
+    // The record last: it tells of the others, should this be broken off.
+    writes.push({ key: keys.replay(id) });
+    removed++;
+  }
+  await store.committer.writeInParts(writes);
+  return removed;
 }
 
 function isReplay(value: unknown): value is Replay {
