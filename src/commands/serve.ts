@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { getLogger } from "@logtape/logtape";
 import { firstHost } from "../acme/names.ts";
 import { systemClock } from "../platform/clock.ts";
-import { InvalidInputError } from "../platform/errors.ts";
+import { ConflictError, InvalidInputError } from "../platform/errors.ts";
 import { type Parts, type Prepare, Service, type ServiceSettings } from "../service/service.ts";
 import { FolderTakenError } from "../store/file/folder_lock.ts";
 import { setUpLogging } from "./console/logging.ts";
@@ -209,7 +209,8 @@ async function startedService(
     try {
       return await Service.start(settings, { clock: systemClock, env: environment }, prepare);
     } catch (error) {
-      if (!waits || !(error instanceof FolderTakenError)) throw error;
+      if (!(error instanceof FolderTakenError)) throw error;
+      if (!waits) throw new ConflictError(`${error.message}, or wait for its end with --wait`);
       if (!isLogged) log.info("Waiting for the process that uses the data folder {data}", { data });
     }
   }

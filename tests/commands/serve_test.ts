@@ -101,7 +101,10 @@ Deno.test("serve applies its configuration, listens, and stops with 0 on SIGTERM
         assertEquals([answer.status, await answer.text()], [200, '{"status":"accepted"}']);
       }
       const second = await run(args, env);
-      assertMatch(second.printed, /another Hooklaunch process is using it/);
+      assertMatch(
+        second.printed,
+        /another Hooklaunch process is using it.* wait for its end with --wait/,
+      );
       assertEquals(second.code, 1, second.printed);
       assert(!second.printed.includes("    at "), `no stack trace: ${second.printed}`);
       service.child.kill(signal);

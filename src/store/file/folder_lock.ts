@@ -33,7 +33,7 @@ export async function lockDataFolder(folder: string): Promise<Disposable> {
   }
   throw new FolderTakenError(
     `Cannot open the data folder ${folder}: another Hooklaunch process is using it. ` +
-      "Stop that one, wait for its end with --wait, or name another folder with --data",
+      "Stop that one, or name another folder with --data",
   );
 }
 
