@@ -197,5 +197,12 @@ function localAddress(text: string): URL {
 
 /** Reads where to start. */
 function start(text: string): { after: string } | { from: string } {
-  return isId(text) ? { after: text } : { from: since(text) };
+  if (isId(text)) return { after: text };
+  try {
+    return { from: since(text) };
+  } catch {
+    throw new InvalidArgumentError(
+      "Expected a date and time, such as 2027-01-31T09:30:00Z, how long it is over, such as 2h, or the id of a delivery.",
+    );
+  }
 }

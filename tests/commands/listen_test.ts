@@ -61,7 +61,10 @@ Deno.test("what listen cannot do is told of", async (t) => {
   const CASES: [args: string[], printed: RegExp][] = [
     [["labels", "--to", "ftp://127.0.0.1/"], /Expected an http or https URL without a password/],
     [["labels", "--to", "http://a:b@127.0.0.1/"], /Expected an http or https URL without a pass/],
-    [["labels", "--to", to, "--since", "soon"], /Expected a date and time, such as/],
+    [
+      ["labels", "--to", to, "--since", "soon"],
+      /Expected a date and time, such as .*, or the id of a/,
+    ],
     [["labels"], /required option '--to <url>'/],
     [["other", "--to", to], /There is no trigger "other"; there are: labels/],
   ];
