@@ -77,7 +77,14 @@ Deno.test("trigger show prints one trigger, with what it checks and does, and no
   await using service = await startService();
   const response = { type: "text", text: "taken" };
   const conditions = [HMAC_CONDITION, { type: "rate_limit", quota: 9, period: 60 }];
-  const { id, url } = await service.trigger({ name: "labels", conditions, response });
+  const settings = {
+    refused: { authentication: 401 },
+    retention: { records: "90d" },
+    concurrency: { limit: 2 },
+    schedule: [{ cron: "@yearly" }],
+    handshakes: [{ preset: "meta", secret: SECRET }],
+  };
+  const { id, url } = await service.trigger({ name: "labels", conditions, response, ...settings });
   const launched = await fetch(url, { method: "POST", body: "{}", headers: signature("{}") });
   assertEquals(await launched.text(), "taken");
   for (const nameOrId of ["labels", id]) {
@@ -93,6 +100,11 @@ Deno.test("trigger show prints one trigger, with what it checks and does, and no
     assertMatch(printed, /^quota 1 +8 of 9 left, more at 20\d\d-\S+Z$/m);
     assertMatch(printed, /^action 0 +\{"type":"run_execution",/m);
     assertMatch(printed, /^response +\{.*"text":"taken"/m);
+    assertMatch(printed, /^refused +\{"authentication":401\}$/m);
+    assertMatch(printed, /^retention +\{"records":"90d"\}$/m);
+    assertMatch(printed, /^concurrency +\{.*"limit":2/m);
+    assertMatch(printed, /^schedule +\[\{"cron":"@yearly"/m);
+    assertMatch(printed, /^handshakes +\[\{"preset":"meta"/m);
     assert(!printed.includes(SECRET), printed);
   }
   const args = ["trigger", "show", "labels", "--json", "--url", service.url];

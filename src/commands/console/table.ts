@@ -45,7 +45,10 @@ export function printIds(elements: readonly ({ id: string } | { name: string })[
 /** Prints a record, one field a line. Absent fields are left out. */
 export function printFields(fields: Readonly<Record<string, unknown>>): void {
   const there = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
-  const rows = there.map(([name, value]) => [harmless(name), harmless(String(value))]);
+  const rows = there.map(([name, value]) => [
+    harmless(name),
+    harmless(typeof value === "object" ? JSON.stringify(value) : String(value)),
+  ]);
   const isColoured = takesColours();
   printRows(
     rows,
