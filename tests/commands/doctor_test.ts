@@ -304,10 +304,18 @@ Deno.test("the command prints one line a check, and its exit code tells of failu
     json.map(({ check }) => check),
     lines.slice(0, -1).map((line) => line.slice(13).split(" ")[0]),
   );
-  // A limited token checks what it may see.
-  const limited = await run([], { HOOKLAUNCH_ADMIN_TOKEN: token });
-  assertEquals(limited.code, 0, limited.printed);
-  assertMatch(limited.printed, /^not checked +tokens +.*→ Use a token with the scope admin$/m);
+  // A token checks what it may see.
+  const limits = { name: "limited", projects: ["files"] };
+  const { body: { token: limited } } = await service.api("POST", "tokens/", limits);
+  for (const HOOKLAUNCH_ADMIN_TOKEN of [token, limited]) {
+    const { code, printed } = await run([], { HOOKLAUNCH_ADMIN_TOKEN });
+    assertEquals(code, 0, printed);
+    assertMatch(printed, /^ok +api +The API answers/m);
+    assertMatch(
+      printed,
+      /^not checked +tokens +.*→ Use a token with the scope admin and no limits$/m,
+    );
+  }
   const wrong = await run([], { HOOKLAUNCH_ADMIN_TOKEN: "a-token-that-is-not-known" });
   assertEquals(wrong.code, 1);
   assertMatch(wrong.printed, /^ok +ready/m);

@@ -16,7 +16,8 @@ import { type Certificate, certificateAt } from "./shown_certificate.ts";
 import { askAt, type HttpAnswer } from "./http_answer.ts";
 import { NotCheckedError } from "./result.ts";
 
-const FORBIDDEN = 403;
+/** The token does not allow it. */
+export const FORBIDDEN = 403;
 /** The number of a host's addresses that are tried. */
 const ADDRESSES_MAX = 8;
 
@@ -96,7 +97,7 @@ export class Facts implements Disposable {
     } catch (error) {
       if (!(error instanceof HooklaunchError)) throw error;
       if (error instanceof ApiError && error.status === FORBIDDEN) {
-        throw new NotCheckedError(error.message, "Use a token with the scope admin");
+        throw new NotCheckedError(error.message, "Use a token with the scope admin and no limits");
       }
       throw new NotCheckedError("The API does not answer: see the check api");
     }
