@@ -55,6 +55,7 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   await t.step("hundreds of failures in a short time", () => tellsOfMany(scene));
   await t.step("a receiver that fails gets it later", () => triesAgain(scene));
   await t.step("redirects and private addresses", () => staysOutside(scene, privateReceiver));
+  await t.step("a secret that is not there, by its place", () => tellsOfSecrets(scene));
   await t.step("each chat gets its own shape", () => tellsChats(scene));
   await t.step("own words, and the payload where it is included", () => ownWords(scene));
   await t.step("a test, and one more time", () => testsAndResends(scene));
@@ -260,6 +261,27 @@ async function staysOutside(scene: Scene, inside: Receiver): Promise<void> {
   assertEquals((await endOf(service, id)).status, "sent");
   for (const name of ["moved", "inside"]) await service.api("DELETE", `notifiers/${name}/`);
   clock.time_ms += MINUTE_MS;
+}
+
+async function tellsOfSecrets({ service }: Scene): Promise<void> {
+  const on = ["run_error"];
+  const absent = "{env:ABSENT}";
+  const url = `http://${PUBLIC}/`;
+  for (
+    const [place, notifier] of [
+      ["to/url", { on, to: { type: "slack", url: absent } }],
+      ["to/sign/secret", { on, to: { type: "webhook", url, sign: { secret: absent } } }],
+      ["to/token", { on, to: { type: "ntfy", topic: "ops", url, token: absent } }],
+      ["to/token", { to: { type: "github_status", token: absent } }],
+    ] as const
+  ) {
+    const { body: { warnings } } = await service.api("PUT", "notifiers/absent/", notifier);
+    assertEquals(warnings.map(({ pointer }: { pointer: string }) => pointer), [`/${place}`]);
+    const { body: { id } } = await service.api("POST", "notifiers/absent/test/");
+    const { reason } = await endOf(service, id);
+    assertStringIncludes(reason, `: ${place} cannot be used: its variable is not set`);
+    await service.api("DELETE", "notifiers/absent/");
+  }
 }
 
 async function tellsChats(scene: Scene): Promise<void> {

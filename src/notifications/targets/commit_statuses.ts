@@ -9,7 +9,7 @@ import { FetchError } from "../../platform/network/fetch_errors.ts";
 import { truncate } from "../../platform/text/display.ts";
 import type { CommitState, CommitStatus } from "../../store/records/commit_statuses.ts";
 import type { Notification } from "../../store/records/notifications.ts";
-import { privateNetworks, secretField, urlField } from "./fields.ts";
+import { privateNetworks, revealed, secretField, urlField } from "./fields.ts";
 import type { HttpTargetKind, Refused, Sent } from "./target.ts";
 
 const TEMPLATE_LENGTH_MAX = 1_024;
@@ -179,7 +179,12 @@ function statusKind(host: CodeHost) {
       ).exactOptional(),
       private_networks: privateNetworks,
     }),
-    request(notification: Notification, settings: StatusSettings) {
+    request(
+      notification: Notification,
+      settings: StatusSettings,
+      reveal: (secret: string) => string | undefined,
+    ) {
+      revealed(settings.token, "to/token", reveal);
       const { header, prefix } = host.token;
       const base = settings.url.replace(/\/+$/, "");
       const common = {

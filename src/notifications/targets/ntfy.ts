@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { truncate } from "../../platform/text/display.ts";
 import type { Notification } from "../../store/records/notifications.ts";
-import { privateNetworks, secretField, urlField } from "./fields.ts";
+import { privateNetworks, revealed, secretField, urlField } from "./fields.ts";
 import type { HttpTargetKind } from "./target.ts";
 
 /** A longer text becomes an attachment. */
@@ -29,8 +29,13 @@ const schema = z.strictObject({
 export const ntfy = {
   type: "ntfy",
   schema,
-  request({ title, text, causes }: Notification, settings: z.infer<typeof schema>) {
+  request(
+    { title, text, causes }: Notification,
+    settings: z.infer<typeof schema>,
+    reveal: (secret: string) => string | undefined,
+  ) {
     const { url, topic, token, priority, private_networks } = settings;
+    if (token !== undefined) revealed(token, "to/token", reveal);
     const isOver = causes.length > 0 && causes.every(({ state }) => state === "recovered");
     const [cause] = causes;
     return {

@@ -6,7 +6,7 @@
 import { z } from "zod";
 import { signingTypeOf } from "../../http_requests/sign.ts";
 import type { Notification } from "../../store/records/notifications.ts";
-import { privateNetworks, secretField, urlField } from "./fields.ts";
+import { privateNetworks, revealed, secretField, urlField } from "./fields.ts";
 import type { HttpTargetKind } from "./target.ts";
 
 const DEFAULT_PRESET = "standard_webhooks";
@@ -31,14 +31,18 @@ export const webhook = {
   request: (
     notification: Notification,
     { url, sign, private_networks }: z.infer<typeof schema>,
-  ) => ({
-    method: "POST",
-    url,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(webhookBody(notification)),
-    private_networks: private_networks === true,
-    ...(sign !== undefined && { sign }),
-  }),
+    reveal: (secret: string) => string | undefined,
+  ) => {
+    if (sign !== undefined) revealed(sign.secret, "to/sign/secret", reveal);
+    return {
+      method: "POST",
+      url,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(webhookBody(notification)),
+      private_networks: private_networks === true,
+      ...(sign !== undefined && { sign }),
+    };
+  },
 } satisfies HttpTargetKind;
 
 /** Returns what a webhook gets. */
