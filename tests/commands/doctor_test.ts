@@ -316,6 +316,14 @@ Deno.test("the command prints one line a check, and its exit code tells of failu
       /^not checked +tokens +.*→ Use a token with the scope admin and no limits$/m,
     );
   }
+  // Without a token nothing is asked of the API, and so nothing of it fails.
+  const without = await runHosted(["doctor", "--url", service.url], {});
+  assertEquals(without.code, 0, without.printed);
+  assertMatch(
+    without.printed,
+    /^not checked +api +.*Expected it in the variable HOOKLAUNCH_ADMIN/m,
+  );
+  assertMatch(without.printed, /^not checked +tokens +The API is not asked: see the check api$/m);
   const wrong = await run([], { HOOKLAUNCH_ADMIN_TOKEN: "a-token-that-is-not-known" });
   assertEquals(wrong.code, 1);
   assertMatch(wrong.printed, /^ok +ready/m);

@@ -87,15 +87,31 @@ export class Facts implements Disposable {
   }
 
   /**
+   * Makes a client of the API.
+   *
+   * @throws {NotCheckedError} when there is no token
+   */
+  client(): ApiClient {
+    try {
+      return this.surroundings.client();
+    } catch (error) {
+      throw new NotCheckedError(messageOf(error));
+    }
+  }
+
+  /**
    * Asks the API.
    *
    * @throws {NotCheckedError} when it does not answer, or the token does not allow it
    */
   async ask<T>(question: (api: ApiClient) => Promise<T>): Promise<T> {
     try {
-      return await question(this.surroundings.client());
+      return await question(this.client());
     } catch (error) {
       if (!(error instanceof HooklaunchError)) throw error;
+      if (error instanceof NotCheckedError) {
+        throw new NotCheckedError("The API is not asked: see the check api");
+      }
       if (error instanceof ApiError && error.status === FORBIDDEN) {
         throw new NotCheckedError(error.message, "Use a token with the scope admin and no limits");
       }

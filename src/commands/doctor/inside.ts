@@ -22,7 +22,7 @@ const ROOT = 0;
 
 /** Checks that the API answers, and knows the token. */
 export async function checkApi(facts: Facts): Promise<Result> {
-  const api = facts.surroundings.client();
+  const api = facts.client();
   try {
     const { version }: ServiceState = await api.request("GET", "service/");
     return ok(`The API answers, of version ${version}`);
