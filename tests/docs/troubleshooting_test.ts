@@ -30,6 +30,15 @@ Deno.test("every reason of a refusal is explained", () => {
   assertEquals(unexplained, [], "add them to src/docs/troubleshooting.md");
 });
 
+Deno.test("each reason has one explanation", () => {
+  const patterns = [...PAGE.matchAll(/^\| ((?:`[^`|]*`(?:, )?)+) +\|/gm)]
+    .flatMap(([, cell = ""]) =>
+      [...cell.matchAll(/`([^`]*)`/g)].map(([, pattern = ""]) => pattern)
+    );
+  const twice = patterns.filter((pattern, index) => patterns.indexOf(pattern) !== index);
+  assertEquals(twice, []);
+});
+
 Deno.test("every error code is explained, and none that there is not", () => {
   const codes = textsIn("src/").flatMap(({ text }) =>
     [...text.matchAll(/readonly code(?:: string)? = "(\w+)"/g)].map(([, code = ""]) => code)
