@@ -120,6 +120,14 @@ Deno.test("the documented limits are those of the code", () => {
   }
 });
 
+Deno.test("the documented folders of the code are those that there are", () => {
+  const rows = documentText("CONTRIBUTING.md").matchAll(/^\| `src\/(\w+)` /gm);
+  const documented = [...rows].map(([, name = ""]) => name);
+  const folders = [...Deno.readDirSync(new URL("../../src/", import.meta.url))]
+    .filter(({ isDirectory }) => isDirectory).map(({ name }) => name);
+  assertEquals(documented.toSorted(), folders.toSorted());
+});
+
 Deno.test({
   name: "the documented unit is one that systemd reads",
   ignore: !has("systemd-analyze"),
