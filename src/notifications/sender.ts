@@ -270,7 +270,7 @@ export class Sender {
           left_ms: TIMEOUT_MS,
           signal,
           followsRedirects: false,
-          setting: "private_networks of the notifier",
+          setting: "to.private_networks of the notifier",
         },
       );
       if ("failure" in outcome) return failed(`It cannot be sent: ${outcome.failure}`);

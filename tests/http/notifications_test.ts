@@ -247,7 +247,10 @@ async function staysOutside(scene: Scene, inside: Receiver): Promise<void> {
   for (
     const [name, reason] of [
       ["moved", /status 301: redirects are not followed/],
-      ["inside", /no public address: to allow others, set private_networks of the notifier/],
+      [
+        "inside",
+        /no public address: to allow others, set to.private_networks of the notifier to true/,
+      ],
     ] as const
   ) {
     const { body: { id } } = await service.api("POST", `notifiers/${name}/test/`);

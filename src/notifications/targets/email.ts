@@ -164,6 +164,6 @@ async function addressOf(
   throw new FetchError(
     all.length === 0
       ? "its host has no address"
-      : "its host has no public address: to allow others, set private_networks of the notifier to true",
+      : "its host has no public address: to allow others, set to.private_networks of the notifier to true",
   );
 }
