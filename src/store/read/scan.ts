@@ -110,7 +110,11 @@ export async function* scan(
     // It was in the batch to come: what is before it comes one by one, until it is the next itself.
     if (await fails(kv, behind(prefix, last))) {
       let found = await findUndecodable(kv, prefix, last);
-      for (let id = 1; found && id < ids; id++) found = await findUndecodable(kv, found);
+      for (let id = 1; found && id < ids; id++) {
+        // Others of the same first id may come before it.
+        const isBegun = last?.[found.length - 1] === found.at(-1);
+        found = await findUndecodable(kv, found, isBegun ? last : undefined);
+      }
       if (found) {
         last = found;
         yield { key: last, value: undefined };

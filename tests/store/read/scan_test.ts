@@ -111,6 +111,19 @@ Deno.test("a pending run that cannot be decoded is found by its id and its trigg
   assertEquals(records.map(({ id }) => id), [after]);
 });
 
+Deno.test("a scan finds what cannot be decoded among those of one owner", async () => {
+  await using open = await openTestStore();
+  const { kv } = open.store;
+  const made = ["a", "b", "c"].flatMap((owner) => [1, 2, 3, 4].map((at) => [owner, `e${at}`]));
+  for (const ids of made) await kv.set(["kept", ...ids], true);
+  damage(open, "kept", ["e2", "e4"]);
+  const found = await Array.fromAsync(scan(kv, ["kept"], { ids: 2 }));
+  assertEquals(
+    found.map(({ key, value }) => [...key.slice(1), value]),
+    made.map((ids) => [...ids, /[13]/.test(ids.join()) ? true : undefined]),
+  );
+});
+
 Deno.test("a scan goes on when what cannot be decoded is removed while it is looked for", async () => {
   await using open = await openTestStore();
   const { kv } = open.store;
