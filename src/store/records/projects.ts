@@ -55,16 +55,15 @@ export interface EngineSettings {
   [setting: string]: unknown;
 }
 
-/**
- * The cached projects of each database, until one of them changes. A database has one process, so the cache
- * stays true.
- */
+/** The cached projects of each database, until one of them changes. */
 const known = new WeakMap<Store, Map<string, Project>>();
 
 /** Reads a project; undefined when there is none of this name, or its record is damaged. */
 export async function getProject(store: Store, name: string): Promise<Project | undefined> {
-  const projects = known.get(store) ?? new Map<string, Project>();
-  known.set(store, projects);
+  // The leader alone changes projects, and nothing tells others of that.
+  const isTold = store.shared === undefined || store.shared.ownership !== undefined;
+  const projects = isTold && known.get(store) || new Map<string, Project>();
+  if (isTold) known.set(store, projects);
   const kept = projects.get(name);
   if (kept) return kept;
   const key = keys.project(name);

@@ -7,7 +7,9 @@ import {
   type Project,
   putProject,
 } from "../../../src/store/records/projects.ts";
-import { openTestStore, standIn, storeInMemory } from "../fixture.ts";
+import { systemClock } from "../../../src/platform/clock.ts";
+import { lead } from "../../../src/store/kv_store.ts";
+import { openTestStore, sharedStore, standIn, storeInMemory } from "../fixture.ts";
 
 function projectOf(name: string, directory = "/code"): Project {
   const engine = { type: "local", runner: "process" } as const;
@@ -52,6 +54,27 @@ Deno.test("a look that began before a change does not bring the old project back
   gate.resolve();
   assertEquals((await look)?.directory, "/old");
   assertEquals((await getProject(slow, "a"))?.directory, "/new");
+});
+
+Deno.test("beside the leader a project is read as the leader has stored it last, also by who leads next", async () => {
+  using open = await Deno.openKv(":memory:");
+  // The test closes it, and not the stores.
+  const kv = standIn(open, { close() {}, [Symbol.dispose]() {} });
+  await using leader = await sharedStore(kv, systemClock);
+  await using other = await sharedStore(kv, systemClock, { leads: false });
+  for (const directory of ["/one", "/two"]) {
+    await putProject(leader, projectOf("a", directory));
+    assertEquals((await getProject(leader, "a"))?.directory, directory);
+    assertEquals((await getProject(other, "a"))?.directory, directory);
+  }
+  await deleteProject(leader, "a");
+  assertEquals(await getProject(other, "a"), undefined);
+  await putProject(leader, projectOf("a", "/three"));
+  await leader.close();
+  await lead(other, "memory");
+  assertEquals((await getProject(other, "a"))?.directory, "/three");
+  await putProject(other, projectOf("a", "/four"));
+  assertEquals((await getProject(other, "a"))?.directory, "/four");
 });
 
 Deno.test("projects are listed by name", async () => {
