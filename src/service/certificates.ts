@@ -4,6 +4,7 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { deadline } from "@std/async/deadline";
 import { CertificateKeeper } from "../acme/keeper.ts";
 import { covers, firstHost, isAddress } from "../acme/names.ts";
 import type { AcmeSettings } from "../acme/settings.ts";
@@ -11,9 +12,12 @@ import type { ServiceSettings, Tls } from "../config/settings.ts";
 import { answerPlain } from "../http/challenge_port.ts";
 import { challengePortError } from "../http/listen_error.ts";
 import { messageOf } from "../platform/errors.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import type { Parts } from "./composition.ts";
 
 const HTTPS_PORT = 443;
+/** Time for the last answers when the port is closed. */
+const LAST_ANSWERS_MS = 250;
 
 const log = getLogger(["hooklaunch", "acme"]);
 
@@ -84,7 +88,9 @@ export class Certificates {
 
   /** Ends once the service has begun to stop. */
   async close(): Promise<void> {
-    await this.#plain?.shutdown();
+    // It also waits for bodies that do not come.
+    const closed = this.#plain?.shutdown() ?? Promise.resolve();
+    await deadline(closed, LAST_ANSWERS_MS).catch(ignoreTimeout);
     await this.keeper.close();
   }
 

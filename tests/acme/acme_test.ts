@@ -6,6 +6,7 @@ import {
   assertNotEquals,
   assertStringIncludes,
 } from "@std/assert";
+import { deadline } from "@std/async/deadline";
 import { X509Certificate } from "node:crypto";
 import { connect } from "node:tls";
 import { serviceCauses } from "../../src/attention/service_causes.ts";
@@ -287,6 +288,20 @@ Deno.test(
     });
   },
 );
+
+Deno.test("a request whose body does not come on the port of plain HTTP does not hold up a stop", async () => {
+  await using folder = await temporaryFolder();
+  const port = freePort();
+  const authority = { directory: "https://127.0.0.1:1/dir", names: [DOMAIN] };
+  const served = await start(folder.path, new TestClock(Date.now()), { ...authority, port });
+  using sender = await Deno.connect({ hostname: "127.0.0.1", port });
+  const head = `POST / HTTP/1.1\r\nHost: ${DOMAIN}\r\nContent-Length: 2\r\n\r\n`;
+  await sender.write(new TextEncoder().encode(head));
+  const answer = new Uint8Array(1024);
+  const length = await sender.read(answer) ?? 0;
+  assertMatch(new TextDecoder().decode(answer.subarray(0, length)), /^HTTP\/1\.1 308 /);
+  await deadline(served.service.close(0), 10_000);
+});
 
 /** Starts three instances on one database, by the command that the page of the documentation prints. */
 async function threeInstances(
