@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from "node:crypto";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
@@ -51,11 +52,11 @@ export async function removePerson(store: Store, key: string): Promise<void> {
 
 /** Removes the people whose access ended before a time, and returns their number. */
 export async function removeFormerPeople(store: Store, before_ms: number): Promise<number> {
-  const former: Deno.KvKey[] = [];
+  const former: Write[] = [];
   for await (const { key, value } of scan(store.kv, ["person"])) {
-    if (!isPerson(value) || Date.parse(value.expires_at) <= before_ms) former.push(key);
+    if (!isPerson(value) || Date.parse(value.expires_at) <= before_ms) former.push({ key });
   }
-  if (former.length > 0) await store.committer.write(former.map((key) => ({ key })));
+  await store.committer.writeInParts(former);
   return former.length;
 }
 

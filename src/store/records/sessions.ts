@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from "node:crypto";
+import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { readValue, scan } from "../read/scan.ts";
 import type { Grant } from "./passkeys.ts";
@@ -78,11 +79,11 @@ export async function removeSession(store: Store, id: string): Promise<boolean> 
 
 /** Removes the sessions that expired before a time, and returns their number. */
 export async function removeExpiredSessions(store: Store, now_ms: number): Promise<number> {
-  const expired: Deno.KvKey[] = [];
+  const expired: Write[] = [];
   for await (const { key, value } of scan(store.kv, ["session"])) {
-    if (!isSession(value) || Date.parse(value.expires_at) <= now_ms) expired.push(key);
+    if (!isSession(value) || Date.parse(value.expires_at) <= now_ms) expired.push({ key });
   }
-  if (expired.length > 0) await store.committer.write(expired.map((key) => ({ key })));
+  await store.committer.writeInParts(expired);
   return expired.length;
 }
 
