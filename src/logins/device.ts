@@ -77,8 +77,11 @@ export function beginDeviceLogin(
 ): Promise<BegunDeviceLogin> {
   return inTurn(async () => {
     const now_ms = clock.now();
-    const waiting = await current(store, now_ms);
-    if (waiting.length >= WAITING_MAX) {
+    const all = await listDeviceLogins(store);
+    const over = all.filter(([, login]) => !isCurrent(login, now_ms));
+    await removeDeviceLogins(store, over.map(([key]) => key));
+    const waiting = all.length - over.length;
+    if (waiting >= WAITING_MAX) {
       throw new UnavailableError("Too many logins wait to be confirmed", DEVICE_LOGIN_MS / 1_000);
     }
     const device_code = crypto.getRandomValues(new Uint8Array(32)).toHex();
@@ -133,7 +136,7 @@ export function fetchDeviceToken(
     const key = deviceLoginKey(device_code);
     const login = await getDeviceLogin(store, key);
     const now_ms = clock.now();
-    if (login === undefined || !(Date.parse(login.expires_at) > now_ms)) {
+    if (login === undefined || !isCurrent(login, now_ms)) {
       return { error: "expired_token" };
     }
     const { decision } = login;
@@ -168,17 +171,15 @@ async function found(
   typed: string,
 ): Promise<[string, DeviceLogin] | undefined> {
   const letters = typed.toUpperCase().replaceAll(/[^A-Z]/g, "");
-  return (await current(store, clock.now())).find(([, { user_code, decision }]) =>
-    decision === undefined && user_code.replace("-", "") === letters
+  // An instance beside the leader removes none of those that have expired.
+  return (await listDeviceLogins(store)).find(([, login]) =>
+    isCurrent(login, clock.now()) && login.decision === undefined &&
+    login.user_code.replace("-", "") === letters
   );
 }
 
-/** Returns the logins that have not expired, and removes the others. */
-async function current(store: Store, now_ms: number): Promise<[string, DeviceLogin][]> {
-  const all = await listDeviceLogins(store);
-  const isOver = ([, { expires_at }]: [string, DeviceLogin]) => !(Date.parse(expires_at) > now_ms);
-  await removeDeviceLogins(store, all.filter(isOver).map(([key]) => key));
-  return all.filter((each) => !isOver(each));
+function isCurrent({ expires_at }: DeviceLogin, now_ms: number): boolean {
+  return Date.parse(expires_at) > now_ms;
 }
 
 function newUserCode(): string {

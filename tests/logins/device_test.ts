@@ -1,9 +1,12 @@
 /** Logins of command lines: the code, its confirmation in the console, the token, and its end. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { beginDeviceLogin, findDeviceLogin } from "../../src/logins/device.ts";
 import { systemClock } from "../../src/platform/clock.ts";
+import { listDeviceLogins } from "../../src/store/records/device_logins.ts";
 import { getPerson, putPerson, removePerson } from "../../src/store/records/people.ts";
 import { startService, TestClock, type TestService } from "../data.ts";
 import { Browser, loggedIn, textOf } from "../http/console/fixture.ts";
+import { sharedStore, standIn } from "../store/fixture.ts";
 import { browserOf, storePerson } from "./person.ts";
 
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
@@ -197,4 +200,22 @@ Deno.test("no form of another page confirms a login", async () => {
   assertEquals(elsewhere.status, 403);
   assertEquals((await browser.post("access/device", { ...fields, csrf: "" })).status, 403);
   assertEquals((await fetchToken(service, begun)).body, { error: "authorization_pending" });
+});
+
+Deno.test("an instance beside the leader finds a login also while another one has expired", async () => {
+  using open = await Deno.openKv(":memory:");
+  // The test closes it, and not the stores.
+  const kv = standIn(open, { close() {}, [Symbol.dispose]() {} });
+  await using leader = await sharedStore(kv, systemClock);
+  await using other = await sharedStore(kv, systemClock, { leads: false });
+  const clock = new TestClock(systemClock.now());
+  const asked = { device: "workshop", remote_ip: "192.0.2.7", scope: undefined };
+  await beginDeviceLogin({ store: leader, clock }, asked);
+  clock.time_ms += 9 * MINUTE_MS;
+  const { user_code } = await beginDeviceLogin({ store: leader, clock }, asked);
+  clock.time_ms += 2 * MINUTE_MS;
+  const login = await findDeviceLogin({ store: other, clock }, user_code);
+  assertEquals(login?.user_code, user_code);
+  await beginDeviceLogin({ store: leader, clock }, asked);
+  assertEquals((await listDeviceLogins(leader)).length, 2, "the one that has expired is removed");
 });
