@@ -77,7 +77,7 @@ export class Leadership implements Leading {
    * @throws {unknown} when it cannot lead
    */
   async begin(): Promise<void> {
-    const { store, closing, worker, engines, notifications } = this.#parts;
+    const { store, closing, worker, engines, keptRequests, notifications } = this.#parts;
     const { shared } = store;
     if (shared === undefined) return await this.#work();
     const { instances } = shared;
@@ -96,6 +96,7 @@ export class Leadership implements Leading {
     instances.isStarting = false;
     if (isLeading) return;
     log.info("Following: another instance leads");
+    keptRequests.follow();
     const following = instances.takeMachine().then(() => void this.#parts.engines.resume());
     Promise.all([leading, following]).catch((error) => {
       if (closing.signal.aborted) return;

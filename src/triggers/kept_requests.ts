@@ -113,6 +113,11 @@ export class KeptRequests {
     this.#reading = this.#read(signal);
   }
 
+  /** Begins to keep beside the leader, which reads what all keep: so only its own are limited here. */
+  follow(): void {
+    this.#kept ??= new Map();
+  }
+
   /** Waits until nothing more is read. */
   async close(): Promise<void> {
     await this.#reading;
@@ -272,7 +277,8 @@ export class KeptRequests {
     const entries = this.#kept?.get(triggerId);
     if (entries?.delete(entryId)) this.#bytes -= keptBytes(index);
     if (entries?.size === 0) this.#kept?.delete(triggerId);
-    await this.#parts.store.committer.write(removeKeptWrites(place, index));
+    // Beside the leader, too.
+    await this.#parts.store.intake.write(removeKeptWrites(place, index));
   }
 
   #minuteBytes(): MinuteBytes {

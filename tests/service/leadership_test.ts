@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
 import type { Parts } from "../../src/service/composition.ts";
 import { Service } from "../../src/service/service.ts";
-import { eventually, startService } from "../data.ts";
+import { eventually, HMAC_CONDITION, startOn, startService } from "../data.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { freePort, temporaryFolder } from "../surroundings.ts";
 
@@ -54,5 +54,29 @@ Deno.test("an instance that applies its configuration says that it does not serv
   } finally {
     applying.resolve();
     await (await starting).close(0);
+  }
+});
+
+Deno.test("an instance beside the leader keeps what it refuses, too", async () => {
+  await using kv = new RemoteKv();
+  Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+  const shared = () => ({ kv: kv.way().url, secretKey: "00".repeat(32) });
+  await using leader = await startService({ settings: shared() });
+  const trigger = await leader.trigger({ conditions: [HMAC_CONDITION], keep_refused: "24h" });
+  await using folder = await temporaryFolder();
+  const other = await startOn(folder.path, { settings: shared() });
+  try {
+    const url = `${other.url}/api/v0/launch/${trigger.id}/`;
+    const answer = await fetch(url, { method: "POST", body: "plum" });
+    await answer.body?.cancel();
+    assertEquals([other.leads, answer.status], [false, 400]);
+    const refused = await eventually(async () => {
+      const { body: { results: [found] } } = await leader.api("GET", "deliveries/?limit=1");
+      const { body } = await leader.api("GET", `deliveries/${found?.id}/`);
+      return body.body === undefined ? undefined : body;
+    }, { what: "the body of the delivery" });
+    assertEquals(refused.body, new TextEncoder().encode("plum").toBase64());
+  } finally {
+    await other.close(0);
   }
 });

@@ -4,10 +4,11 @@ import { deadline } from "@std/async/deadline";
 import { hash } from "node:crypto";
 import { KeptRequests } from "../../src/triggers/kept_requests.ts";
 import { secretBox } from "../../src/triggers/secrets.ts";
+import { systemClock } from "../../src/platform/clock.ts";
 import { newId } from "../../src/platform/ids.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TestClock } from "../data.ts";
-import { storeInMemory } from "../store/fixture.ts";
+import { sharedStore, standIn, storeInMemory } from "../store/fixture.ts";
 
 const MIB = 1024 * 1024;
 const SECRETS = secretBox([new Uint8Array(32)]);
@@ -18,17 +19,25 @@ function triggerOf(id: string): Parameters<KeptRequests["hasRoom"]>[0] {
 
 /** Keeps requests in a store of its own. */
 async function keeper(
-  parts: { bytes_max?: number; isShort?: boolean; store?: Store; clock?: TestClock } = {},
+  parts: {
+    bytes_max?: number;
+    isShort?: boolean;
+    isLeader?: boolean;
+    store?: Store;
+    clock?: TestClock;
+  } = {},
 ) {
   const {
     isShort = false,
+    isLeader = true,
     store = await storeInMemory(),
     clock = new TestClock(),
     ...limits
   } = parts;
   const kept = new KeptRequests({ store, secrets: SECRETS, clock, space: { isShort }, ...limits });
   const closing = new AbortController();
-  kept.start(closing.signal);
+  if (isLeader) kept.start(closing.signal);
+  else kept.follow();
   await kept.close();
   return {
     kept,
@@ -108,6 +117,25 @@ Deno.test("what another instance has kept is removed after its time, too", async
   const left = await Array.fromAsync(store.kv.list({ prefix: ["kept"] }), ({ key }) => key[2]);
   assertEquals(left, [own]);
   await other.kept.close();
+});
+
+Deno.test("beside the leader the oldest make room, and with the leader's next also those of all instances", async () => {
+  using open = await Deno.openKv(":memory:");
+  // The test closes it, and not the stores.
+  const kv = standIn(open, { close() {}, [Symbol.dispose]() {} });
+  await using leading = await sharedStore(kv, systemClock);
+  await using following = await sharedStore(kv, systemClock, { leads: false });
+  const clock = new TestClock();
+  const stored = () => Array.fromAsync(kv.list({ prefix: ["kept"] }), ({ key }) => String(key[2]));
+  const other = await keeper({ store: following, clock, isLeader: false });
+  const ids: string[] = [];
+  for (let count = 0; count < 101; count++) ids.push(await other.keep("a", 1) ?? "");
+  assertEquals(await stored(), ids.slice(1));
+  const second = await keeper({ store: following, clock, isLeader: false });
+  for (let count = 0; count < 3; count++) ids.push(await second.keep("a", 1) ?? "");
+  const leader = await keeper({ store: leading, clock });
+  ids.push(await leader.keep("a", 1) ?? "");
+  assertEquals(await stored(), ids.slice(5));
 });
 
 Deno.test("requests that make room for one end with their trigger", async () => {
