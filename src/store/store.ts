@@ -44,3 +44,8 @@ export interface Store extends AsyncDisposable {
   /** Waits for what is being written, then closes the database and frees the data folder. */
   close(): Promise<void>;
 }
+
+/** Returns true where this instance stores what the leader alone stores: it leads, or has the database alone. */
+export function storesAsLeader({ shared }: Pick<Store, "shared">): boolean {
+  return shared === undefined || shared.ownership !== undefined;
+}

@@ -5,7 +5,7 @@
  */
 import { keys } from "../keys.ts";
 import { readValue } from "../read/scan.ts";
-import type { Store } from "../store.ts";
+import { type Store, storesAsLeader } from "../store.ts";
 import { recordWrite } from "./record_size.ts";
 
 /** A reference, and the commit that it had. */
@@ -43,6 +43,8 @@ export function refsKeeper(store: Store): RefsKeeper {
       return isKeptRefs(value) ? value : undefined;
     },
     async put(project, refs) {
+      // What others find beside the leader is not remembered.
+      if (!storesAsLeader(store)) return;
       const key = keys.projectRefs(project);
       await store.committer.write([refs === undefined ? { key } : recordWrite(key, refs)]);
     },

@@ -10,7 +10,7 @@ import { likenessOf } from "../../platform/text/likeness.ts";
 import { keys } from "../keys.ts";
 import { type FoundEntry, isStored, logDamage, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
-import type { Store } from "../store.ts";
+import { type Store, storesAsLeader } from "../store.ts";
 
 /** A secret of a project. */
 export interface ProjectSecret {
@@ -61,7 +61,7 @@ const known = new WeakMap<Store, Map<string, Project>>();
 /** Reads a project; undefined when there is none of this name, or its record is damaged. */
 export async function getProject(store: Store, name: string): Promise<Project | undefined> {
   // The leader alone changes projects, and nothing tells others of that.
-  const isTold = store.shared === undefined || store.shared.ownership !== undefined;
+  const isTold = storesAsLeader(store);
   const projects = isTold && known.get(store) || new Map<string, Project>();
   if (isTold) known.set(store, projects);
   const kept = projects.get(name);

@@ -3,7 +3,10 @@ import { assertEquals, assertMatch, assertRejects, assertStringIncludes } from "
 import { join } from "node:path";
 import { ActionError, InvalidInputError } from "../../../../src/platform/errors.ts";
 import { systemActions } from "../../../docs/systems.ts";
+import { systemClock } from "../../../../src/platform/clock.ts";
+import { refsKeeper } from "../../../../src/store/records/project_refs.ts";
 import { eventually, startService } from "../../../data.ts";
+import { sharedStore, standIn } from "../../../store/fixture.ts";
 import { configFile, textsIn } from "../git_fixture.ts";
 import { hosted, KINDS } from "./fixture.ts";
 import { hasNoGitea, sharedGitea } from "./gitea.ts";
@@ -189,6 +192,24 @@ const WORKFLOW = `
 on: { workflow_dispatch: { inputs: { commit: { type: string } } } }
 jobs: { train: { runs-on: debian, steps: [{ run: "true" }] } }
 `;
+
+Deno.test("several instances: beside the leader a commit is found, and fetched, and nothing is remembered", async () => {
+  await using host = await hosted("github");
+  using open = await Deno.openKv(":memory:");
+  // The test closes it, and not the stores.
+  const kv = standIn(open, { close() {}, [Symbol.dispose]() {} });
+  await using leading = await sharedStore(kv, systemClock);
+  await using following = await sharedStore(kv, systemClock, { leads: false });
+  const project = host.project();
+  const leader = host.projects({ refs: refsKeeper(leading) });
+  const { commit } = await leader.resolve(project, "main");
+  const kept = await refsKeeper(following).get("digits");
+  const other = host.projects({ refs: refsKeeper(following) });
+  assertEquals(await other.hasCommit(project, commit), true);
+  assertEquals((await other.fetch(project)).branches["main"], commit);
+  assertEquals(await refsKeeper(leading).get("digits"), kept);
+  await Promise.all([leader.close(), other.close()]);
+});
 
 Deno.test({
   name: "gitea: a request starts a workflow, and sees its end",
