@@ -8,7 +8,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { messageOf } from "../../platform/errors.ts";
 import { keys } from "../keys.ts";
 import { scan } from "../read/scan.ts";
-import type { Store } from "../store.ts";
+import { type Store, storesAsLeader } from "../store.ts";
 import { hasProject } from "./projects.ts";
 
 /** The attempts whose failures are kept: a fetch of the repository, and reading the file at `HEAD`. */
@@ -41,8 +41,9 @@ export class ProjectFailures {
     this.#clock = clock;
   }
 
-  /** Notes how an attempt ended. Returns at once. */
+  /** Notes how an attempt ended. Those of machines beside the leader are in the logs of their steps. Returns at once. */
   note(project: string, what: ProjectAttempt, error?: Error): void {
+    if (!storesAsLeader(this.#store)) return;
     if (error === undefined && this.#known?.has(nameOf({ project, what })) === false) return;
     this.#work = this.#work.then(() => this.#note(project, what, error)).catch((reason) =>
       log.warn("Cannot store how an attempt at project {project} ended: {error}", {
