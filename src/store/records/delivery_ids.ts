@@ -8,7 +8,7 @@ import type { Write } from "../commit/change.ts";
 import { ClaimMark, claimUpTo } from "../commit/claims.ts";
 import { removeInBatches } from "../commit/chunked.ts";
 import { keys } from "../keys.ts";
-import { behind, readWhole } from "../read/scan.ts";
+import { type FoundEntry, readValue, readWhole, scan } from "../read/scan.ts";
 import type { Shared } from "../shared_store.ts";
 import type { Store } from "../store.ts";
 
@@ -75,8 +75,14 @@ export async function removeEndedDeliveries(
   const options = { store, signal, renewed: "delivery" };
   const isEnded = (value: unknown) => !isKnown(value) || value.until_ms <= clock.steady();
   return await removeInBatches<Deno.KvKey>(options, async (last) => {
-    const limits = { limit: PAGE_SIZE, batchSize: PAGE_SIZE };
-    const page = await Array.fromAsync(store.kv.list<unknown>(behind(["delivery"], last), limits));
+    const page: FoundEntry[] = [];
+    for await (
+      const entry of scan(store.kv, ["delivery"], { last, batchSize: PAGE_SIZE, ids: 2 })
+    ) {
+      page.push(entry);
+      // Before the next is asked for, which would read another batch.
+      if (page.length === PAGE_SIZE) break;
+    }
     const ended = page.filter(({ value }) => isEnded(value));
     const { shared } = store;
     if (shared) await removeUnderLedgers(store, shared, { ended, isEnded });
@@ -93,7 +99,7 @@ async function removeUnderLedgers(
   { kv, intake }: Store,
   { ledgers }: Shared,
   { ended, isEnded }: {
-    ended: readonly Deno.KvEntry<unknown>[];
+    ended: readonly FoundEntry[];
     isEnded: (value: unknown) => boolean;
   },
 ): Promise<void> {
@@ -107,7 +113,7 @@ async function removeUnderLedgers(
       epoch = ledger.epoch;
       removals = [];
       for (const { key } of entries) {
-        if (isEnded((await kv.get(key)).value)) removals.push({ key });
+        if (isEnded(await readValue(kv, key))) removals.push({ key });
       }
     };
     await intake.commit({

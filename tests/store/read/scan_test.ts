@@ -40,6 +40,7 @@ import {
   tokenHash,
   tokenId,
 } from "../../../src/store/records/tokens.ts";
+import { removeEndedDeliveries } from "../../../src/store/records/delivery_ids.ts";
 import { TriggerLog } from "../../../src/store/records/trigger_log.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../../runs/fixture.ts";
 import { listPending, openTestStore, standIn, storeInMemory, type TestStore } from "../fixture.ts";
@@ -122,6 +123,24 @@ Deno.test("a scan finds what cannot be decoded among those of one owner", async 
     found.map(({ key, value }) => [...key.slice(1), value]),
     made.map((ids) => [...ids, /[13]/.test(ids.join()) ? true : undefined]),
   );
+});
+
+Deno.test("deliveries whose window is over are forgotten, and those that cannot be decoded", async () => {
+  await using open = await openTestStore();
+  const { store } = open;
+  const clock = { ...systemClock, steady: () => NOW_MS };
+  const known = (until_ms: number) => ({ run_id: newId(NOW_MS), until_ms });
+  for (const id of ["d1", "d2", "d3"]) {
+    for (const triggerId of ["a", "b"]) {
+      const until_ms = id === "d3" ? NOW_MS : NOW_MS + 1;
+      await store.kv.set(keys.delivery(triggerId, id), known(until_ms));
+    }
+  }
+  damage(open, "delivery", ["d2"]);
+  const { signal } = new AbortController();
+  assertEquals(await removeEndedDeliveries({ store, clock, signal }), 4);
+  const left = await Array.fromAsync(store.kv.list({ prefix: ["delivery"] }), ({ key }) => key);
+  assertEquals(left, [keys.delivery("a", "d1"), keys.delivery("b", "d1")]);
 });
 
 Deno.test("a scan goes on when what cannot be decoded is removed while it is looked for", async () => {
