@@ -243,9 +243,11 @@ export function entryWrites(triggerId: string, entry: TriggerLogEntry): Write[] 
 export function removeEntryWrites({ key, value }: { key: Deno.KvKey; value: unknown }): Write[] {
   const id = String(key[2]);
   const summary = isEntry(value) ? summaryOf("", value) : undefined;
+  // One that is damaged may be in the list over all triggers, too.
+  const isListed = summary !== undefined || !isEntry(value);
   return [
     { key },
-    ...(summary === undefined ? [] : [{ key: keys.deliveryEntry(id) }]),
+    ...(isListed ? [{ key: keys.deliveryEntry(id) }] : []),
     ...removeSentIdWrites(summary?.delivery_id, id),
   ];
 }

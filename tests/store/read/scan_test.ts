@@ -41,9 +41,16 @@ import {
   tokenId,
 } from "../../../src/store/records/tokens.ts";
 import { removeEndedDeliveries } from "../../../src/store/records/delivery_ids.ts";
-import { TriggerLog } from "../../../src/store/records/trigger_log.ts";
+import { entriesMadeBefore, TriggerLog } from "../../../src/store/records/trigger_log.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../../runs/fixture.ts";
-import { listPending, openTestStore, standIn, storeInMemory, type TestStore } from "../fixture.ts";
+import {
+  listPending,
+  openTestStore,
+  standIn,
+  storedUnder,
+  storeInMemory,
+  type TestStore,
+} from "../fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
@@ -141,6 +148,22 @@ Deno.test("deliveries whose window is over are forgotten, and those that cannot 
   assertEquals(await removeEndedDeliveries({ store, clock, signal }), 4);
   const left = await Array.fromAsync(store.kv.list({ prefix: ["delivery"] }), ({ key }) => key);
   assertEquals(left, [keys.delivery("a", "d1"), keys.delivery("b", "d1")]);
+});
+
+Deno.test("the entry of a trigger's log that is damaged goes with its place in the list over all triggers", async () => {
+  await using open = await openTestStore();
+  const { store } = open;
+  const log = new TriggerLog(store, systemClock);
+  const request = { method: "POST", remote_ip: "192.0.2.7", headers: {} };
+  const refused = { kind: "refused", condition: "hmac", reason: "no", request } as const;
+  const ids = [1, 2, 3].map(() => log.add({ id: TRIGGER_ID, project: "digits" }, refused) ?? "");
+  await log.flush();
+  damage(open, "trigger_log", ids.slice(1, 2));
+  const page = { limit: 10 };
+  const { writes } = await entriesMadeBefore(store, () => Promise.resolve(Infinity), page);
+  await store.committer.write(writes);
+  assertEquals(await storedUnder(store, "trigger_log"), []);
+  assertEquals(await storedUnder(store, "delivery_entry"), []);
 });
 
 Deno.test("a scan goes on when what cannot be decoded is removed while it is looked for", async () => {
