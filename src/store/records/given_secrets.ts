@@ -6,7 +6,7 @@
  */
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { logDamage } from "../read/scan.ts";
+import { isUndecodable, logDamage, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 
 /** Limit of the secrets of one execution together, in bytes of UTF-8. */
@@ -38,12 +38,15 @@ export async function getGivenSecrets(
 ): Promise<string | undefined> {
   const prefix = ["given_secrets", executionId];
   let sealed = "";
-  for await (const { value } of store.kv.list<unknown>({ prefix })) {
-    if (typeof value !== "string") {
-      logDamage(prefix);
-      return undefined;
+  try {
+    for await (const { value } of store.kv.list<unknown>({ prefix })) {
+      if (typeof value !== "string") throw new TypeError("Expected text");
+      sealed += value;
     }
-    sealed += value;
+  } catch (error) {
+    if (!(error instanceof TypeError) && !isUndecodable(error)) throw error;
+    logDamage(prefix);
+    return undefined;
   }
   return sealed === "" ? undefined : sealed;
 }
@@ -51,7 +54,7 @@ export async function getGivenSecrets(
 /** Yields the ids of the executions that have secrets. */
 export async function* executionsWithSecrets(store: Store): AsyncGenerator<string> {
   let last: unknown;
-  for await (const { key: [, id] } of store.kv.list({ prefix: ["given_secrets"] })) {
+  for await (const { key: [, id] } of scan(store.kv, ["given_secrets"])) {
     if (id !== last) yield String(id);
     last = id;
   }

@@ -40,6 +40,11 @@ import {
   tokenHash,
   tokenId,
 } from "../../../src/store/records/tokens.ts";
+import {
+  executionsWithSecrets,
+  getGivenSecrets,
+  givenSecretsWrites,
+} from "../../../src/store/records/given_secrets.ts";
 import { removeEndedDeliveries } from "../../../src/store/records/delivery_ids.ts";
 import { entriesMadeBefore, TriggerLog } from "../../../src/store/records/trigger_log.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../../runs/fixture.ts";
@@ -164,6 +169,18 @@ Deno.test("the entry of a trigger's log that is damaged goes with its place in t
   await store.committer.write(writes);
   assertEquals(await storedUnder(store, "trigger_log"), []);
   assertEquals(await storedUnder(store, "delivery_entry"), []);
+});
+
+Deno.test("the secrets of an execution that are damaged read as none, and hide no others", async () => {
+  await using open = await openTestStore();
+  const { store } = open;
+  const ids = ["e1", "e2", "e3"];
+  const sealed = "x".repeat(100_000);
+  for (const id of ids) await store.committer.write(givenSecretsWrites(id, sealed));
+  damage(open, "given_secrets", ["e2"]);
+  assertEquals(await Array.fromAsync(executionsWithSecrets(store)), ids);
+  const found = await Promise.all(ids.map((id) => getGivenSecrets(store, id)));
+  assertEquals(found, [sealed, undefined, sealed]);
 });
 
 Deno.test("a scan goes on when what cannot be decoded is removed while it is looked for", async () => {
