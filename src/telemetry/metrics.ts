@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { systemClock } from "../platform/clock.ts";
+import { within } from "../platform/waiting/timers.ts";
 import { BackupMetrics } from "./backup_metrics.ts";
 import { Counter, Gauge, Histogram, openMetricsOf, Registry } from "./prometheus.ts";
 import type { Gauged } from "./gauged.ts";
@@ -31,6 +33,8 @@ const LATENCY_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 const DURATION_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200, 28_800, 86_400];
 /** The usual statuses of launches, and those of failures. */
 const ANSWER_STATUSES = [200, 400, 500, 503];
+/** The time that the database has to answer. */
+const ANSWER_MS = 1_000;
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** The metrics of one service. */
@@ -188,7 +192,7 @@ export class Metrics {
 
   /** Adds the gauges. */
   watch(gauged: Gauged): void {
-    this.#labelsOf = gauged.triggerLabels;
+    this.#labelsOf = lastKnown(gauged.triggerLabels);
     this.#runReads = gauged.runs;
     this.#gauge(
       "hooklaunch_ready",
@@ -196,7 +200,7 @@ export class Metrics {
       async () => await gauged.isReady() ? 1 : 0,
     );
     this.#watchCauses(gauged.causes);
-    this.backups.watch(gauged.backup);
+    this.backups.watch(() => answered(gauged.backup()));
     this.#gauge(
       "hooklaunch_waiting_runs",
       "Accepted runs that wait for their turn: their burst, a time, or a place of their key",
@@ -356,7 +360,8 @@ export class Metrics {
       labelNames: ["code"],
       registers: [this.#registry],
       async collect() {
-        const codes = await causes();
+        const codes = await answered(causes());
+        if (codes === undefined) return;
         this.reset();
         for (const code of codes) this.inc({ code });
       },
@@ -373,4 +378,18 @@ export class Metrics {
       },
     });
   }
+}
+
+/** Waits for what is read from the database; undefined when it does not answer: the metrics tell that. */
+function answered<T>(reading: Promise<T>): Promise<T | undefined> {
+  return within(systemClock, ANSWER_MS, reading);
+}
+
+/** Returns labels as they were last, where the database does not answer. */
+function lastKnown(labelsOf: LabelsOf): LabelsOf {
+  const known = new Map<string, Awaited<ReturnType<LabelsOf>>>();
+  return async (id) => {
+    await answered(labelsOf(id).then((labels) => known.set(id, labels)));
+    return known.get(id);
+  };
 }

@@ -1,9 +1,10 @@
 /** An instance that leads from its start, on a database that several share. */
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
+import { within } from "../../src/platform/waiting/timers.ts";
 import type { Parts } from "../../src/service/composition.ts";
 import { Service } from "../../src/service/service.ts";
-import { eventually, HMAC_CONDITION, startOn, startService } from "../data.ts";
+import { ADMIN_TOKEN, eventually, HMAC_CONDITION, startOn, startService } from "../data.ts";
 import { KV_TOKEN, RemoteKv } from "../store/kv_connect.ts";
 import { freePort, temporaryFolder } from "../surroundings.ts";
 
@@ -78,5 +79,27 @@ Deno.test("an instance beside the leader keeps what it refuses, too", async () =
     assertEquals(refused.body, new TextEncoder().encode("plum").toBase64());
   } finally {
     await other.close(0);
+  }
+});
+
+Deno.test("the metrics tell that an instance is not ready while its database does not answer", async () => {
+  await using kv = new RemoteKv();
+  Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+  const way = kv.way();
+  await using service = await startService({
+    settings: { kv: way.url, secretKey: "00".repeat(32) },
+  });
+  const ready = async () => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const asked = fetch(`${service.url}/metrics`, { headers }).then((answer) => answer.text());
+    const text = await within(systemClock, 10_000, asked) ?? "no answer";
+    return /^hooklaunch_ready \d$/m.exec(text)?.[0];
+  };
+  assertEquals(await ready(), "hooklaunch_ready 1");
+  way.isClosed = true;
+  try {
+    assertEquals(await ready(), "hooklaunch_ready 0");
+  } finally {
+    way.isClosed = false;
   }
 });
