@@ -14,10 +14,9 @@ import { challengePortError } from "../http/listen_error.ts";
 import { messageOf } from "../platform/errors.ts";
 import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import type { Parts } from "./composition.ts";
+import { LAST_ANSWERS_MS } from "./runtime.ts";
 
 const HTTPS_PORT = 443;
-/** Time for the last answers when the port is closed. */
-const LAST_ANSWERS_MS = 250;
 
 const log = getLogger(["hooklaunch", "acme"]);
 

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { deadline } from "@std/async/deadline";
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { RunBackupJob } from "../backup/scheduled/backups.ts";
 import type { ServiceSettings, Surroundings } from "../config/settings.ts";
@@ -14,6 +15,7 @@ import type { Listener } from "../http/listener.ts";
 import type { Peer } from "../http/peer.ts";
 import type { TlsListener } from "../http/tls_listener.ts";
 import type { SocketServer } from "../http/socket_server.ts";
+import { ignoreTimeout } from "../platform/waiting/promises.ts";
 import type { ProjectCode } from "../projects/project_code.ts";
 import type { ProjectsOptions } from "../projects/projects.ts";
 import type { CommitterEvents } from "../store/commit/committer.ts";
@@ -32,6 +34,15 @@ export interface Ports {
   socket: Pick<SocketServer, "close"> | undefined;
   /** The way to other instances, where they have no addresses. */
   way?: { readonly address: string; send: SendToInstance };
+}
+
+/** Time for the last answers when a port is closed, just before the end. */
+export const LAST_ANSWERS_MS = 250;
+
+/** Closes the ports. It does not wait for bodies that do not come. */
+export async function closePorts({ listener, socket }: Ports): Promise<void> {
+  const closed = Promise.all([listener.shutdown(), socket?.close()]);
+  await deadline(closed, LAST_ANSWERS_MS).catch(ignoreTimeout);
 }
 
 /** The room for files. */

@@ -26,7 +26,7 @@ import { instanceUrlOf, ownUrl } from "./own_urls.ts";
 import { firstToken, Leadership, type Prepare } from "./leadership.ts";
 import { closeParts, openParts, type Parts } from "./composition.ts";
 import { watchParts } from "./gauges.ts";
-import type { Ports, Runtime } from "./runtime.ts";
+import { closePorts, type Ports, type Runtime } from "./runtime.ts";
 import type { CleanupReport } from "../runs/cleanup.ts";
 import {
   checkSettings,
@@ -51,8 +51,6 @@ const READY_TIMEOUT_MS = 1_000;
 const CLEANUP_END_MS = 1_000;
 /** Share of the stop timeout in which request bodies may still arrive. */
 const ARRIVING_SHARE = 0.5;
-/** Time for the last answers when the port is closed, just before the end. */
-const LAST_ANSWERS_MS = 250;
 /** Memory that senders' long bodies, which may arrive slowly, leave to the usual short ones. */
 const SHORT_BODIES_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -154,7 +152,7 @@ export class Service {
       }, listener.port);
       return service;
     } catch (error) {
-      await Promise.all([ports?.listener.shutdown(), ports?.socket?.close()]);
+      if (ports !== undefined) await closePorts(ports);
       await closeParts(parts, 0);
       throw error;
     }
@@ -251,11 +249,7 @@ export class Service {
     await this.#endCleanup(left_ms());
     await this.#certificates?.close();
     // The next process may open the data folder as soon as it is free, and then needs the port.
-    await closeParts(this.#parts, left_ms(), async () => {
-      const { listener, socket } = this.#ports;
-      const closed = Promise.all([listener.shutdown(), socket?.close()]);
-      await deadline(closed, LAST_ANSWERS_MS).catch(ignoreTimeout);
-    });
+    await closeParts(this.#parts, left_ms(), () => closePorts(this.#ports));
   }
 
   /** Waits for request bodies: Deno's server drops incomplete ones as soon as it shuts down. */

@@ -103,3 +103,34 @@ Deno.test("the metrics tell that an instance is not ready while its database doe
     way.isClosed = false;
   }
 });
+
+Deno.test("a start that fails ends, and tells why, also while a request sends no body", async () => {
+  await using kv = new RemoteKv();
+  Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+  await using folder = await temporaryFolder();
+  let settings;
+  {
+    await using like = await startService();
+    const shared = { kv: kv.way().url, secretKey: "00".repeat(32) };
+    settings = { ...like.service.parts.settings, ...shared, data: folder.path, port: freePort() };
+  }
+  const { port } = settings;
+  let sender: Deno.TcpConn | undefined;
+  const starting = Service.start(
+    settings,
+    { clock: systemClock, env: () => undefined },
+    async () => {
+      sender = await Deno.connect({ hostname: "127.0.0.1", port });
+      const head = "POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n";
+      await sender.write(new TextEncoder().encode(head));
+      await sender.read(new Uint8Array(1024));
+      throw new Error("Cannot apply the configuration");
+    },
+  ).then(() => "started", (error) => error.message);
+  try {
+    const end = await within(systemClock, 10_000, starting);
+    assertEquals(end, "Cannot apply the configuration");
+  } finally {
+    sender?.close();
+  }
+});
