@@ -153,7 +153,7 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   await attempt("counts", () => removeOldDeliveryCounts(store, parts.clock.now()));
   await attempt("notifications", () => removeNotifications(parts));
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
-  await attempt("people", () => removeFormerPeople(store, parts.clock.now()));
+  await attempt("people", () => removeFormerPeople(parts, parts.clock.now()));
   await attempt("tokens", () => removeExpiredGranted(store, parts.clock.now()));
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(

@@ -5,6 +5,7 @@
  */
 import { hash } from "node:crypto";
 import type { Write } from "../commit/change.ts";
+import { removeInBatches } from "../commit/chunked.ts";
 import { keys } from "../keys.ts";
 import { readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
@@ -50,14 +51,18 @@ export async function removePerson(store: Store, key: string): Promise<void> {
   await store.committer.write([{ key: keys.person(key) }]);
 }
 
-/** Removes the people whose access ended before a time, and returns their number. */
-export async function removeFormerPeople(store: Store, before_ms: number): Promise<number> {
-  const former: Write[] = [];
-  for await (const { key, value } of scan(store.kv, ["person"])) {
-    if (!isPerson(value) || Date.parse(value.expires_at) <= before_ms) former.push({ key });
-  }
-  await store.committer.writeInParts(former);
-  return former.length;
+/** Removes the people whose access ended before a time, and returns their number. Who logs in meanwhile stays. */
+export async function removeFormerPeople(
+  { store, signal }: { store: Store; signal: AbortSignal },
+  before_ms: number,
+): Promise<number> {
+  return await removeInBatches<never>({ store, signal, renewed: "person" }, async () => {
+    const writes: Write[] = [];
+    for await (const { key, value } of scan(store.kv, ["person"])) {
+      if (!isPerson(value) || Date.parse(value.expires_at) <= before_ms) writes.push({ key });
+    }
+    return { writes, count: writes.length, next: undefined };
+  });
 }
 
 function isPerson(value: unknown): value is Person {
