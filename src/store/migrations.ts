@@ -144,7 +144,7 @@ async function listRefusals({ kv, committer }: Database): Promise<number> {
   return listed;
 }
 
-/** A record with actions, or a response: a trigger, or a pending run. */
+/** Actions, and a response: the settings of a trigger have both, a pending run its actions. */
 interface HasTexts {
   actions?: unknown;
   response?: unknown;
@@ -158,8 +158,11 @@ async function keepBraces({ kv, committer }: Database): Promise<number> {
   let changed = 0;
   for (const [prefix, ids] of [["trigger", 1], ["pending", 2]] as const) {
     for await (const { key, value } of scan(kv, [prefix], { ids, batchSize: RECORDS_HELD })) {
-      const record: HasTexts = Object(value);
-      const written = { ...record, ...withTextBraces(record) };
+      const record: HasTexts & { settings?: unknown } = Object(value);
+      const settings: HasTexts = Object(record.settings);
+      const written = record.settings === undefined
+        ? { ...record, ...withTextBraces(record) }
+        : { ...record, settings: { ...settings, ...withTextBraces(settings) } };
       if (JSON.stringify(written) === JSON.stringify(record)) continue;
       const mark = keys.textBraces(String(key[1]));
       if (await readValue(kv, mark) !== null) continue;

@@ -10,6 +10,7 @@ import { fill } from "../../src/conditions/values/fill.ts";
 import { Committer } from "../../src/store/commit/committer.ts";
 import { FORMAT_VERSION, keys } from "../../src/store/keys.ts";
 import { migrate, MIGRATIONS } from "../../src/store/migrations.ts";
+import { getStoredTrigger } from "../../src/store/records/triggers.ts";
 import { readPayload } from "../../src/store/records/payloads.ts";
 import { listTriggerRuns } from "../../src/store/records/run_lists.ts";
 import { DATABASE_FILE } from "../../src/store/file/database_file.ts";
@@ -228,16 +229,18 @@ Deno.test("format 5: braces in parameters of actions stay text, however often th
     using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
     await kv.set(keys.format(), 5);
     const response = { type: "json", json: { run: "{run_id}", like: "{run} {{run_id}" } };
-    await kv.set(keys.trigger(TRIGGER_ID), { id: TRIGGER_ID, name: "old", actions, response });
+    const settings = { name: "old", actions, response };
+    await kv.set(keys.trigger(TRIGGER_ID), { id: TRIGGER_ID, name: "old", settings });
     await kv.set(keys.pending(newId(0), TRIGGER_ID), { run: { trigger_id: TRIGGER_ID }, actions });
   }
   for (const _ of ["first", "again"]) {
     await using store = await openStore(folder.path);
     for (const prefix of ["trigger", "pending"]) {
       const [record] = await Array.fromAsync(
-        store.kv.list<{ actions: unknown }>({ prefix: [prefix] }),
+        store.kv.list<{ actions?: unknown; settings?: { actions: unknown } }>({ prefix: [prefix] }),
       );
-      const kept = record?.value.actions as typeof actions | undefined;
+      const { actions: own, settings } = record?.value ?? {};
+      const kept = (settings?.actions ?? own) as typeof actions | undefined;
       assertEquals(kept?.[0]?.parameters?.texts, [
         "{{a}",
         "{{{{b",
@@ -250,9 +253,9 @@ Deno.test("format 5: braces in parameters of actions stay text, however often th
       assertEquals(read(kept?.[0]?.parameters?.texts), texts);
       assertEquals(kept?.[1], { type: "fetch" });
     }
-    const { value } = await store.kv.get<{ response: unknown }>(keys.trigger(TRIGGER_ID));
+    const trigger = await getStoredTrigger(store, TRIGGER_ID);
     const json = { run: "{run_id}", like: "{{run} {{{run_id}" };
-    assertEquals(value?.response, { type: "json", json });
+    assertEquals(Object(trigger?.settings).response, { type: "json", json });
     // As if the step had been cut off before its end.
     await store.kv.set(keys.format(), 5);
   }
