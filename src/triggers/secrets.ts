@@ -106,7 +106,7 @@ function decrypt(sealed: string, owner: string, key: Uint8Array): string | undef
 }
 
 /** Replaces the elements of every list named `secrets`, and the secrets of handshakes, in a value by the results of a function. */
-export function mapElements<T>(value: T, change: (element: unknown, at: string) => unknown): T {
+function mapElements<T>(value: T, change: (element: unknown, at: string) => unknown): T {
   // The caller's function keeps the shape that the schema of secrets gives to elements.
   return walk(value, "", change) as T;
 }
