@@ -61,12 +61,18 @@ export async function* applyConfig(
     yield await applyProject(project, projects.get(project.name), target);
   }
   const triggers = await target.triggers();
-  for (const [index, settings] of document.triggers.entries()) {
-    const before = findTrigger(triggers, settings);
+  const all = document.triggers;
+  const inOrder = [...all.entries()].map(([index, settings]) => ({
+    index,
+    settings,
+    isLate: isRenamed(holderOf(triggers, settings), all),
+  })).sort((a, b) => Number(a.isLate) - Number(b.isLate));
+  for (const { index, settings } of inOrder) {
+    const before = findTrigger(triggers, settings, all);
     yield await applyTrigger(settings, before, target).catch(async (error) => {
       // Another client may have created it meanwhile, such as by applying the same file.
       const made = before === undefined
-        ? findTrigger(await target.triggers(), settings)
+        ? findTrigger(await target.triggers(), settings, all)
         : undefined;
       if (made === undefined) throw error;
       return await applyTrigger(settings, made, target);
@@ -123,13 +129,32 @@ function nameTaken({ name }: TriggerSettings): InvalidInputError {
   return new InvalidInputError("the trigger", [{ pointer: "/name", detail }]);
 }
 
-/** Returns the trigger that settings in a file mean, by their id or their name. */
+/**
+ * Returns the trigger that settings in a file mean, by their id or their name.
+ *
+ * @param all the settings in the file: a trigger whose id is among them is no other one's by its name
+ */
 export function findTrigger(
   triggers: readonly Trigger[],
   settings: TriggerSettings,
+  all: readonly TriggerSettings[],
 ): Trigger | undefined {
-  return triggers.find(({ id }) => id === settings.id) ??
-    triggers.find(({ name }) => name === settings.name);
+  const named = triggers.find(({ id }) => id === settings.id);
+  if (named !== undefined) return named;
+  const holder = holderOf(triggers, settings);
+  return isRenamed(holder, all) ? undefined : holder;
+}
+
+/** Returns the trigger that has the name of settings in a file. */
+function holderOf(triggers: readonly Trigger[], { name }: TriggerSettings): Trigger | undefined {
+  return triggers.find((each) => each.name === name);
+}
+
+/** Returns true for a trigger to which a file gives another name, by its id. */
+function isRenamed(trigger: Trigger | undefined, all: readonly TriggerSettings[]): boolean {
+  return all.some(({ id, name }) =>
+    id !== undefined && id === trigger?.id && name !== trigger.name
+  );
 }
 
 async function applyTrigger(

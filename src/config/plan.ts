@@ -72,7 +72,7 @@ export async function planConfig(
   }
   const kept = new Set<string>();
   for (const [index, settings] of document.triggers.entries()) {
-    const before = findTrigger(triggers, settings);
+    const before = findTrigger(triggers, settings, document.triggers);
     if (before !== undefined) kept.add(before.id);
     changes.push(...await triggerChange(document, { index, settings, before }, source));
   }

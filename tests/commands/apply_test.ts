@@ -127,6 +127,30 @@ Deno.test("what trigger list and project list print as JSON is applied again, an
   assertEquals([anew.status, anew.body.url], [201, made.url.replace(service.url, other.url)]);
 });
 
+Deno.test("a new trigger takes the name from one that the file renames by its id", async (t) => {
+  const actions = [{ type: "run_execution", step: "echo" }];
+  const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+  for (const isFirst of [true, false]) {
+    await t.step(isFirst ? "the new one first" : "the renamed one first", async () => {
+      await using service = await startService();
+      const { id } = await service.trigger({ name: "retrain", actions });
+      const renamed = { id, name: "retrain-old", project: "files", actions };
+      const made = { name: "retrain", project: "files", enabled: false, actions };
+      const triggers = isFirst ? [made, renamed] : [renamed, made];
+      const file = `${service.folder}/renamed.json`;
+      await Deno.writeTextFile(file, JSON.stringify({ triggers }));
+      const apply = (...args: string[]) => run(["apply", file, ...args, "--url", service.url], env);
+      const planned = await apply("--check", "--prune");
+      assertMatch(planned.printed, /^~ trigger retrain-old .*\n {4}name: /m);
+      assertMatch(planned.printed, /^\+ trigger retrain would be created/m);
+      assertEquals((await apply()).code, 0);
+      const { body } = await service.api("GET", "triggers/");
+      const found = body.results.map((each: typeof renamed) => [each.name, each.id === id]);
+      assertEquals(found.toSorted(), [["retrain", false], ["retrain-old", true]]);
+    });
+  }
+});
+
 Deno.test("a trigger that somebody else makes while a file is applied is brought up to date", async () => {
   await using service = await startService();
   const target = apiTarget(new ApiClient({ url: service.url, token: ADMIN_TOKEN }), "hooks.yaml");
