@@ -49,11 +49,15 @@ export async function openSecretBox(
   return secretBox(await readSecretKeys(folder, fromEnvironment));
 }
 
-/** Puts a new key before the keys in the key file, which can still decrypt. */
+/**
+ * Puts a new key before the keys in the key file, which can still decrypt. Behind several interrupted changes the
+ * latest one goes on with its key: each older key may be the only one that opens some secrets.
+ */
 export async function addSecretKey(folder: string): Promise<void> {
   const before = await readSecretKeys(folder, undefined);
+  if (before.length >= KEYS_MAX) return;
   const key = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
-  await writeSecretKeys(folder, [key, ...before].slice(0, KEYS_MAX));
+  await writeSecretKeys(folder, [key, ...before]);
 }
 
 /** Removes all keys but the current one from the key file. */

@@ -8,6 +8,9 @@ import {
   temporaryFolder,
 } from "../data.ts";
 import { startReceiver } from "../http/receiver.ts";
+import { allStoredTriggers, putStoredTrigger } from "../../src/store/records/triggers.ts";
+import { openStore } from "../../src/store/open_store.ts";
+import { sealSecrets, secretBox } from "../../src/triggers/secrets.ts";
 import { runHosted as run } from "./hosted.ts";
 
 Deno.test("secret-key rotate encrypts all secrets with a new key, and the old one opens nothing", async () => {
@@ -97,6 +100,41 @@ Deno.test("secret-key rotate encrypts the secrets of accepted work, which is per
     assertEquals(second?.headers.get(name), sent);
   }
   assertEquals(held?.headers.get("x-api-key"), "a-literal-of-the-tests");
+});
+
+Deno.test("a rotation that fails again and again forgets no key that secrets need", async () => {
+  await using service = await startService();
+  const made = [];
+  for (const name of ["a", "b"]) {
+    made.push(await service.trigger({ name, conditions: [HMAC_CONDITION] }));
+  }
+  const [locked, other] = made;
+  assert(locked && other);
+  await service.service.close();
+  const data = `${service.folder}/data`;
+  const lock = async () => {
+    await using store = await openStore(data);
+    const box = secretBox([new Uint8Array(32)]);
+    for await (const stored of allStoredTriggers(store)) {
+      if (stored.id !== locked.id) continue;
+      const settings = sealSecrets(stored.settings, box, stored.id);
+      await putStoredTrigger(store, { ...stored, settings });
+    }
+  };
+  await lock();
+  for (let tries = 0; tries < 6; tries++) {
+    const { code, printed } = await run(["secret-key", "rotate", "--data", data]);
+    assertEquals(code, 1, printed);
+    assertStringIncludes(printed, 'Cannot encrypt the secrets of trigger "a"');
+  }
+  await service.restart();
+  const answer = await fetch(service.url + new URL(other.url).pathname, {
+    method: "POST",
+    body: "x",
+    headers: signature("x"),
+  });
+  await answer.body?.cancel();
+  assertEquals(answer.status, 200);
 });
 
 Deno.test("a key file whose place the variable takes is removed when nothing needs it any more", async () => {
