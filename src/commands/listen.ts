@@ -100,28 +100,31 @@ async function listen(name: string, options: ListenOptions): Promise<void> {
   const { url, to, since, outcome, condition, json = false } = options;
   const api = clientOf(url);
   const trigger = await findTrigger(api, name);
-  const stop = Promise.withResolvers<undefined>();
   let isStopping = false;
+  let isForwarding = false;
+  let last: string | undefined;
+  const end = (): never => {
+    console.error(last === undefined ? "Stopped" : `Stopped. To go on: --since ${last}`);
+    // The connection to the service would keep the process.
+    Deno.exit(0);
+  };
   using _signals = onStopSignal(() => {
     // A second one does not wait for the local answer.
     if (isStopping) Deno.exit(130);
     isStopping = true;
-    stop.resolve(undefined);
+    if (!isForwarding) end();
   });
   const onConnected = () =>
     console.error(`Listening to ${harmless(trigger.name)}: copies go to ${to.href}`);
   const sent = { ...since, outcome, condition };
   const path = `triggers/${trigger.id}/listen/`;
   const following = { sent, eventLengthMax: EVENT_LENGTH_MAX, onConnected };
-  const events = followEvents(api, path, following);
   const known = new Map<string, true>();
-  let last: string | undefined;
   try {
     if (!json) await print(rowText(visibleColumns(COLUMNS), WIDTHS));
-    for (;;) {
-      const next = await Promise.race([events.next(), stop.promise]);
-      if (next === undefined || next.done) break;
-      for (const { event, id, data } of next.value) {
+    for await (const events of followEvents(api, path, following)) {
+      isForwarding = true;
+      for (const { event, id, data } of events) {
         if (isStopping) break;
         if (event === "gap") console.error("More deliveries came than can wait: some are left out");
         if (event !== "message" || known.has(id)) continue;
@@ -132,13 +135,13 @@ async function listen(name: string, options: ListenOptions): Promise<void> {
           json ? recordText(forwarded) : rowText(visibleColumns(COLUMNS), WIDTHS, forwarded),
         );
       }
+      isForwarding = false;
+      if (isStopping) break;
     }
   } catch (error) {
     ignoreBrokenPipe(error);
   }
-  console.error(last === undefined ? "Stopped" : `Stopped. To go on: --since ${last}`);
-  // The connection to the service would keep the process.
-  Deno.exit(0);
+  end();
 }
 
 /** Sends a copy of a delivery, and measures the time of its answer. */

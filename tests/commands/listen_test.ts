@@ -54,6 +54,45 @@ Deno.test("copies of requests go to an address of one's own, each once, also ove
   assert(listening.printed().includes(` ${id} `));
 });
 
+Deno.test("listening for long keeps none of the bodies that were sent on", async () => {
+  const ID = "01900000-0000-7000-8000-000000000000";
+  const body = "A".repeat(8 * 1024 ** 2);
+  const COUNT = 60;
+  let made = 0;
+  const events = new ReadableStream<string>({
+    pull(controller) {
+      if (made++ >= COUNT) return;
+      const id = `${ID.slice(0, -3)}${100 + made}`;
+      const delivery = { id, time: "2027-01-31T09:30:00Z", outcome: "accepted", status: 200 };
+      const data = { delivery, exact: true, method: "POST", query: "", headers: [], body };
+      controller.enqueue(`id: ${id}\ndata: ${JSON.stringify(data)}\n\n`);
+    },
+  });
+  await using service = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    ({ method }) =>
+      method === "GET"
+        ? Response.json({ results: [{ id: ID, name: "labels" }], next: null })
+        : new Response(events.pipeThrough(new TextEncoderStream()), {
+          headers: { "content-type": "text/event-stream" },
+        }),
+  );
+  await using local = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    async ({ body }) => {
+      await body?.cancel();
+      return new Response(null, { status: 204 });
+    },
+  );
+  const url = `http://127.0.0.1:${service.addr.port}`;
+  const args = ["listen", "labels", "--to", `http://127.0.0.1:${local.addr.port}/`, "--url", url];
+  await using listening = hooklaunch(args, {
+    ...TOKEN,
+    DENO_V8_FLAGS: "--max-old-space-size=200",
+  });
+  await listening.expect(new RegExp(`${100 + COUNT} .* 204\\n`));
+});
+
 Deno.test("what listen cannot do is told of", async (t) => {
   await using service = await startService();
   await service.trigger({ name: "labels" });
