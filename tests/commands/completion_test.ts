@@ -9,9 +9,11 @@ import { HOOKLAUNCH_LINE } from "./process.ts";
 /** Completes the last word in bash, where `hooklaunch` is that of the tests. */
 async function complete(words: string, env: Record<string, string> = {}): Promise<string[]> {
   const { printed } = await run(["completion", "bash"]);
+  // As bash hands words over: these characters end one.
+  const split = words.replaceAll(/[=:]+/g, " $& ");
   const script = `${printed}
 hooklaunch() { ${HOOKLAUNCH_LINE} "$@"; }
-COMP_WORDS=(hooklaunch ${words}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _hooklaunch
+COMP_WORDS=(hooklaunch ${split}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _hooklaunch
 printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout } = await new Deno.Command("bash", {
     args: ["-c", script],
@@ -33,6 +35,9 @@ Deno.test("bash completes commands, their options and the options' values", asyn
     ["runs -o y", "yaml"],
     ["--env-file .env trigger sec", "secret"],
     ["completion fi", "fish"],
+    ["execution list --status=q", "queued"],
+    ["--url=http://127.0.0.1:9 trigger sec", "secret"],
+    ["runs --trigger=a -o y", "yaml"],
   ];
   for (const [words, expected] of cases) {
     await t.step(words, async () => assertEquals(await complete(words), [expected]));
@@ -60,6 +65,8 @@ Deno.test("bash completes names and ids of the service, and evaluates none of th
     ["trigger show re", ["retrain"]],
     ["trigger show tw", ["two\\ words"]],
     ["runs --trigger re", ["retrain"]],
+    ["runs --trigger=re", ["retrain"]],
+    ["runs --trigger=", ["retrain", "two\\ words"]],
     ["project show ''", ["files"]],
     [`run show ${run_.id.slice(0, 8)}`, [run_.id]],
     [`delivery ${run_.id.slice(0, 8)}`, [run_.id]],
@@ -67,6 +74,7 @@ Deno.test("bash completes names and ids of the service, and evaluates none of th
     ["runs --context p", ["prod"]],
     [`--env-file ${envFile} trigger show re`, ["retrain"], {}],
     [`trigger show --url ${service.url} re`, ["retrain"], { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN }],
+    [`trigger show --url=${service.url} re`, ["retrain"], { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN }],
   ];
   for (const [words, expected, own = env] of cases) {
     await t.step(words, async () => {

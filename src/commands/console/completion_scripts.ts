@@ -27,11 +27,18 @@ const SERVICE = ["--url", "--context", "--env-file"];
 export const SCRIPTS: Readonly<Record<Shell, (all: readonly Words[]) => string>> = {
   bash: (all) =>
     `_hooklaunch() {
-  local path="" service=() before="" word words="" values="" value
-  local current="\${COMP_WORDS[COMP_CWORD]}"
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  local path="" service=() before="" word words="" values="" value line=() isPart=""
+  # bash ends a word at = and at a colon, too.
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD}"; do
+    case "$word" in =*|:*) isPart=1 ;; esac
+    if [ -n "$isPart" ] && [ \${#line[@]} -gt 0 ]; then line[\${#line[@]}-1]+="$word"; else line+=("$word"); fi
+    case "$word" in *=|*:) isPart=1 ;; *) isPart="" ;; esac
+  done
+  local current="\${line[\${#line[@]}-1]}"
+  for word in "\${line[@]:0:\${#line[@]}-1}"; do
 ${beforeCase(all)}
   done
+  case "$current" in -*=*) before="\${current%%=*}"; current="\${current#*=}" ;; esac
 ${optionCase(all)}
   if [ -z "$words$values" ]; then
 ${pathCase(all, "    ")}
@@ -87,7 +94,12 @@ function beforeCase(all: readonly Words[]): string {
       ${SERVICE.join("|")}) service+=("$before" "$word"); before=""; continue ;;
       ${withValue.filter((name) => !SERVICE.includes(name)).join("|")}) before=""; continue ;;
     esac
-    case "$word" in -*) before="$word" ;; *) before=""; path="\${path:+$path }$word" ;; esac`;
+    case "$word" in
+      ${SERVICE.map((name) => `${name}=*`).join("|")}) service+=("$word"); before="" ;;
+      -*=*) before="" ;;
+      -*) before="$word" ;;
+      *) before=""; path="\${path:+$path }$word" ;;
+    esac`;
 }
 
 /** A `case` over the commands and the option before the word: most options mean the same in all commands. */
