@@ -7,6 +7,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ListenedDelivery } from "../http/api/listen_stream.ts";
 import { messageOf } from "../platform/errors.ts";
 import { evictOldest } from "../platform/evict_oldest.ts";
+import { headerValue } from "../platform/network/header_text.ts";
 import { isId } from "../platform/ids.ts";
 import { DELIVERY_OUTCOMES } from "../store/records/deliveries.ts";
 import { findTrigger } from "./api/find_trigger.ts";
@@ -155,7 +156,8 @@ async function forward(listened: ListenedDelivery, to: URL): Promise<Forwarded> 
   try {
     const answer = await fetch(url, {
       method,
-      headers: headers.filter(([name]) => !CONNECTION_HEADERS.has(name)),
+      headers: headers.filter(([name]) => !CONNECTION_HEADERS.has(name))
+        .map(([name, value]): [string, string] => [name, headerValue(value)]),
       body: Uint8Array.fromBase64(body),
       redirect: "manual",
       signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),

@@ -1,4 +1,5 @@
 /** `hooklaunch listen` as a process of its own, on a real service. */
+import { Buffer } from "node:buffer";
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { startReceiver } from "../http/receiver.ts";
 import { ADMIN_TOKEN, HMAC_CONDITION, signature, startService } from "../data.ts";
@@ -25,7 +26,8 @@ Deno.test("copies of requests go to an address of one's own, each once, also ove
     const status = body === "second" ? 500 : 302;
     return new Response("not the sender's", { status, headers: { location: "/else" } });
   });
-  await post("first");
+  const city = Buffer.from("Łódź").toString("latin1");
+  await post("first", { ...signature("first"), "x-city": city });
   const to = `http://127.0.0.1:${receiver.port}/hook?b=2`;
   const args = ["listen", "labels", "--to", to, "--since", "1h", "--url", service.url];
   await using listening = hooklaunch(args, TOKEN);
@@ -45,6 +47,7 @@ Deno.test("copies of requests go to an address of one's own, each once, also ove
   const signed = received.map(({ headers }) => headers.get("x-signature"));
   const sent = ["second", "something else", "last"].map((body) => signature(body)["x-signature"]);
   assertEquals(signed, [null, ...sent]);
+  assertEquals(received[0]?.headers.get("x-city"), city);
   assertEquals(received.map(({ target }) => target), Array(4).fill("/hook?b=2&a=1"));
   assertEquals(receiver.at("/else"), []);
 
