@@ -31,7 +31,7 @@ interface Awaited<T> {
 export async function untilEnded<T>({ read, hasEnded, onRead }: Awaited<T>): Promise<T> {
   let record = await read();
   await onRead?.(record, undefined);
-  let heard_ms = performance.now();
+  let lost_ms: number | undefined;
   for (let pause_ms = POLL_MS_FIRST; !hasEnded(record);) {
     await delay(pause_ms);
     pause_ms = Math.min(POLL_MS_MAX, pause_ms * 1.5);
@@ -39,9 +39,11 @@ export async function untilEnded<T>({ read, hasEnded, onRead }: Awaited<T>): Pro
       const now = await read();
       await onRead?.(now, record);
       record = now;
-      heard_ms = performance.now();
+      lost_ms = undefined;
     } catch (error) {
-      if (!isPassing(error) || performance.now() - heard_ms > PATIENCE_MS) throw error;
+      // What is done with a record may have taken hours.
+      lost_ms ??= performance.now();
+      if (!isPassing(error) || performance.now() - lost_ms > PATIENCE_MS) throw error;
     }
   }
   return record;
