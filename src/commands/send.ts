@@ -7,12 +7,12 @@
 import { type Command, Option } from "commander";
 import type { SignedResult, TestResult, TestVerdict } from "../http/api/try_out.ts";
 import type { ShownTrigger } from "../http/api/triggers.ts";
-import { InvalidInputError } from "../platform/errors.ts";
+import { InvalidInputError, messageOf } from "../platform/errors.ts";
 import { shellQuote } from "../platform/shell.ts";
 import type { ActionsTry } from "../http/api/try_actions.ts";
 import type { PlayedHandshake } from "../triggers/play_handshakes.ts";
 import { addressOf } from "./api/address.ts";
-import { type ApiClient, unreachable } from "./api/client.ts";
+import { type ApiClient, ApiError, unreachable } from "./api/client.ts";
 import { apiOptions, clientOf } from "./api/options.ts";
 import { endOfWork, SENT_HEADER, sentRun, untilWorkEnded } from "./api/sent_run.ts";
 import { exitCodeOf, exitCodesHelp } from "./console/exit_code.ts";
@@ -91,7 +91,9 @@ async function send(
   const test = explain ? await tested(api, trigger, signed) : undefined;
   if (!json) printSigned(signed, test);
   const answer = await launch(id, signed, options.url);
-  const text = await answer.text();
+  const text = await answer.text().catch((error) => {
+    throw new ApiError(`Cannot read the service's answer ${answer.status}: ${messageOf(error)}`);
+  });
   if (!json) await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
   const run = mark !== undefined && answer.ok
     ? await untilWorkEnded(api, (await sentRun(api, trigger, mark)).id, { followsLogs: follow })

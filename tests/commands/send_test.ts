@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { ADMIN_TOKEN, HMAC_CONDITION, SECRET, startService } from "../data.ts";
 import { runHosted as run } from "./hosted.ts";
+import { run as runAlone } from "./process.ts";
 
 const TOKEN = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
 const SIGNED = [
@@ -105,6 +106,29 @@ Deno.test("send follows nobody who sends on, and says what could not be signed",
   assertEquals(asked.at(-1), `/api/v0/launch/${id}/?a=b`);
   const header = await run(["send", "t", "--header", "no colon", "--url", url], TOKEN);
   assertMatch(header.printed, /--header: Expected a name, a colon and a value, found "no colon"/);
+});
+
+Deno.test("send says that an answer broke off", async () => {
+  const signed = { url: "https://hooks.example.com/", headers: {}, body_base64: "" };
+  const broken = () =>
+    new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new TextEncoder().encode("{")),
+      pull: (controller) => controller.error(new Error("broken")),
+    });
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {}, onError: () => new Response() };
+  await using server = Deno.serve(options, ({ url }) => {
+    const { pathname } = new URL(url);
+    if (pathname.endsWith("/triggers/")) {
+      return Response.json({ results: [{ id: "0", name: "t" }], next: null });
+    }
+    return pathname.endsWith("/sign/")
+      ? Response.json({ ...signed, notes: [], problems: [] })
+      : new Response(broken());
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const { code, printed } = await runAlone(["send", "t", "--url", url], TOKEN);
+  assertEquals(code, 1);
+  assertMatch(printed, /^hooklaunch: Cannot read the service's answer 200: .*\n$/);
 });
 
 Deno.test("send --follow prints the logs of what it launches, and its exit code says how that ended", async (t) => {
