@@ -50,15 +50,16 @@ export interface Applied {
 /**
  * Applies a configuration file, one project, trigger and notifier after the other, and yields each outcome.
  *
- * @throws {InvalidInputError} with line and column, when the service refuses a trigger
+ * @throws {InvalidInputError} with line and column, when the service refuses one of them
  */
 export async function* applyConfig(
   document: ConfigDocument,
   target: ApplyTarget,
 ): AsyncGenerator<Applied> {
   const projects = new Map((await target.projects()).map((project) => [project.name, project]));
-  for (const project of document.projects) {
-    yield await applyProject(project, projects.get(project.name), target);
+  for (const [index, project] of document.projects.entries()) {
+    yield await applyProject(project, projects.get(project.name), target)
+      .catch(document.located("projects", index));
   }
   const triggers = await target.triggers();
   const all = document.triggers;
@@ -77,19 +78,15 @@ export async function* applyConfig(
       if (made === undefined) throw error;
       return await applyTrigger(settings, made, target);
     }).catch((error) => {
-      const wrong = error instanceof ConflictError ? nameTaken(settings) : error;
-      throw wrong instanceof InvalidInputError ? document.locate(index, wrong) : wrong;
-    });
+      throw error instanceof ConflictError ? nameTaken(settings) : error;
+    }).catch(document.located("triggers", index));
   }
   if (document.notifications.length === 0) return;
   const notifiers = await target.notifiers();
   for (const [index, settings] of document.notifications.entries()) {
     const before = notifiers.find(({ name }) => name === settings.name);
-    const after = await target.putNotifier(settings).catch((error) => {
-      throw error instanceof InvalidInputError
-        ? document.locate(index, error, "notifications")
-        : error;
-    });
+    const after = await target.putNotifier(settings)
+      .catch(document.located("notifications", index));
     yield {
       kind: "notifier",
       name: after.name,

@@ -48,12 +48,11 @@ export interface ConfigDocument {
   triggers: TriggerSettings[];
   /** The notifiers: what is told to whom. */
   notifications: NotifierSettings[];
-  /** Adds the line and column in the file to an error of the service about a trigger, or a notifier. */
-  locate(
+  /** Makes a handler that throws an error of the service again, with the line and column of the element that it is about. */
+  located(
+    list: "projects" | "triggers" | "notifications",
     index: number,
-    error: InvalidInputError,
-    list?: "triggers" | "notifications",
-  ): InvalidInputError;
+  ): (error: unknown) => never;
   /** Adds the line and column in the file to problems of the value at a JSON Pointer. */
   place(at: string, problems: readonly Problem[]): Problem[];
 }
@@ -131,8 +130,10 @@ export function parseConfig(
     triggers: triggers.filter((trigger) => trigger !== undefined),
     notifications: notifications.filter((notifier) => notifier !== undefined),
     place: (at, problems) => placed(yaml, at, problems),
-    locate: (index, error, list = "triggers") =>
-      new InvalidInputError(path, placed(yaml, pointer(list, index), error.problems)),
+    located: (list, index) => (error) => {
+      if (!(error instanceof InvalidInputError)) throw error;
+      throw new InvalidInputError(path, placed(yaml, pointer(list, index), error.problems));
+    },
   };
 }
 

@@ -58,7 +58,7 @@ export interface PlannedChange {
  * Plans the changes of a configuration file, in the order in which they are made.
  *
  * @param options `prunes`: projects, triggers and notifiers that the file does not mention are deleted
- * @throws {InvalidInputError} with line and column, when the service would refuse a trigger
+ * @throws {InvalidInputError} with line and column, when the service would refuse one of them
  */
 export async function planConfig(
   document: ConfigDocument,
@@ -67,8 +67,9 @@ export async function planConfig(
 ): Promise<PlannedChange[]> {
   const [projects, triggers] = await Promise.all([source.projects(), source.triggers()]);
   const changes: PlannedChange[] = [];
-  for (const project of document.projects) {
-    changes.push(...await projectChange(project, projects, source));
+  for (const [index, project] of document.projects.entries()) {
+    const change = projectChange(project, projects, source);
+    changes.push(...await change.catch(document.located("projects", index)));
   }
   const kept = new Set<string>();
   for (const [index, settings] of document.triggers.entries()) {
@@ -112,6 +113,7 @@ async function projectChange(
   const { name } = project;
   const before = all.find((each) => each.name === name);
   if (before === undefined) {
+    await previewed(project, source);
     return [{ sign: "+", kind: "project", name, detail: newProjectText(project), differences: [] }];
   }
   const { secrets, ...others } = projectSettings(before);
@@ -122,7 +124,9 @@ async function projectChange(
       { ...others, ...(secrets && { secrets }) },
       await previewed(project, source),
     );
-  return differences.length === 0 ? [] : [{ sign: "~", kind: "project", name, differences }];
+  if (differences.length === 0) return [];
+  if (project.secrets === undefined) await previewed(project, source);
+  return [{ sign: "~", kind: "project", name, differences }];
 }
 
 /** Returns the settings that a project would have. */
@@ -158,7 +162,7 @@ async function triggerChange(
     // Its project is created first: the service cannot look further yet.
     const isNew = document.projects.some(({ name }) => name === settings.project) &&
       error.problems.every(({ pointer }) => pointer === "/project");
-    if (!isNew) throw document.locate(index, error);
+    if (!isNew) return document.located("triggers", index)(error);
     return [before === undefined ? created : { sign: "~", ...change, differences: [] }];
   }
 }
@@ -174,19 +178,15 @@ async function notifierChange(
 ): Promise<PlannedChange[]> {
   const { name, to } = settings;
   const before = notifiers.find((each) => each.name === name);
-  try {
-    const after = await source.previewNotifier(settings);
-    if (before === undefined) {
-      const detail = `it tells by ${to.type}`;
-      return [{ sign: "+", kind: "notifier", name, detail, differences: [] }];
-    }
-    if (after.revision === before.revision) return [];
-    const differences = plannedDifferences(notifierSettings(before), notifierSettings(after));
-    return [{ sign: "~", kind: "notifier", name, differences }];
-  } catch (error) {
-    if (!(error instanceof InvalidInputError)) throw error;
-    throw document.locate(index, error, "notifications");
+  const after = await source.previewNotifier(settings)
+    .catch(document.located("notifications", index));
+  if (before === undefined) {
+    const detail = `it tells by ${to.type}`;
+    return [{ sign: "+", kind: "notifier", name, detail, differences: [] }];
   }
+  if (after.revision === before.revision) return [];
+  const differences = plannedDifferences(notifierSettings(before), notifierSettings(after));
+  return [{ sign: "~", kind: "notifier", name, differences }];
 }
 
 /** Returns the fields that its owner writes. */

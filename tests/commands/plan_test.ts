@@ -100,6 +100,29 @@ async function expectSecretMasked(
   assert(!printed.includes(SECRET), printed);
 }
 
+Deno.test("what the service refuses of a project is told by its place in the file, also by a plan", async (t) => {
+  await using service = await startService();
+  const path = join(service.folder, "hooklaunch.yaml");
+  for (const name of ["fresh", "files"]) {
+    await Deno.writeTextFile(
+      path,
+      `projects:
+  - name: ${name}
+    directory: ${service.folder}/project
+    secrets:
+      - { name: token, value: "********" }
+`,
+    );
+    for (const args of [["--check"], []]) {
+      await t.step(`${name} ${args}`, async () => {
+        const { code, printed } = await command(service, "apply", path, ...args);
+        assertEquals(code, 1, printed);
+        assertMatch(printed, /hooklaunch\.yaml: .*line 5, column \d+: Expected a secret, found/);
+      });
+    }
+  }
+});
+
 Deno.test("prune deletes what the file does not mention, triggers before their projects", async () => {
   await using service = await startService();
   await service.api("PUT", "projects/unused/", { directory: service.folder });
