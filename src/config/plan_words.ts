@@ -28,9 +28,9 @@ export function plannedDifferences(before: unknown, after: unknown): PlannedDiff
 
 /** Describes a new project, such as `its code is in ./digits`. */
 export function newProjectText({ repository, directory, engine }: Project): string {
-  return `its code is in ${
-    hideUserInfo(repository ?? directory ?? "")
-  }, its engine is ${engine.type}`;
+  const place = repository ?? directory;
+  const code = place === undefined ? "it is without code" : `its code is in ${hideUserInfo(place)}`;
+  return `${code}, its engine is ${engine.type}`;
 }
 
 /** Describes a new trigger, such as `run_execution train in project digits, with hmac`. */

@@ -34,7 +34,7 @@ Deno.test("a plan shows what is created, updated and deleted, and nothing is don
     .find(({ name }: { name: string }) => name === "same");
   const secrets = [`${SECRET}-another-one`];
   const path = await fileOf(service, {
-    projects: [{ name: "fresh", directory }],
+    projects: [{ name: "fresh", directory }, { name: "bare", config: "[]" }],
     triggers: [
       { ...same, conditions: [HMAC_CONDITION] },
       { ...trigger, name: "changed", actions: same.actions, enabled: false },
@@ -46,6 +46,7 @@ Deno.test("a plan shows what is created, updated and deleted, and nothing is don
   assertEquals(
     check.printed,
     `+ project fresh would be created: its code is in ${directory}, its engine is local\n` +
+      "+ project bare would be created: it is without code, its engine is local\n" +
       "~ trigger changed would be changed\n    enabled: true → false\n" +
       "+ trigger in-fresh would be created: run_execution echo in project fresh, with hmac\n" +
       "- trigger extra would be removed\n- project files would be removed\n",
@@ -53,7 +54,7 @@ Deno.test("a plan shows what is created, updated and deleted, and nothing is don
   const json = await command(service, "apply", path, "--check", "--json");
   assertEquals(
     JSON.parse(json.printed).map(({ sign, name }: { sign: string; name: string }) => sign + name),
-    ["+fresh", "~changed", "+in-fresh"],
+    ["+fresh", "+bare", "~changed", "+in-fresh"],
   );
   // Nobody is there to answer.
   const asked = await command(service, "apply", path, "--plan");
