@@ -19,6 +19,9 @@ const TIMEOUT_MS = 30_000;
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code";
 const VARIABLE = "HOOKLAUNCH_ADMIN_TOKEN";
 
+/** The fields that the answers of routes have. */
+const FIELDS = { device: "device_code", token: "access_token", revoke: undefined } as const;
+
 interface LoginOptions extends ApiOptions {
   keyring: boolean;
   scope?: string;
@@ -139,7 +142,7 @@ async function logOut({ url, json = false }: ApiOptions): Promise<void> {
  */
 async function post(
   url: string,
-  path: string,
+  path: keyof typeof FIELDS,
   fields: Record<string, string>,
 ): Promise<Record<string, unknown>> {
   const address = addressOf(url);
@@ -154,6 +157,13 @@ async function post(
   });
   const value: unknown = await answer.json().catch(() => undefined);
   const read: Record<string, unknown> = { ...Object(value) };
+  const field = FIELDS[path];
+  if (answer.ok && field !== undefined && typeof read[field] !== "string") {
+    throw new ApiError(
+      `The answer at ${address.shown} is not from Hooklaunch: check the URL`,
+      answer.status,
+    );
+  }
   if (answer.ok || typeof read.error === "string" && path === "token") return read;
   const said = read.detail ?? read.error_description ?? read.error;
   throw new ApiError(

@@ -123,3 +123,14 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
     assertEquals((await service.api("GET", "tokens/")).body.results.length, 1);
   });
 });
+
+Deno.test("a login at an address of another program says so", async () => {
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    () => new Response("<h1>Hello</h1>"),
+  );
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const { code, printed } = await runHosted(["login", "--url", url]);
+  assertEquals(code, 1);
+  assertEquals(printed, `hooklaunch: The answer at ${url} is not from Hooklaunch: check the URL\n`);
+});
