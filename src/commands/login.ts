@@ -8,7 +8,7 @@ import { type Command, Option } from "commander";
 import { delay } from "@std/async/delay";
 import { SCOPES } from "../store/records/tokens.ts";
 import { addressOf } from "./api/address.ts";
-import { ApiError, unreachable } from "./api/client.ts";
+import { ApiError, isPassing, unreachable } from "./api/client.ts";
 import { type ApiOptions, apiOptions } from "./api/options.ts";
 import { harmless, printJson } from "./console/table.ts";
 import { environment } from "./input/environment.ts";
@@ -95,16 +95,20 @@ async function keep(
   return failed === undefined;
 }
 
-/** Asks for the token until the login is decided. */
+/** Asks for the token until the login is decided. A service that is away for a moment keeps the login. */
 async function tokenOf(
   url: string,
   begun: Record<string, unknown>,
 ): Promise<Record<string, unknown>> {
   const interval_ms = 1_000 * Math.max(1, Number(begun.interval) || 5);
+  const until_ms = performance.now() + 1_000 * (Number(begun.expires_in) || 0);
   for (;;) {
     await delay(interval_ms);
     const fields = { grant_type: GRANT_TYPE, device_code: String(begun.device_code) };
-    const answer = await post(url, "token", fields);
+    const answer = await post(url, "token", fields).catch((error) => {
+      if (!isPassing(error) || performance.now() > until_ms) throw error;
+      return { error: "authorization_pending" };
+    });
     if (answer.error === undefined) return answer;
     if (answer.error === "authorization_pending") continue;
     const why = answer.error === "access_denied"
