@@ -143,6 +143,13 @@ Deno.test("check finds in a file what saving would refuse, without a service", a
       { env: { ...secret, HOOKLAUNCH_PROT: "80" } },
     ],
     [
+      "a setting that a variable turns off",
+      file(),
+      0,
+      /no errors, no warnings\n$/,
+      { env: { ...secret, HOOKLAUNCH_MCP: "false" } },
+    ],
+    [
       "a secret whose variable looks like a setting",
       file().replace("HOOK_SECRET", "HOOKLAUNCH_HOOK"),
       0,
@@ -190,7 +197,7 @@ Deno.test("the known variables are those of all options, and of the code", async
   const named = new Set<string>();
   const collect = ({ options, commands }: Command) => {
     for (const { envVar, description } of options) {
-      const told = /\(env: (\w+)=true\)/.exec(description)?.[1];
+      const told = /\(env: (\w+)=(?:true|false)\)/.exec(description)?.[1];
       for (const name of [envVar, told]) if (name !== undefined) named.add(name);
     }
     for (const command of commands) collect(command);
