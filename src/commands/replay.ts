@@ -4,7 +4,6 @@
  * @module
  */
 import { type Command, InvalidArgumentError } from "commander";
-import { delay } from "@std/async/delay";
 import type { DryRun, ShownReplay } from "../http/api/replays.ts";
 import type { ApiClient } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
@@ -15,10 +14,9 @@ import { printIds, printJson, printList } from "./console/table.ts";
 import { stateWord } from "../runs/state_word.ts";
 import { workText } from "./console/work_text.ts";
 import { deliveryFilter, type DeliveryFilterOptions, filterOf } from "./input/delivery_filter.ts";
+import { untilEnded } from "./api/until_ended.ts";
 import { idBeginning, withId } from "./api/whole_id.ts";
 import { listLimit, quietly, readInput } from "./input/options.ts";
-
-const POLL_MS = 500;
 
 /** The outcomes of deliveries that can be launched again. */
 const OUTCOMES = ["accepted", "refused", "filtered"];
@@ -165,13 +163,13 @@ async function watched(
   begun: ShownReplay,
   isQuiet: boolean,
 ): Promise<ShownReplay> {
-  let replay = begun;
-  while (replay.state === "running") {
-    await delay(POLL_MS);
-    replay = await client.request("GET", `replays/${replay.id}/`);
-    if (!isQuiet) console.error(`${replay.done} of ${replay.count}`);
-  }
-  return replay;
+  return await untilEnded<ShownReplay>({
+    read: () => client.request("GET", `replays/${begun.id}/`),
+    hasEnded: ({ state }) => state !== "running",
+    onRead({ done, count }, before) {
+      if (!isQuiet && done !== before?.done) console.error(`${done} of ${count}`);
+    },
+  });
 }
 
 async function list(

@@ -170,3 +170,23 @@ Deno.test("trigger log -f prints what there is, the oldest first, and what comes
     });
   }
 });
+
+Deno.test("a replay is waited for over a moment in which its service is away", async () => {
+  const replay = { id: "01900000-0000-7000-8000-000000000000", state: "running", done: 0 };
+  const counts = { count: 1, launched: 0, skipped: 0, failed: 0 };
+  let asked = 0;
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, () => {
+    asked++;
+    if (asked === 3) return new Response(null, { status: 503 });
+    const isOver = asked === 4;
+    return Response.json({
+      ...replay,
+      ...counts,
+      ...(isOver && { state: "done", done: 1, launched: 1 }),
+    });
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const { code, printed } = await run(["replay", "start", "--url", url], TOKEN);
+  assertEquals(code, 0, printed);
+  assertMatch(printed, /: 1 launched, 0 skipped, 0 failed, of 1\n/);
+});
