@@ -11,7 +11,7 @@ import { notifierSettings, type StoredNotifier } from "../store/records/notifier
 import { withoutReadOnly } from "../triggers/read_only.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
 import { printJson } from "./console/table.ts";
-import { writeLines } from "./console/terminal.ts";
+import { ignoreBrokenPipe, writeLines } from "./console/terminal.ts";
 
 const LITERALS =
   "# Literal secrets are masked. The service that has them keeps them when this is applied; for " +
@@ -40,7 +40,7 @@ async function exportAll({ url, json = false }: ApiOptions): Promise<void> {
   const isMasked = JSON.stringify(all).includes('"********"');
   const text = stringify(all, { lineWidth: 100, aliasDuplicateObjects: false });
   const head = schemaLine(shown[0]?.url) + (isMasked ? LITERALS : "");
-  await writeLines(Deno.stdout, (head + text).trimEnd().split("\n"));
+  await writeLines(Deno.stdout, (head + text).trimEnd().split("\n")).catch(ignoreBrokenPipe);
 }
 
 /** Returns the line by which editors find the schema of the file, from the address of a trigger. */

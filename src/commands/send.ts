@@ -94,7 +94,8 @@ async function send(
   const text = await answer.text().catch((error) => {
     throw new ApiError(`Cannot read the service's answer ${answer.status}: ${messageOf(error)}`);
   });
-  if (!json) await writeLines(Deno.stdout, `${answer.status} ${text}`.split("\n"));
+  const lines = json ? [] : `${answer.status} ${text}`.split("\n");
+  await writeLines(Deno.stdout, lines).catch(ignoreBrokenPipe);
   const run = mark !== undefined && answer.ok
     ? await untilWorkEnded(api, (await sentRun(api, trigger, mark)).id, { followsLogs: follow })
       .catch(ignoreBrokenPipe)

@@ -172,6 +172,20 @@ Deno.test("a follower whose reader has gone ends", async () => {
   await endOfExecution(service, id);
 });
 
+Deno.test("an export and an answer whose reader has gone are no errors", async () => {
+  await using service = await startService();
+  await service.trigger({ name: "hello" });
+  for (const args of ["export", "send hello"]) {
+    const line =
+      `set -o pipefail; ${HOOKLAUNCH_LINE} ${args} --url ${service.url} | sh -c "exec <&-"`;
+    const { code, stderr } = await new Deno.Command("bash", {
+      args: ["-c", line],
+      env: TOKEN,
+    }).output();
+    assertEquals([args, code, new TextDecoder().decode(stderr)], [args, 0, ""]);
+  }
+});
+
 Deno.test("what cannot be printed or put into a folder is told without a stack trace", async () => {
   await using service = await startService();
   const id = await launchCommand(service, `echo x; echo x > "$VH_OUTPUTS_DIR/x"`);
