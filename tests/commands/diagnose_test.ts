@@ -43,6 +43,19 @@ Deno.test("diagnose reads a body with its headers, or a whole request, and print
     assertStringIncludes(printed, words);
   });
 
+  await t.step(
+    "a whole request whose body came in chunks, and one whose header alone says so",
+    async () => {
+      const chunks = '8;x=1\r\n{"action\r\nb\r\n":"opened"}\r\n0\r\n\r\n';
+      for (const sent of [chunks, '{"action":"opened"}']) {
+        const head = ["POST / HTTP/1.1", signature, "Transfer-Encoding: chunked"];
+        const file = await write("chunked.txt", `${head.join("\r\n")}\r\n\r\n${sent}`);
+        const { printed } = await diagnose("github", "--request", file);
+        assertStringIncludes(printed, words);
+      }
+    },
+  );
+
   await t.step("the URL that was called, of its request line or its own option", async () => {
     const called = "https://hooks.example/square?a=1";
     const head = [

@@ -8,6 +8,8 @@ import { InvalidInputError } from "../../platform/errors.ts";
 
 const REQUEST_LINE = /^([A-Z]{1,16}) (\S+)(?: HTTP\/[\d.]+)?$/;
 const HEADER_LINE = /^([^\s:]+):[ \t]*(.*?)[ \t]*$/;
+/** The line before a chunk: its size, and extensions. */
+const CHUNK_LINE = /([0-9a-f]{1,8})(?:[ \t]*;[^\r\n]*)?\r?\n/iy;
 
 /** A request that was written to a file. */
 export interface HttpMessage {
@@ -20,7 +22,7 @@ export interface HttpMessage {
 
 /**
  * Parses a request. Its lines end with LF or CR LF, and the request line may be missing. What stands behind the
- * number of bytes in `Content-Length` is no part of the body.
+ * number of bytes in `Content-Length`, or behind the last chunk, is no part of the body.
  *
  * @throws {InvalidInputError} when a line is no header
  */
@@ -33,8 +35,30 @@ export function parseHttpMessage(bytes: Uint8Array): HttpMessage {
   const headers = headersOf(method === undefined ? lines : lines.slice(1));
   const rest = end === null ? new Uint8Array() : bytes.subarray(end.index + end[0].length);
   const length = headers["content-length"] ?? "";
-  const body = /^\d+$/.test(length) ? rest.subarray(0, Number(length)) : rest;
+  const isChunked = /\bchunked$/i.test(headers["transfer-encoding"] ?? "");
+  const whole = isChunked ? unchunked(rest) ?? rest : rest;
+  const body = !isChunked && /^\d+$/.test(length) ? rest.subarray(0, Number(length)) : whole;
   return { method: method ?? "POST", target, headers, body };
+}
+
+/**
+ * Joins the chunks of a body (RFC 9112 section 7.1); undefined where it has none, as tools write that decode a body and
+ * keep its header.
+ */
+function unchunked(bytes: Uint8Array): Uint8Array | undefined {
+  const text = Buffer.from(bytes).toString("latin1");
+  const chunks: Uint8Array[] = [];
+  for (let at = 0;;) {
+    CHUNK_LINE.lastIndex = at;
+    const [line, hex] = CHUNK_LINE.exec(text) ?? [];
+    if (line === undefined || hex === undefined) return undefined;
+    const size = parseInt(hex, 16);
+    if (size === 0) return Buffer.concat(chunks);
+    const start = at + line.length;
+    chunks.push(bytes.subarray(start, start + size));
+    at = start + size;
+    at += text.startsWith("\r\n", at) ? 2 : 1;
+  }
 }
 
 /** Reads header lines. The values of a header that comes twice are joined (RFC 9110 section 5.3). */
