@@ -7,6 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
+import { settleAll } from "../platform/waiting/promises.ts";
 import { engineIdOf } from "../store/records/attempts.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
 import {
@@ -161,9 +162,9 @@ export class Pipelines {
     const hasOutputs = (execution: Execution) => this.#hasOutputs(execution);
     const tools = { store, clock, engine, onLaunch, hasOutputs };
     const toStop = await reconcile(pipeline, plan, tools);
-    for (const execution of toStop) {
-      await engines.stop(execution, `Its pipeline ended: ${pipeline.reason}`);
-    }
+    const why = `Its pipeline ended: ${pipeline.reason}`;
+    // All at once: one engine may not answer.
+    await settleAll(toStop.map((execution) => engines.stop(execution, why)));
     if (hasPipelineEnded(pipeline.status)) {
       const { id: pipeline_id, run_id, project, status } = pipeline;
       const details = { pipeline_id, run_id, project, status };

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import type { Engine } from "../../src/engines/engine.ts";
@@ -73,6 +74,8 @@ export class PipelineFixture implements AsyncDisposable {
   readonly submitted: Execution[] = [];
   /** The ids of those that were asked to stop. */
   readonly stopped: string[] = [];
+  /** The ids of those whose engine cannot stop them. */
+  readonly unstoppable = new Set<string>();
 
   private constructor(store: Store, folder: string) {
     this.store = store;
@@ -197,6 +200,7 @@ export class PipelineFixture implements AsyncDisposable {
       },
       stop: async (id, reason = "") => {
         this.stopped.push(id);
+        if (this.unstoppable.has(id)) throw new UnavailableError("The engine does not answer", 1);
         const execution = await getExecution(this.store, id);
         if (execution === undefined || hasEnded(execution.status)) return false;
         await this.finish(id, { status: "stopped", reason });

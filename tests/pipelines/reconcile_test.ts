@@ -419,6 +419,28 @@ Deno.test("pipeline: on-error stop-all stops everything", async () => {
   assertEquals(fixture.submitted.length, 2);
 });
 
+Deno.test("pipeline: a node that cannot be stopped now does not keep the others from being stopped", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(
+    fixture,
+    `
+nodes:
+  ${node("a", "make", "on-error: stop-all")}
+  ${node("b")}
+  ${node("c")}
+edges: []
+`,
+  );
+  for (const name of ["a", "b", "c"]) await fixture.launched(id, name);
+  const { nodes: [, b] } = await fixture.until(id, () => true);
+  fixture.unstoppable.add(b?.execution_id ?? "");
+  await fixture.end(id, "a", { status: "error", reason: "It broke" });
+  const { nodes } = await fixture.until(id, ({ nodes }) => nodes.at(2)?.status === "stopped");
+  assertEquals(nodes.map(({ status }) => status), ["error", "stopping", "stopped"]);
+  fixture.unstoppable.clear();
+  assertEquals(states(await fixture.ended(id)), ["a error", "b stopped", "c stopped"]);
+});
+
 Deno.test("pipeline: on-error stop-next lets the others go on", async () => {
   await using fixture = await PipelineFixture.make();
   const id = await launch(fixture, FAILING("stop-next"));
