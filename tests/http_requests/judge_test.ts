@@ -1,14 +1,17 @@
 /** What came back to an HTTP request, judged while the request of its run cannot be read. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { hash } from "node:crypto";
+import { polled } from "../../src/http_requests/transitions.ts";
 import { Runner, type RunnerParts } from "../../src/http_requests/runner.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { JobTimeoutError } from "../../src/platform/heavy_work/job.ts";
 import { newId } from "../../src/platform/ids.ts";
 import { systemNetwork } from "../../src/platform/network/connection.ts";
+import { retryAfter_ms } from "../../src/platform/network/retry_after.ts";
 import {
   createHttpRequestWrites,
   getHttpRequest,
+  type HttpRequest,
   type HttpRequestPlan,
 } from "../../src/store/records/http_requests.ts";
 import { pendingOf, storePending } from "../runs/fixture.ts";
@@ -130,4 +133,28 @@ Deno.test("a poll whose URL can never be made ends", async () => {
   const { status, reason = "" } = await at.reaches(id, "complete", "error");
   assertEquals(status, "error");
   assertMatch(reason, /^wait\/poll\/url: .* took longer than 2000 ms$/);
+});
+
+Deno.test("a poll that is answered with the last of all dates to ask again has a time for the next one", () => {
+  const now_ms = Date.UTC(2026, 0, 1);
+  const id = newId(now_ms);
+  const request: HttpRequest = {
+    id,
+    run_id: id,
+    trigger_id: id,
+    project: "files",
+    method: "POST",
+    url: PLAN.url,
+    wait: "poll",
+    status: "waiting",
+    created_at: new Date(now_ms).toISOString(),
+    attempts: 1,
+    tried: 1,
+  };
+  const wait_ms = retryAfter_ms("Sat, 13 Sep 275760 00:00:00 GMT", now_ms);
+  const outcome = { ...CAME, status: 503, isCut: false, duration_ms: 1, mayPass: true, wait_ms };
+  const wait = { for: "poll", url: PLAN.url, until: "true", every_s: 1, timeout_s: 60 } as const;
+  // The answer is stored a moment after it was read.
+  polled(request, wait, now_ms + 5, { outcome, verdict: false, failed: undefined });
+  assertMatch(request.next_at ?? "", /^2057-/);
 });

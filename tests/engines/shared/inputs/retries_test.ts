@@ -22,6 +22,8 @@ const headers: [header: string | undefined, wait_ms: number | undefined][] = [
   ["999999999", 999_999_999_000],
   ["Sun, 01 Nov 2026 10:00:09 GMT", 9_000],
   ["Sun, 01 Nov 2026 09:00:00 GMT", 0],
+  // The last date of JavaScript: a moment later, now and the pause make no date.
+  ["Sat, 13 Sep 275760 00:00:00 GMT", 999_999_999_000],
 ];
 
 for (const [header, wait_ms] of headers) {
