@@ -75,7 +75,16 @@ export async function audited(
   if (response.status >= 400) return response;
   const made = nameOfMade(response);
   const changed = name ?? made;
-  const after = changed === undefined ? undefined : await snapshot?.(operator, changed);
+  const after = changed === undefined
+    ? undefined
+    : await snapshot?.(operator, changed).catch((error) => {
+      log.error("Cannot read what {operation} on {path} has changed: {error}", {
+        operation,
+        path,
+        error: messageOf(error),
+      });
+      return before;
+    });
   const other = name === undefined ? undefined : made === undefined ? told : { id: made, ...told };
   const author = authorFrom(access);
   const entry = {

@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { changesBetween } from "../../../src/store/records/audit_changes.ts";
 import { applyText } from "../../../src/config/apply_text.ts";
+import { UnavailableError } from "../../../src/platform/errors.ts";
 import { ADMIN_TOKEN, HMAC_CONDITION, startService } from "../../data.ts";
 
 Deno.test("each change is written with its author, address and values; secrets are masked", async () => {
@@ -100,6 +101,32 @@ Deno.test("the audit log is filtered by operation and read page by page", async 
   );
   assertEquals((await service.api("GET", "audit/?cursor=nonsense")).status, 422);
   assertEquals((await service.api("GET", "audit/?who=me")).status, 422);
+});
+
+Deno.test("a change whose record cannot be read behind it is answered, and written", async () => {
+  await using service = await startService();
+  const { id } = await service.trigger({ name: "read-once" });
+  const { triggers } = service.service.parts;
+  const get = triggers.get.bind(triggers);
+  let isMade = false;
+  triggers.get = async (...of) => {
+    if (isMade) throw new UnavailableError("The database does not answer", 1);
+    return await get(...of);
+  };
+  const remove = triggers.delete.bind(triggers);
+  triggers.delete = async (...of) => {
+    await remove(...of);
+    isMade = true;
+  };
+  const { status } = await service.api("DELETE", `triggers/${id}/`);
+  isMade = false;
+  const { body: { results: [latest] } } = await service.api("GET", "audit/?limit=1");
+  assertEquals([status, latest.operation, latest.path], [
+    204,
+    "deleteTrigger",
+    `/triggers/${id}/`,
+  ]);
+  assertEquals(latest.changes, []);
 });
 
 const cases: [what: string, before: unknown, after: unknown, changes: unknown[]][] = [
