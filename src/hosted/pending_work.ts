@@ -9,15 +9,26 @@ import { getBackupState } from "../store/records/backups.ts";
 import { occurrencesOf, storedSchedules } from "../store/records/schedules.ts";
 
 /** The prefixes of what has not ended. Each of them is empty where nothing waits. */
-const OPEN = ["held", "execution_open", "pipeline_open", "http_request_open"];
+const OPEN = ["held", "execution_open", "pipeline_open", "http_request_open", "callback_due"];
+/** Those of what notifiers are to tell. Without a notifier nobody takes it away. */
+const TO_TELL = ["notice", "notification_open", "status_due"];
 
 /** Returns true when there is anything that has not ended, or a time of a schedule has come. */
 export async function isWorkPending(kv: Deno.Kv, now_ms: number): Promise<boolean> {
-  const looks = OPEN.map(async (prefix) => {
+  const looks = await Promise.all([
+    isRunPending(kv, now_ms),
+    isAny(kv, OPEN),
+    isAny(kv, ["notifier"]).then((hasNotifiers) => hasNotifiers && isAny(kv, TO_TELL)),
+  ]);
+  return looks.includes(true);
+}
+
+async function isAny(kv: Deno.Kv, prefixes: readonly string[]): Promise<boolean> {
+  const looks = prefixes.map(async (prefix) => {
     for await (const _ of kv.list({ prefix: [prefix] }, { limit: 1 })) return true;
     return false;
   });
-  return (await Promise.all([isRunPending(kv, now_ms), ...looks])).includes(true);
+  return (await Promise.all(looks)).includes(true);
 }
 
 /** Returns true when a scheduled backup is to be made or proven. */

@@ -7,7 +7,7 @@ import { launchUntilAccepted, makeTrigger, relay } from "./launching.ts";
 import { type HostedProcess, Timeline } from "./platform.ts";
 
 /** An idle minute reads no more keys and ranges than this. */
-const IDLE_READS_MAX = 5;
+const IDLE_READS_MAX = 7;
 /** The keys by which instances see each other live: as often as time goes, whatever is launched. */
 const OF_TIME = ["instance", "meta"];
 const LAUNCHES = 20;
