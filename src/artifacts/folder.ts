@@ -35,6 +35,8 @@ export class FolderStore implements ArtifactStore {
   readonly name: string;
   readonly #root: string;
   #prepared: Promise<void> | undefined;
+  /** The folders that were made, and whose names may not be on disk yet: another artifact may come into them. */
+  readonly #unsynced = new Set<string>();
 
   /** @param root the folder, which is made for the first artifact */
   constructor(root: string, { isShared = false } = {}) {
@@ -151,21 +153,24 @@ export class FolderStore implements ArtifactStore {
 
   async #giveName(temporary: string, key: string): Promise<void> {
     const path = join(this.#root, key);
-    const folders = await this.#makeFolders(dirname(key));
+    const made = await this.#makeFolders(dirname(key));
     await Deno.rename(temporary, path);
-    for (const folder of folders) await syncFolder(folder);
+    await syncFolder(dirname(path));
+    for (const folder of made) await syncFolder(join(this.#root, dirname(folder)));
+    for (const folder of made) this.#unsynced.delete(folder);
   }
 
-  /** Makes the folders of a key. Returns those whose names are to be written to disk, the innermost first. */
+  /** Makes the folders of a key. Returns those whose own names are to be written to disk, the innermost first. */
   async #makeFolders(folder: string): Promise<string[]> {
-    const changed = [join(this.#root, folder)];
+    const made: string[] = [];
     for (let at = folder; at !== "."; at = dirname(at)) {
       const isThere = await Deno.lstat(join(this.#root, at)).then(() => true, () => false);
-      if (isThere) break;
-      changed.push(join(this.#root, dirname(at)));
+      if (isThere && !this.#unsynced.has(at)) break;
+      made.push(at);
     }
+    for (const each of made) this.#unsynced.add(each);
     await Deno.mkdir(join(this.#root, folder), { recursive: true, mode: 0o700 });
-    return changed;
+    return made;
   }
 
   /** Makes the folder, and removes what was begun to be written long ago. */

@@ -78,6 +78,40 @@ Deno.test("what was begun to be written long ago is removed, and nothing else", 
     assertEquals(await namesIn(`${folder}/.tmp`), ["now"]);
   }));
 
+Deno.test("of two first artifacts in a new folder, neither is stored before the folder's name is on disk", () =>
+  withFolder(async (store, folder) => {
+    const bytes = content("x");
+    await store.put("a/first", bytes, infoOf(bytes));
+    const synced: string[] = [];
+    const open = Deno.open.bind(Deno);
+    const held = Promise.withResolvers<void>();
+    const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>();
+    using _real = { [Symbol.dispose]: () => void Object.assign(Deno, { open }) };
+    const spied: typeof Deno.open = async (path, options) => {
+      const file = await open(path, options);
+      const name = String(path).slice(folder.length);
+      const sync = file.sync.bind(file);
+      file.sync = async () => {
+        const isFirst = !synced.includes(name) && name === "/new/deep";
+        synced.push(name);
+        if (isFirst) {
+          hold();
+          await held.promise;
+        }
+        await sync();
+      };
+      return file;
+    };
+    Object.assign(Deno, { open: spied });
+    const first = store.put("new/deep/one", bytes, infoOf(bytes));
+    await isHeld;
+    await store.put("new/deep/two", bytes, infoOf(bytes));
+    const names = synced.filter((name) => !name.startsWith("/.tmp"));
+    held.resolve();
+    await first;
+    assertEquals(names.slice(1), ["/new/deep", "/new", ""]);
+  }));
+
 Deno.test("a key leads nowhere else", () =>
   withFolder(async (store, folder) => {
     const bytes = content("x");
