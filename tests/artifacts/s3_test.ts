@@ -2,9 +2,12 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { hash } from "node:crypto";
 import { artifactKeys } from "../../src/artifacts/keys.ts";
+import { S3Client } from "../../src/artifacts/s3/client.ts";
+import { uploadMeasured } from "../../src/artifacts/s3/upload.ts";
 import { S3Store } from "../../src/artifacts/s3/mod.ts";
 import { ArtifactMismatchError } from "../../src/artifacts/store.ts";
 import { InvalidInputError, UnavailableError } from "../../src/platform/errors.ts";
+import { standIn } from "../store/fixture.ts";
 import { addsMeasured, content, infoOf, textOf } from "./fixture.ts";
 import { CREDENTIALS, hasNoS3, S3Server } from "./s3_server.ts";
 
@@ -56,6 +59,32 @@ Deno.test(
     assertEquals(server.files(), []);
   },
 );
+
+Deno.test("S3: what is as long as 20,000 of the first parts has fewer than the 10,000 that an object may have", async () => {
+  const partBytes = 16;
+  const sizes: number[] = [];
+  const client = standIn(
+    new S3Client({
+      location: { bucket: "bucket", endpoint: "http://127.0.0.1:1", prefix: "", region: "r" },
+      credentials: CREDENTIALS,
+      onOutcome() {},
+    }),
+    {
+      ask({ method, body }: { method: string; body?: Uint8Array }) {
+        if (method === "PUT") sizes.push(body?.length ?? 0);
+        const answer = method === "POST" ? "<UploadId>1</UploadId>" : "";
+        return Promise.resolve(new Response(answer, { headers: { etag: "1" } }));
+      },
+    },
+  );
+  const bytes = filled(20_000 * partBytes);
+  const info = await uploadMeasured(streamOf(bytes), { client, key: "a", partBytes });
+  assertEquals(info, infoOf(bytes));
+  assertEquals(sizes.reduce((all, each) => all + each), bytes.length);
+  assert(sizes.length <= 10_000, `${sizes.length} parts`);
+  // Some servers take parts of one size alone.
+  assertEquals(sizes.toSorted((one, other) => one - other).at(7_999), partBytes);
+});
 
 Deno.test("S3: what is described only behind its last byte is stored", { ignore }, async () => {
   await using server = await S3Server.start();

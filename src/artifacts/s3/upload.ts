@@ -13,6 +13,10 @@ import { escaped, valueOf } from "./xml.ts";
 const PART_BYTES = 8 * 1024 * 1024;
 /** The most parts that an object has. */
 const PARTS_MAX = 10_000;
+/** Of what is described only behind its end, so many parts have one size, as some servers demand of all. */
+const PARTS_EQUAL = 8_000;
+/** Each further hundred parts are larger by the first size: an object has up to 31,000 of that, which is 242 GiB. */
+const PARTS_GROWING = 100;
 /** Parts that are sent at once. */
 const PARTS_AT_ONCE = 3;
 const RETRY_AFTER_S = 10;
@@ -40,10 +44,12 @@ export async function upload(content: ArtifactContent, options: Upload): Promise
   const chunks = checkedChunks(key, content, info);
   const partBytes = Math.max(PART_BYTES, Math.ceil(info.size / PARTS_MAX));
   if (info.size > partBytes) {
-    const parts = partsOf(chunks, info.size, partBytes);
+    const parts = partsOf(chunks, info.size, () => partBytes);
     return await uploadInParts(parts, { ...options, describe: () => info });
   }
-  const [body = new Uint8Array()] = await Array.fromAsync(partsOf(chunks, info.size, partBytes));
+  const [body = new Uint8Array()] = await Array.fromAsync(
+    partsOf(chunks, info.size, () => partBytes),
+  );
   const { sha256 } = info;
   await finish(async () => {
     const answer = await client.ask({ method: "PUT", key, body, sha256, signal, within_ms });
@@ -58,11 +64,14 @@ export async function upload(content: ArtifactContent, options: Upload): Promise
  */
 export async function uploadMeasured(
   content: ReadableStream<Uint8Array<ArrayBuffer>>,
-  options: Pick<Upload, "client" | "key" | "signal">,
+  options: Pick<Upload, "client" | "key" | "signal"> & { partBytes?: number },
 ): Promise<ArtifactInfo> {
-  const { client, key, signal } = options;
+  const { client, key, signal, partBytes = PART_BYTES } = options;
   const chunks = new MeasuredChunks(content);
-  const parts = partsOf(chunks, Infinity, PART_BYTES);
+  const parts = partsOf(chunks, Infinity, (index) => {
+    const grown = Math.max(0, 1 + Math.floor((index - PARTS_EQUAL) / PARTS_GROWING));
+    return partBytes * (1 + grown);
+  });
   try {
     const { value: first = new Uint8Array() } = await parts.next();
     const second = await parts.next();
@@ -163,21 +172,22 @@ async function hasSize(client: S3Client, key: string, size: number): Promise<boo
   return answer.ok && Number(answer.headers.get("content-length")) === size;
 }
 
-/** Yields chunks put together to parts of one size, the last one shorter. */
+/** Yields chunks put together to parts of these sizes, the last one shorter. */
 async function* partsOf(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
   size: number,
-  partBytes: number,
+  partBytesAt: (index: number) => number,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   let left = size;
-  let part = new Uint8Array(Math.min(left, partBytes));
+  let count = 0;
+  let part = new Uint8Array(Math.min(left, partBytesAt(count)));
   let filled = 0;
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length;) {
       if (filled === part.length) {
         yield part;
         left -= part.length;
-        part = new Uint8Array(Math.min(left, partBytes));
+        part = new Uint8Array(Math.min(left, partBytesAt(++count)));
         filled = 0;
       }
       const some = chunk.subarray(at, at + part.length - filled);
