@@ -3,6 +3,7 @@
 # Another folder in the place of ~/.local: PREFIX=/usr/local sh install.sh
 set -eu
 prefix=${PREFIX:-$HOME/.local}
+case "$prefix" in /*) ;; *) prefix=$PWD/$prefix ;; esac
 case "$(uname -s) $(uname -m)" in
   "Linux x86_64") target=x86_64-unknown-linux-gnu ;;
   "Linux aarch64" | "Linux arm64") target=aarch64-unknown-linux-gnu ;;
