@@ -107,9 +107,10 @@ export class Relay {
     for (let wait_ms = WAIT_MS_MIN;; wait_ms = Math.min(2 * wait_ms, WAIT_MS_MAX)) {
       await pause(clock, wait_ms, signal);
       signal?.throwIfAborted();
+      // Before the look: one that has left has stored its answers.
+      const isGone = !shared?.instances.all.some((each) => each.id === to);
       const text = await takeRelayed(kv, id, "answer");
       if (text !== undefined) return text;
-      const isGone = !shared?.instances.all.some((each) => each.id === to);
       if (isGone || clock.steady() > until_ms) throw new TypeError("It does not answer");
     }
   }
