@@ -9,7 +9,7 @@ import type { Context, MiddlewareHandler } from "@hono/hono";
 import { STATUS_CODE } from "@std/http/status";
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
-import { messageOf } from "../platform/errors.ts";
+import { messageOf, UnavailableError } from "../platform/errors.ts";
 import { every } from "../platform/waiting/timers.ts";
 import { GONE_MS } from "../store/commit/instance_limits.ts";
 import type { Grant } from "../store/records/passkeys.ts";
@@ -122,11 +122,11 @@ export class Forwarding {
     if (this.#hops.senderOf(request) !== undefined || url === undefined) return unreachable();
     // A read that has begun changes nothing.
     const silent_ms = request.method === "GET" ? SILENT_MS : undefined;
-    const isGone = () => this.#leading.isGone(url, silent_ms);
-    if (silent_ms !== undefined && isGone()) return unreachable();
+    const isGone = (silent_ms?: number) => this.#leading.isGone(url, silent_ms);
+    if (silent_ms !== undefined && isGone(silent_ms)) return unreachable();
     // The service passes what Deno tells of a request.
     const sent = (context.env as Partial<Deno.ServeHandlerInfo> | undefined)?.completed;
-    const watch = new Watch(clock, request.signal, isGone);
+    const watch = new Watch(clock, request.signal, { isGone, silent_ms });
     return await forwarded(request, url, { hops: this.#hops, send, ip, grant, watch, sent });
   }
 }
@@ -137,10 +137,20 @@ class Watch {
   readonly signal: AbortSignal;
   readonly end: () => void;
 
-  constructor(clock: Clock, asked: AbortSignal, isGone: () => boolean) {
+  #silent_ms: number | undefined;
+
+  constructor(
+    clock: Clock,
+    asked: AbortSignal,
+    { isGone, silent_ms }: {
+      isGone(silent_ms: number | undefined): boolean;
+      silent_ms: number | undefined;
+    },
+  ) {
+    this.#silent_ms = silent_ms;
     this.signal = AbortSignal.any([asked, this.#gone.signal]);
     this.end = every(clock, LOOK_MS, () => {
-      if (isGone()) this.#gone.abort();
+      if (isGone(this.#silent_ms)) this.#gone.abort();
     });
   }
 
@@ -150,15 +160,27 @@ class Watch {
   }
 
   /**
-   * Returns the events of an answer that has begun: they end once the instance counts as gone, so that whoever reads
-   * them asks again.
+   * Returns the body of an answer that has begun. Once the instance counts as gone, events end, so that whoever reads
+   * them asks again, and a file breaks off.
    */
-  events(events: ReadableStream<Uint8Array>, sent: Promise<unknown>): ReadableStream<Uint8Array> {
+  shown(
+    body: ReadableStream<Uint8Array>,
+    sent: Promise<unknown>,
+    isEvents: boolean,
+  ): ReadableStream<Uint8Array> {
     void sent.then(this.end, this.end);
+    // A file may come well while the database does not answer for some seconds.
+    if (!isEvents) this.#silent_ms = undefined;
     const { signal } = this.#gone;
-    return events.pipeThrough(
+    return body.pipeThrough(
       new TransformStream({
-        start: (stream) => signal.addEventListener("abort", () => stream.terminate()),
+        start: (stream) =>
+          signal.addEventListener("abort", () => {
+            if (isEvents) stream.terminate();
+            else {stream.error(
+                new UnavailableError("The instance that has this file is gone", RETRY_S),
+              );}
+          }),
       }),
     );
   }
@@ -189,8 +211,8 @@ async function forwarded(
   } as const;
   try {
     const { status, body, headers: answered } = await send(`${leader}${pathname}${search}`, init);
-    const isEvents = answered.get("content-type")?.startsWith("text/event-stream");
-    const shown = isEvents && body && sent ? watch.events(body, sent) : body;
+    const isEvents = answered.get("content-type")?.startsWith("text/event-stream") === true;
+    const shown = body && sent ? watch.shown(body, sent, isEvents) : body;
     if (shown === body) watch.end();
     const kept = new Headers(answered);
     // The body is decoded already.

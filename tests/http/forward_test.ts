@@ -210,7 +210,7 @@ class HandClock extends TestClock {
   }
 }
 
-Deno.test("forward: an instance that counts as gone is not waited for, and its events end", async () => {
+Deno.test("forward: an instance that counts as gone is not waited for, its events end, and its files break off", async () => {
   const clock = new HandClock();
   const hops = new Hops(SECRET, clock);
   const serve = (handler: Deno.ServeHandler<Deno.NetAddr>) =>
@@ -220,7 +220,8 @@ Deno.test("forward: an instance that counts as gone is not waited for, and its e
   await using frozen = serve((request) => {
     if (request.method === "GET") {
       const start = (stream: ReadableStreamDefaultController) => stream.enqueue(new Uint8Array(1));
-      const headers = { "content-type": "text/event-stream" };
+      const isFile = request.url.endsWith("/outputs/a");
+      const headers = { "content-type": isFile ? "text/plain" : "text/event-stream" };
       return new Response(new ReadableStream({ start }), { headers });
     }
     asked.resolve();
@@ -261,5 +262,15 @@ Deno.test("forward: an instance that counts as gone is not waited for, and its e
   isGone = true;
   clock.pass();
   assertEquals((await reader?.read())?.done, true);
+  await eventually(() => clock.timers === 0 || undefined, { what: "the end of the looks" });
+
+  isGone = false;
+  // A file is never shown as whole where it is not.
+  const file = (await fetch(`${path}outputs/a`)).body?.getReader();
+  assertEquals((await file?.read())?.value?.length, 1);
+  assertEquals(clock.timers, 1);
+  isGone = true;
+  clock.pass();
+  await assertRejects(async () => await file?.read(), TypeError);
   await eventually(() => clock.timers === 0 || undefined, { what: "the end of the looks" });
 });
