@@ -167,7 +167,7 @@ async function watched(
     read: () => client.request("GET", `replays/${begun.id}/`),
     hasEnded: ({ state }) => state !== "running",
     onRead({ done, count }, before) {
-      if (!isQuiet && done !== before?.done) console.error(`${done} of ${count}`);
+      if (!isQuiet && done !== (before?.done ?? 0)) console.error(`${done} of ${count}`);
     },
   });
 }

@@ -780,7 +780,10 @@ Deno.test("pipeline: a node that was taken over has the metadata that its own ru
   await fixture.ended(first);
 
   const second = await launch(fixture, body, { metadata: { rev: 2, rate: 3 } });
-  const waiting = await fixture.until(second, ({ nodes }) => nodes[0]?.status !== "created");
+  const waiting = await fixture.until(
+    second,
+    ({ nodes }) => nodes[0]?.status === "awaiting_approval",
+  );
   assertEquals(states(waiting), ["a awaiting_approval", "b created"]);
   assertEquals(waiting.nodes[0]?.reused, true);
   await fixture.restart();

@@ -192,8 +192,7 @@ export class OtherMachines {
       if (!isTold) onChange(ended);
       this.#noteEnd(id);
     }
-    if (over.length === 0) return;
-    await store.committer.write(over.map((id) => ({ key: keys.executionClaimed(id) })));
+    await store.committer.writeInParts(over.map((id) => ({ key: keys.executionClaimed(id) })));
   }
 
   #noteEnd(executionId: string): void {

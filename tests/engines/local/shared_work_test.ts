@@ -344,6 +344,16 @@ Deno.test("an execution that is stopped while another machine claims it ends onc
   await ended(leader.store, first);
 });
 
+Deno.test("more claims of ended executions than a commit holds are all removed", async () => {
+  await using machines = await Machines.make();
+  const { store } = await machines.add(1);
+  const ids = Array.from({ length: 1_200 }, () => newId(Date.now()));
+  await store.committer.writeInParts(
+    ids.map((id) => ({ key: keys.executionClaimed(id), value: true })),
+  );
+  await until(async () => await claims(store) === 0);
+});
+
 Deno.test("executions of a cluster that have waited for longer keep no machine from claiming", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(1);

@@ -5,6 +5,7 @@
  * @module
  */
 import { join } from "node:path";
+import { exists } from "../../../src/platform/files/missing_file.ts";
 import type {
   Backend,
   JobRef,
@@ -144,7 +145,11 @@ export class TestCluster implements Backend {
 
   async remove({ name }: JobRef): Promise<void> {
     this.#expectReachable();
-    await Deno.remove(join(this.#folder, name), { recursive: true }).catch(() => {});
+    const folder = join(this.#folder, name);
+    // An agent that has just started may make files in it meanwhile.
+    while (await exists(folder)) {
+      await Deno.remove(folder, { recursive: true }).catch(() => {});
+    }
   }
 
   /** Tells the agents of a job to end. */
