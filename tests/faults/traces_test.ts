@@ -47,7 +47,8 @@ function idOf(trigger: keyof typeof TRIGGERS): string {
 async function configure(folder: string, silent_port = 1): Promise<void> {
   await Deno.mkdir(`${folder}/p`);
   const step = (name: string, command: string) => ({ step: { name, image: "i", command } });
-  const wait = `while [ ! -e '${folder}/go' ]; do sleep 0.05; done; exit 3`;
+  // Of a service that is killed, it ends with the folder.
+  const wait = `while [ ! -e '${folder}/go' ] && [ -d '${folder}' ]; do sleep 0.05; done; exit 3`;
   const nodes = ["first", "second"].map((name) => ({ name, type: "execution", step: "tell" }));
   const project = [
     step("tell", 'echo "trace=$TRACEPARENT"'),
