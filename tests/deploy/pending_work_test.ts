@@ -5,7 +5,7 @@ import { keys } from "../../src/store/keys.ts";
 
 const ID = "01900000-0000-7000-8000-000000000001";
 
-/** What a killed instance leaves, and the look at it. */
+/** The look at work that a killed instance leaves. */
 const CASES: [what: string, left: Deno.KvKey[], isPending: boolean][] = [
   ["nothing", [], false],
   ["a pending run", [keys.pending(ID, ID)], true],

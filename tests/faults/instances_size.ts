@@ -49,7 +49,7 @@ export interface InstancesSize {
   quota?: Quota;
   deliveries?: number;
   rounds?: number;
-  /** Whether the instances share an artifact store, so that steps run on every machine. */
+  /** True where the instances share an artifact store, so that steps run on every machine. */
   shares?: boolean;
   /** A network of namespaces, and its faults. */
   network?: { place: Network; suffer(stage: Stage): Promise<void> };

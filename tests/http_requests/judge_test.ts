@@ -1,4 +1,4 @@
-/** What came back to an HTTP request, judged while the request of its run cannot be read. */
+/** Judging an answer to an HTTP request while the request of its run cannot be read. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { hash } from "node:crypto";
 import { polled } from "../../src/http_requests/transitions.ts";

@@ -292,7 +292,7 @@ export class Ticker {
       job.is_cancelled = true;
       await context.save({ job });
     }
-    // It was stopped meanwhile. What comes of its launch is removed then.
+    // It was stopped meanwhile. The job that its launch makes is removed then.
     if (cluster?.launching.has(id)) return;
     // A job that has reported its end has a moment to end.
     if (!job.is_removed && !(age_ms < settle_ms)) {

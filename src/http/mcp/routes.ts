@@ -186,7 +186,7 @@ function forwardedOf(context: Context): Record<string, string> {
 }
 
 function requestOf({ method, path, query = {}, body }: ApiRequest, context: Context) {
-  // Within the process: the path that the service has outside is none of its routes'.
+  // Within the process: no route has the path that the service has outside.
   const url = new URL(`http://agent/api/v0/${path}`);
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) url.searchParams.set(name, String(value));

@@ -199,7 +199,7 @@ users: [{name: u, user: {${user}}}]
 Deno.test("a Job or a Secret that is there already is told from one that was made for this launch", async () => {
   await using folder = await temporaryFolder();
   const taken = new Set<string>();
-  /** What is not created now, and why. */
+  /** The objects that are not created now, each with the reason. */
   let refused: { kind: string; status: number; reason: string } | undefined;
   const deleted: string[] = [];
   await using api = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
