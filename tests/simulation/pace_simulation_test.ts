@@ -15,6 +15,12 @@ Deno.test("simulation: a burst that was open at a crash makes one run of all tha
   assertGreater(checked.accepted, 1);
 });
 
+Deno.test("simulation: what a burst becomes is performed once, though a listing shows it before its commit is answered", async () => {
+  const checked = await check({ runs: 1, seed: 7, path: "189", isPaced: true });
+  assertEquals(describe(checked), "");
+  assertGreater(checked.accepted, 1);
+});
+
 /** Each with a finding by which it shows, and a seed that finds it soon. */
 const DEFECTS: readonly [PaceDefect, RegExp, seed: number][] = [
   ["order by receipt", /were out of order|on the wrong side of it/, 2],

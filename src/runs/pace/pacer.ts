@@ -64,6 +64,8 @@ export class Pacer {
   readonly #work: RunWork;
   readonly #items = new WaitingRuns();
   readonly #bursts = new KeyMap<OpenBurst>();
+  /** The runs that bursts become, until their commit is answered: a listing may show them before. */
+  readonly #becoming = new Set<string>();
   readonly #lanes = new KeyMap<Lane<Item>>();
   /** The room for runs that wait. */
   readonly room: Room;
@@ -108,9 +110,9 @@ export class Pacer {
     return this.#items.size;
   }
 
-  /** Tells whether a run waits for its turn. */
+  /** Tells whether a run waits for its turn, or is what a burst becomes. */
   has(runId: string): boolean {
-    return this.#items.has(runId);
+    return this.#items.has(runId) || this.#becoming.has(runId);
   }
 
   /** The ids of a trigger's runs that wait. */
@@ -293,7 +295,9 @@ export class Pacer {
       if (item) this.#delay(item, false);
       return;
     }
+    this.#becoming.add(burst.run_id);
     this.#decisions.join(burst, burst.items, (made, damaged) => {
+      this.#becoming.delete(burst.run_id);
       for (const joined of burst.items) {
         const error = damaged.get(joined.id);
         if (error === undefined) this.#decisions.supersede(joined, burst.run_id);
