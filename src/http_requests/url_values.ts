@@ -7,7 +7,7 @@ import { parseTemplate } from "../conditions/cel/template.ts";
 import { fill } from "../conditions/values/fill.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
 
-/** The longest URL. Its record holds it beside what comes back, and few servers take a longer one. */
+/** The longest URL. A record holds it with the answer, and few servers accept a longer one. */
 export const URL_LENGTH_MAX = 8_192;
 /** The scheme and the host of a URL, where a template begins with both. */
 const ORIGIN = /^https?:\/\/[^/?#\\]+(?=[/?#])/;

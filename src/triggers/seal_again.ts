@@ -28,7 +28,8 @@ import {
 } from "./secrets.ts";
 
 /**
- * Encrypts the secrets of all triggers, and of the work that they have accepted, with the current key. No service may use the database meanwhile.
+ * Encrypts the secrets of all triggers, and of the work that they have accepted, with the current key. No service may
+ * use the database meanwhile.
  *
  * @returns the number of triggers
  * @throws {LockedSecretError} when a secret cannot be decrypted with any of the keys
