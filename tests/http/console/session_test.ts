@@ -64,17 +64,34 @@ Deno.test("the page of access lists all tokens, sessions and passkeys", async ()
   assertStringIncludes((await browser.get("access")).text, "(this one)");
 });
 
-Deno.test("a stream ends once another role is all that its person has", async () => {
+Deno.test("a stream ends once another role is all that its person has", async (t) => {
   await using service = await startService();
   const { url } = await service.trigger();
-  const { cookies } = await browserOf(service, await storePerson(service));
-  const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-  const signal = AbortSignal.timeout(20_000);
-  const { body } = await fetch(`${service.url}/deliveries/events`, { headers: { cookie }, signal });
-  await storePerson(service, { triggers: ["another"] });
-  const answer = await fetch(url, { method: "POST" });
-  assertEquals(answer.status, 200, await answer.text());
-  assertEquals(await new Response(body).text(), "retry: 1000\n\n");
+  const streams: Record<string, (person: string) => Promise<Request>> = {
+    async "in the console"(person) {
+      const { cookies } = await browserOf(service, person);
+      const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+      return new Request(`${service.url}/deliveries/events`, { headers: { cookie } });
+    },
+    async "of a command line that the person has logged in"(person) {
+      const created_at = new Date().toISOString();
+      const granted_by = { person };
+      const made = { name: "ada", scope: "admin", created_at, granted_by } as const;
+      const token = await createToken(service.service.parts.store, made);
+      const headers = { authorization: `Bearer ${token}`, accept: "text/event-stream" };
+      return new Request(`${service.url}/api/v0/deliveries/?follow=true`, { headers });
+    },
+  };
+  for (const [name, stream] of Object.entries(streams)) {
+    await t.step(name, async () => {
+      const request = await stream(await storePerson(service));
+      const { body } = await fetch(request, { signal: AbortSignal.timeout(20_000) });
+      await storePerson(service, { triggers: ["another"] });
+      const answer = await fetch(url, { method: "POST" });
+      assertEquals(answer.status, 200, await answer.text());
+      assertEquals(await new Response(body).text(), "retry: 1000\n\n");
+    });
+  }
 });
 
 Deno.test("the login leads nowhere else", async (t) => {
