@@ -146,8 +146,9 @@ export class TestCluster implements Backend {
   async remove({ name }: JobRef): Promise<void> {
     this.#expectReachable();
     const folder = join(this.#folder, name);
-    // An agent that has just started may make files in it meanwhile.
+    // An agent that still works there would make the folder again.
     while (await exists(folder)) {
+      await this.destroy(name);
       await Deno.remove(folder, { recursive: true }).catch(() => {});
     }
   }
