@@ -127,6 +127,8 @@ Deno.test("a rotation that fails again and again forgets no key that secrets nee
     assertEquals(code, 1, printed);
     assertStringIncludes(printed, 'Cannot encrypt the secrets of trigger "a"');
   }
+  const keys = (await Deno.readTextFile(`${data}/secret.key`)).trim().split("\n");
+  assertEquals(keys.length, 4, "each try goes on with the key of the one before");
   await service.restart();
   const answer = await fetch(service.url + new URL(other.url).pathname, {
     method: "POST",
