@@ -36,6 +36,7 @@ import {
   FLAWS_ENTRY,
   HEADER_ENTRY,
 } from "./manifest.ts";
+import type { BackupReport } from "./report.ts";
 
 /** Number of copies of the database that are tried while the key changes. */
 const KEY_ATTEMPTS = 5;
@@ -58,22 +59,6 @@ interface BackUpOptions {
   signal: AbortSignal;
   /** Told how far it is, in one sentence, often. */
   onProgress(text: string): void;
-}
-
-/** A backup that was made. */
-export interface BackupReport {
-  /** Bytes of the archive. */
-  size: number;
-  sha256: string;
-  /** Number of files in the archive. */
-  files: number;
-  /** Bytes of these files. */
-  bytes: number;
-  /** Number of records in the database. */
-  records: number;
-  has_key: boolean;
-  created_at: string;
-  flaws: Flaw[];
 }
 
 /**

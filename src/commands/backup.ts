@@ -6,7 +6,8 @@
  */
 import { delay } from "@std/async/delay";
 import type { Command } from "commander";
-import { backUp, type BackupReport } from "../backup/backup.ts";
+import { backUp } from "../backup/backup.ts";
+import type { BackupReport } from "../backup/report.ts";
 import { checkRemoteUrl } from "../config/settings.ts";
 import { openRemote } from "../store/open_store.ts";
 import type { ListedBackup } from "../backup/scheduled/backups.ts";

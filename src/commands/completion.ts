@@ -39,8 +39,12 @@ const OPTIONS: Readonly<Record<string, string>> = {
   "--context": "contexts",
 };
 
-/** Defines the command. */
-export function defineCompletion(command: Command): void {
+/**
+ * Defines the command.
+ *
+ * @param whole defines the command line with all commands
+ */
+export function defineCompletion(command: Command, whole: () => Promise<Command>): void {
   command.summary("Print a script that completes commands in a shell").description(
     "Print a script that completes commands and options in a shell, and the names and ids of the service: a " +
       "service that is away completes nothing.",
@@ -53,18 +57,11 @@ bash  source <(hooklaunch completion bash)            # in ~/.bashrc
 zsh   source <(hooklaunch completion zsh)             # in ~/.zshrc, behind compinit
 fish  hooklaunch completion fish | source             # in ~/.config/fish/config.fish`,
     )
-    .action(print);
+    .action(async (shell: Shell) => console.log(SCRIPTS[shell](wordsOf(await whole(), ""))));
   // The scripts call it.
   apiOptions(command.command("values", { hidden: true }))
     .addArgument(new Argument("<kind>").choices(KINDS))
     .action(printValues);
-}
-
-async function print(shell: Shell): Promise<void> {
-  // A circle otherwise: the program lists this command.
-  const { defineProgram } = await import("./program.ts");
-  const program = await defineProgram(() => true);
-  console.log(SCRIPTS[shell](wordsOf(program, "")));
 }
 
 function wordsOf(command: Command, after: string): Words[] {

@@ -13,7 +13,12 @@ import { keepPrinting } from "../telemetry/collector_console.ts";
 import { refuseAutomaticSpans } from "../telemetry/automatic_spans.ts";
 import config from "../../deno.json" with { type: "json" };
 
-type Define = (command: Command) => void;
+/**
+ * Defines a command.
+ *
+ * @param whole defines the command line with all commands
+ */
+type Define = (command: Command, whole: () => Promise<Command>) => void;
 
 /** The commands, each loaded when it is asked for. */
 const COMMANDS: Readonly<Record<string, { summary: string; load: () => Promise<Define> }>> = {
@@ -199,7 +204,7 @@ export async function defineProgram(isWanted: (name: string) => boolean): Promis
   for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(summary);
     if (!isWanted(name)) continue;
-    (await load())(command);
+    (await load())(command, () => defineProgram(() => true));
     addFormats(command);
   }
   return program;

@@ -113,7 +113,7 @@ Deno.test("a service that is away, slow or strange completes nothing, and says n
 
 Deno.test("what completes values leaves no timer, as the shell waits for its process", async () => {
   const command = new Command("completion");
-  defineCompletion(command);
+  defineCompletion(command, () => Promise.resolve(command));
   // The test would fail for a timer that it leaves.
   await command.parseAsync(["values", "contexts"], { from: "user" });
 });

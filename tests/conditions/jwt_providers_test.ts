@@ -4,7 +4,8 @@ import { parse } from "yaml";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "@panva/jose";
 import { hash } from "node:crypto";
 import { conditionSchema } from "../../src/conditions/mod.ts";
-import { jwt, type JwtSettings } from "../../src/conditions/jwt.ts";
+import { jwt } from "../../src/conditions/jwt.ts";
+import type { JwtSettings } from "../../src/conditions/jwt/settings.ts";
 import { context, NOW_MS, request } from "./fixture.ts";
 
 const PAGE = new URL("../../src/docs/providers.md", import.meta.url);

@@ -2,7 +2,7 @@
  * Checks the shape of `src`: imports make no circles, every export is used, and what one room exports to another
  * is documented.
  *
- * - Files import each other in no circle, types included.
+ * - Files import each other in no circle, types and imports that are made later included.
  * - Top-level folders import each other in no circle.
  * - Another file, of `src` or of the tests, uses each export.
  * - Every export that another top-level folder imports has a JSDoc comment.
@@ -15,6 +15,7 @@ import { dirname, join, relative } from "node:path";
 
 const ROOT = "src";
 const IMPORT = /^(?:import|export)\s+(?:type\s+)?([^;"']*?)\s*from\s+"(\.[^"]+\.tsx?)"/gm;
+const LATER_IMPORT = /\bimport\(()"(\.[^"]+\.tsx?)"/g;
 
 const EXPORT =
   /^export (?:default )?(?:abstract |async )*(?:function\*?|const|let|class|interface|type|enum) (\w+)/gm;
@@ -42,7 +43,9 @@ export function sourceFiles(folder: string): string[] {
 
 /** Reads the relative imports of a file. */
 function importsOf(from: string, text: string): Edge[] {
-  return [...text.matchAll(IMPORT)].map(([, names = "", specifier = ""]) => ({
+  return [...text.matchAll(IMPORT), ...text.matchAll(LATER_IMPORT)].map((
+    [, names = "", specifier = ""],
+  ) => ({
     from,
     to: join(dirname(from), specifier),
     names: names.replace(/^[^{]*\{|\}$/g, "").split(",").map((name) => name.trim())

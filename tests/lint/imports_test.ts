@@ -34,6 +34,10 @@ const cases: [what: string, files: Record<string, string[]>, wrong: string[]][] 
     "a/a.ts": ['import type { B } from "./b.ts";', "export type A = B;"],
     "a/b.ts": ['import type { A } from "./a.ts";', "export type B = A | 1;"],
   }, ["Files import each other: src/a/a.ts ⇄ src/a/b.ts"]],
+  ["a circle of a type and an import that is made later", {
+    "a/a.ts": ["export type A = 1;", 'export const load = () => import("./b.ts");'],
+    "a/b.ts": ['import type { A } from "./a.ts";', "export const b: A = 1;"],
+  }, ["Files import each other: src/a/a.ts ⇄ src/a/b.ts"]],
   ["an export for other folders without a comment", {
     "a/a.ts": ['import { b, type C as D } from "../b/b.ts";'],
     "b/b.ts": ["export function b() {}", "/** A C. */", "export interface C {}"],

@@ -4,7 +4,7 @@
  * @module
  */
 import { createHash } from "node:crypto";
-import type { BackupReport } from "../backup.ts";
+import type { BackupReport } from "../report.ts";
 import type { BackupPlace } from "./place.ts";
 
 /** Stores what is written as a backup of this name. It gets the name when all of it is there. */

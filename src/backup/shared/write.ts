@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import config from "../../../deno.json" with { type: "json" };
 import { ArchiveWriter } from "../archive_writer.ts";
-import type { BackupReport } from "../backup.ts";
+import type { BackupReport } from "../report.ts";
 import {
   type BackupHeader,
   chunkPath,

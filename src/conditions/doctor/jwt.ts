@@ -7,7 +7,7 @@ import { decodeJwt, decodeProtectedHeader, type JWTPayload } from "@panva/jose";
 import { withoutPrefix } from "../authorization.ts";
 import type { Refusal } from "../check.ts";
 import { describeField, readText } from "../field.ts";
-import type { JwtSettings } from "../jwt.ts";
+import type { JwtSettings } from "../jwt/settings.ts";
 import {
   fits,
   isSymmetric,

@@ -7,11 +7,11 @@ import { withoutPrefix } from "../authorization.ts";
 import type { Check, HeadCheck, Refusal } from "../check.ts";
 import type { ConditionContext } from "../condition.ts";
 import { describeField, isInHead, readHeadField, readText } from "../field.ts";
-import type { JwtSettings } from "../jwt.ts";
 import type { LaunchRequest } from "../request.ts";
 import { describeMissing, resolveSecrets } from "../secret.ts";
 import { checkBodyClaim, claimsIn, keepClaims } from "./claims.ts";
 import { keyFinder, readTokenHeader } from "./key_finder.ts";
+import type { JwtSettings } from "./settings.ts";
 import { verifyToken, WRONG_SIGNATURE } from "./verify.ts";
 
 /** Makes the check of a condition `jwt`. */

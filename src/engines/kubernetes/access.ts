@@ -23,16 +23,12 @@ export interface Access {
 const MOUNTED = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * Reads the access that a project's settings describe.
+ * Reads the access that a project's settings describe without a kubeconfig.
  *
  * @throws {ActionError} when a part of it is missing
  */
 export async function readAccess(settings: KubernetesSettings): Promise<Access> {
-  const { server, ca, token, client_cert, client_key, kubeconfig, context } = settings;
-  if (kubeconfig !== undefined) {
-    const { kubeconfigAccess } = await import("./kubeconfig.ts");
-    return await kubeconfigAccess(kubeconfig, context);
-  }
+  const { server, ca, token, client_cert, client_key } = settings;
   if (server === undefined) return await mountedAccess();
   return {
     server,

@@ -57,7 +57,7 @@ export class ApiClient {
    * @throws {KubernetesError} when there is no answer, or one that refuses
    */
   async send(method: string, { path, query = {}, body, signal }: ApiRequest): Promise<unknown> {
-    const access = await readAccess(this.#settings);
+    const access = await accessOf(this.#settings);
     const url = new URL(`${access.server.replace(/\/+$/, "")}${path}`);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
     let response: Response;
@@ -151,4 +151,12 @@ function statusIn(text: string): { message?: string; reason?: string } {
   } catch {
     return {};
   }
+}
+
+/** Reads the access that a project's settings describe, with a kubeconfig or without. */
+async function accessOf(settings: KubernetesSettings): Promise<Access> {
+  const { kubeconfig, context } = settings;
+  if (kubeconfig === undefined) return await readAccess(settings);
+  const { kubeconfigAccess } = await import("./kubeconfig.ts");
+  return await kubeconfigAccess(kubeconfig, context);
 }
