@@ -144,6 +144,12 @@ Deno.test("agents have tools as their token allows, and text of strangers is fen
     const { body: { results } } = await service.api("GET", "audit/?operation=sendTest");
     const [{ author, path }] = results;
     assertEquals([author.name, path], ["sends", `/api/v0/launch/${signed.id}/`]);
+    const typed = await service.trigger({
+      name: "typed",
+      conditions: [{ type: "payload_filter", expression: "headers['content-type'] == 'text/csv'" }],
+    });
+    const headers = { "Content-Type": "text/csv" };
+    assertMatch((await agent.use("send", { id: typed.id, headers })).text, /"status":200/);
     // What its conditions refuse is answered as a sender is answered.
     const ip = { type: "ip_allowlist", ranges: ["10.0.0.0/8"] };
     const { id } = await service.trigger({ name: "elsewhere", conditions: [ip] });

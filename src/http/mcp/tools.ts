@@ -191,7 +191,7 @@ export const TOOLS: readonly Tool[] = [
     request: ({ id, body, headers }) => ({
       method: "POST",
       path: `triggers/${id}/sign/`,
-      body: { body, headers: { "content-type": "application/json", ...Object(headers) } },
+      body: { body, headers: { "content-type": "application/json", ...lowerCased(headers) } },
     }),
     page: ({ id }) => `triggers/${id}`,
   },
@@ -214,6 +214,13 @@ export const TOOLS: readonly Tool[] = [
     page: ({ id }) => `executions/${id}`,
   },
 ];
+
+/** Returns headers by their names in lower case. */
+function lowerCased(headers: unknown): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(Object(headers)).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+}
 
 function patch() {
   return z.record(z.string().max(64), z.json()).describe(
