@@ -60,7 +60,7 @@ function unitOf(name: string, text: string, place: bigint): number {
 }
 
 function indexOf(text: string, sought: string, start = 0n): bigint {
-  if (start > text.length) return -1n;
+  if (start > 0n && start > countCodePoints(text)) return -1n;
   const found = text.indexOf(sought, unitOf("indexOf", text, start));
   return found === -1 ? -1n : countCodePoints(text.slice(0, found));
 }

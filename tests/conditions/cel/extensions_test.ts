@@ -43,6 +43,7 @@ const TRUE = [
   "body.faces.substring(4) == '' && body.faces.substring(2, 2) == ''",
   "body.faces.indexOf('b') == 3 && body.faces.indexOf('😀', 1) == 2",
   "body.faces.indexOf('a', 2) == -1 && body.faces.indexOf('a', 9) == -1",
+  "body.faces.indexOf('a', 4) == -1 && body.faces.indexOf('a', 5) == -1",
   "body.faces.split('') == ['😀', 'a', '😀', 'b'] && ''.split('') == []",
   "'a,b,c'.split(',', 2) == ['a', 'b,c'] && 'a,b,c'.split(',', 1) == ['a,b,c']",
   "'a,b,c'.split(',', -1) == ['a', 'b', 'c'] && 'a,b'.split(',', 0) == []",
