@@ -1,5 +1,5 @@
 /** The turns of runs: bursts, delays and limits of keys, over restarts, by a clock that a test sets. */
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import type { Pace } from "../../src/store/records/pace.ts";
 import type { Run } from "../../src/store/records/runs.ts";
 import { getRun } from "../../src/store/records/runs.ts";
@@ -224,6 +224,22 @@ Deno.test("a run whose payload is damaged ends as an error, and the others of it
   assertEquals((await office.endOf(alone)).status, "error");
   await office.until([made]);
   assertEquals(office.desk.worker.pacer.waiting, 0);
+});
+
+Deno.test("a run that is launched after a start joins no burst whose only run was damaged", async () => {
+  await using office = await Office.open();
+  const damaged = await office.launch("damaged", burst("newest"));
+  await office.desk.worker.pacer.settled();
+  const key = keys.held(damaged, TRIGGER_ID);
+  await office.store.committer.write([{ key, value: { run: "gone" } }]);
+  await office.restart();
+  const late = await office.launch("late", burst("all"));
+  await office.desk.worker.pacer.settled();
+  office.clock.pass(60_000);
+  const { superseded_by: made = "" } = await office.endOf(late);
+  await office.until([made]);
+  assertEquals((await getRun(office.store, damaged))?.status, "error");
+  assertNotEquals(made, damaged);
 });
 
 Deno.test("runs of a key have work under way one after the other, in the order of acceptance, also after a restart", async () => {

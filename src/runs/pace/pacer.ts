@@ -248,8 +248,8 @@ export class Pacer {
   #join(item: Item, { key, keep, window_ms, wait_max_ms }: CoalescePace): void {
     const name = nameOf(item.triggerId, key);
     const open = this.#bursts.get(name);
-    // Its trigger may have been changed.
-    const isOther = open?.keep !== undefined && open.keep !== keep;
+    // Its trigger may have been changed, or none of its runs be left.
+    const isOther = open?.keep !== keep;
     if (open && (isOther || (keep === "all" && !open.hasRoomFor(item)))) this.#close(name, open);
     const { created_ms: at_ms } = item;
     const burst = this.#bursts.get(name) ?? new OpenBurst({
