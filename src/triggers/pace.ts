@@ -8,7 +8,6 @@ import { hash } from "node:crypto";
 import type { CredentialField } from "../conditions/field.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { ValuesWork } from "../conditions/values/evaluate.ts";
-import type { JsonOrProblem } from "../conditions/values/json.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import type { Pace } from "../store/records/pace.ts";
 import type { PaceProblem } from "../store/records/trigger_log_entries.ts";
@@ -21,6 +20,8 @@ const WAIT_WINDOWS = 10;
 /** The time of the keys in the Worker: the sender waits for them. */
 const VALUES_MS_MAX = 500;
 
+/** The fields of the keys, in the order of their texts. */
+const KEYS = ["/coalesce/key", "/concurrency/key"] as const;
 /** The field of a delay. */
 const DELAY = "/delay";
 
@@ -73,7 +74,8 @@ async function evaluate(
   ]);
   const { coalesce, concurrency, delay } = settings;
   const templates = [coalesce?.key ?? "", concurrency?.key ?? ""];
-  const sources = sourcesIn(templates);
+  const ofKeys = templates.map(sourcesIn);
+  const sources = ofKeys.flat();
   const isDelayed = typeof delay === "string";
   const wanted = { sources: isDelayed ? [...sources, delay] : sources, credentials };
   const limits = { heavyWork, owner, timeout_ms: VALUES_MS_MAX };
@@ -85,27 +87,29 @@ async function evaluate(
     },
   );
   const paceProblems: PaceProblem[] = [];
-  const note = (expression: string, error: string) => {
-    const pointer = pointerOf(expression, templates.map((template) => sourcesIn([template])));
+  const note = (pointer: string, expression: string, error: string) => {
     paceProblems.push({ pointer, expression, error });
     const facts = { trigger, pointer, expression, error };
     log.warn("The pace of trigger {trigger}: {pointer}: {expression} has no value: {error}", facts);
   };
-  const valueOf = (value: JsonOrProblem, source: string): { json: unknown } => {
+  const pointers = ofKeys.flatMap((found, index) => found.map(() => KEYS[index]));
+  const known = values.map((value, index): { json: unknown } => {
     if ("json" in value) return value;
-    note(source, value.problem);
+    note(pointers[index] ?? DELAY, wanted.sources[index] ?? "", value.problem);
     return { json: "" };
-  };
-  const known = values.map((value, index) => valueOf(value, wanted.sources[index] ?? ""));
-  const filled = Object(fill(templates, known.slice(0, sources.length)).value);
+  });
+  const { value: filled, problems } = fill(templates, known.slice(0, sources.length));
+  for (const { path: [index], source, detail } of problems) {
+    note(KEYS[Number(index)] ?? DELAY, source, detail);
+  }
   const { receivedAt_ms } = request;
   const due_ms = isDelayed
     ? dueAt(known[sources.length]?.json, receivedAt_ms)
     : dueAfter(delay, receivedAt_ms);
   if (isDelayed && due_ms === undefined && paceProblems.every(({ pointer }) => pointer !== DELAY)) {
-    note(delay, "Expected a timestamp, a text with one, or a number of seconds");
+    note(DELAY, delay, "Expected a timestamp, a text with one, or a number of seconds");
   }
-  const pace = paceFrom(settings, [keyOf(filled[0]), keyOf(filled[1])], due_ms);
+  const pace = paceFrom(settings, Object.values(Object(filled)).map(keyOf), due_ms);
   return { pace, ...(paceProblems.length > 0 && { paceProblems }) };
 }
 
@@ -155,12 +159,6 @@ function keyOf(value: unknown): string {
 
 function dueAfter(delay: number | string | undefined, now_ms: number): number | undefined {
   return typeof delay === "number" ? now_ms + delay * 1_000 : undefined;
-}
-
-/** Returns the field that an expression is of. */
-function pointerOf(expression: string, [coalesce, concurrency]: readonly string[][]): string {
-  if (coalesce?.includes(expression)) return "/coalesce/key";
-  return concurrency?.includes(expression) ? "/concurrency/key" : DELAY;
 }
 
 /** Returns the time that a delay names; undefined where it names none. */

@@ -310,6 +310,12 @@ Deno.test("the pace of a trigger", async (t) => {
         "body.repository",
         missing("repository"),
       ],
+      [
+        { ...whole, repository: ["r"] },
+        "/concurrency/key",
+        "body.repository",
+        "expected a text, a number, true or false of {body.repository}, found a list",
+      ],
       [{ ...whole, at: undefined }, "/delay", "body.at", missing("at")],
       [{ ...whole, at: "soon" }, "/delay", "body.at", noTime],
       [{ ...whole, at: true }, "/delay", "body.at", noTime],

@@ -10,6 +10,8 @@ import type { JsonOrProblem } from "./json.ts";
 interface FillProblem {
   /** The keys that lead to the text. */
   path: string[];
+  /** The expression. */
+  source: string;
   detail: string;
 }
 
@@ -54,18 +56,18 @@ class Filling {
       const found = this.values[this.#next++];
       if (found === undefined || "problem" in found) {
         const why = found === undefined ? "it was not evaluated" : found.problem;
-        return this.#refuse(path, `expected a value of {${part.source}}, found none: ${why}`);
+        return this.#refuse(path, part, `expected a value of {${part.source}}, found none: ${why}`);
       }
       if (isWhole || isScalar(found.json)) return found.json;
       const kind = Array.isArray(found.json) ? "a list" : found.json === null ? "null" : "a map";
       const expected = "a text, a number, true or false";
-      return this.#refuse(path, `expected ${expected} of {${part.source}}, found ${kind}`);
+      return this.#refuse(path, part, `expected ${expected} of {${part.source}}, found ${kind}`);
     });
     return isWhole ? filled[0] : filled.join("");
   }
 
-  #refuse(path: string[], detail: string): undefined {
-    this.problems.push({ path, detail });
+  #refuse(path: string[], { source }: { source: string }, detail: string): undefined {
+    this.problems.push({ path, source, detail });
   }
 }
 
