@@ -8,6 +8,7 @@
 import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
+import { idTime } from "../platform/ids.ts";
 import {
   getKept,
   KEPT_BODY_BYTES_MAX,
@@ -131,6 +132,7 @@ export class KeptRequests {
   }
 
   async #load(signal: AbortSignal): Promise<void> {
+    const since_ms = this.#parts.clock.now() - MINUTE_MS;
     const kept = new Map<string, Map<string, KeptIndex>>();
     let bytes = 0;
     for await (const { triggerId, entryId, index } of keptRequests(this.#parts.store)) {
@@ -139,10 +141,10 @@ export class KeptRequests {
       bytes += keptBytes(index);
       ofTrigger(kept, triggerId).set(entryId, index);
     }
-    // What was kept meanwhile may not have been read.
+    // What was kept meanwhile may not have been read. What is older has been removed by another instance.
     for (const [triggerId, entries] of this.#kept ?? []) {
       for (const [entryId, index] of entries) {
-        if (kept.get(triggerId)?.has(entryId)) continue;
+        if (idTime(entryId) < since_ms || kept.get(triggerId)?.has(entryId)) continue;
         bytes += keptBytes(index);
         ofTrigger(kept, triggerId).set(entryId, index);
       }

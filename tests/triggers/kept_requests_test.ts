@@ -13,8 +13,8 @@ import { sharedStore, standIn, storeInMemory } from "../store/fixture.ts";
 const MIB = 1024 * 1024;
 const SECRETS = secretBox([new Uint8Array(32)]);
 
-function triggerOf(id: string): Parameters<KeptRequests["hasRoom"]>[0] {
-  return { id, keep_refused: "1h", conditions: [] };
+function triggerOf(id: string, keep_refused = "1h"): Parameters<KeptRequests["hasRoom"]>[0] {
+  return { id, keep_refused, conditions: [] };
 }
 
 /** Keeps requests in a store of its own. */
@@ -44,8 +44,12 @@ async function keeper(
     clock,
     store,
     /** Keeps a request of a trigger if there is room, and answers its id. */
-    async keep(triggerId: string, bytes: number): Promise<string | undefined> {
-      const trigger = triggerOf(triggerId);
+    async keep(
+      triggerId: string,
+      bytes: number,
+      keep_refused?: string,
+    ): Promise<string | undefined> {
+      const trigger = triggerOf(triggerId, keep_refused);
       if (!kept.hasRoom(trigger, bytes)) return undefined;
       const entryId = newId(clock.now());
       const body = new Uint8Array(bytes);
@@ -136,6 +140,14 @@ Deno.test("beside the leader the oldest make room, and with the leader's next al
   const leader = await keeper({ store: leading, clock });
   ids.push(await leader.keep("a", 1) ?? "");
   assertEquals(await stored(), ids.slice(5));
+  // Of what others have removed nothing counts.
+  const third = await keeper({ store: following, clock, isLeader: false });
+  for (let hour = 0; hour < 2; hour++) {
+    for (let count = 0; count < 101; count++) await third.keep("b", 1, "24h");
+    clock.time_ms += 61 * 60_000;
+    await leader.kept.sweep();
+    assertEquals(leader.kept.size.requests, (await stored()).length);
+  }
 });
 
 Deno.test("requests that make room for one end with their trigger", async () => {
