@@ -3,6 +3,7 @@ import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
 import { PacedEntries } from "../../src/runs/pace/paced_entries.ts";
 import { burstWrite, holdWrites } from "../../src/store/records/held_runs.ts";
+import { keys } from "../../src/store/keys.ts";
 import type { Pace } from "../../src/store/records/pace.ts";
 import { getRun, pendingEntries, type PendingRun, type Run } from "../../src/store/records/runs.ts";
 import {
@@ -169,6 +170,43 @@ Deno.test("a burst that closes reads its runs together", async () => {
 
 /** Thrown in place of what comes after a stop. */
 class Stopped extends Error {}
+
+for (const others of [0, 1]) {
+  Deno.test(`a stop once a burst has ended hides no damaged payload of it, beside ${others} others`, async () => {
+    using open = await Deno.openKv(":memory:");
+    // The test closes it, and not the stores.
+    const kv = standIn(open, { close() {}, [Symbol.dispose]() {} });
+    let isClosing = false;
+    let hasStopped = false;
+    const store = storeOn(watchedKv(kv, async ({ keys }, store) => {
+      if (hasStopped) throw new Stopped();
+      const stored = await store();
+      hasStopped = isClosing && keys.some(([kind]) => kind === "burst");
+      return stored;
+    }));
+    const coalesce = { key: "", window_ms: 60_000, wait_max_ms: 60_000, keep: "all" as const };
+    let damaged = "";
+    {
+      await using desk = openDesk(store);
+      await desk.worker.start();
+      damaged = await accept(desk, { coalesce }, "long".repeat(2_000));
+      for (let count = 0; count < others; count++) await accept(desk, { coalesce }, "short");
+      await desk.worker.pacer.settled();
+      await store.committer.write([{ key: keys.payload(damaged, 0) }]);
+      isClosing = true;
+      desk.worker.pacer.hurry(damaged);
+      await eventually(() => hasStopped || undefined, { what: "the end of the burst" });
+    }
+    await store.close();
+    await using next = storeOn(kv);
+    await using desk = openDesk(next, { perform: () => Promise.resolve([{ action: "none" }]) });
+    await desk.worker.start();
+    await desk.worker.pacer.settled();
+    const run = await getRun(next, damaged);
+    assertEquals([run?.status, run?.superseded_by], ["error", undefined]);
+    await untilDone(desk);
+  });
+}
 
 Deno.test("a stop at any commit loses no run, doubles none, and keeps every rule", async (t) => {
   const paces: Record<string, { pace: Pace; check(runs: Run[], begun: string[]): void }> = {

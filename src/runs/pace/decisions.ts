@@ -113,30 +113,21 @@ export class Decisions {
 
   /** Decides that another run is performed in the place of one. */
   supersede(item: Item, superseded_by: string, beside: readonly Write[] = []): void {
-    this.end(item, (run) => ({ ...run, status: "completed", superseded_by }), { beside });
+    this.end(item, (run) => ({ ...run, status: "completed", superseded_by }), beside);
   }
 
-  /**
-   * Decides that a run ends without its turn, with an error of each of its actions.
-   *
-   * @param isTold true where notifiers are told
-   */
-  fail(item: Item, error: string, isTold: boolean): void {
-    const failed = (run: Run, { actions }: PendingRun): Run => ({
-      ...run,
-      status: "error",
-      actions: actions.map(({ type: action }) => ({ action, error })),
-    });
-    this.end(item, failed, { isTold });
+  /** Decides that a run ends without its turn, with an error of each of its actions. */
+  fail(item: Item, error: string): void {
+    this.end(item, (_run, pending) => failed(pending, error));
   }
 
   /** Decides that a run ends without its turn. */
   end(
     item: Item,
     ended: (run: Run, pending: PendingRun) => Run,
-    { beside = [], isTold = false }: { beside?: readonly Write[]; isTold?: boolean } = {},
+    beside: readonly Write[] = [],
   ): void {
-    const { store, clock, onGone } = this.#parts;
+    const { onGone } = this.#parts;
     let run: Run | undefined;
     item.isDecided = true;
     this.#steps.add(item.triggerId, {
@@ -145,9 +136,8 @@ export class Decisions {
       writes: async () => {
         const pending = await this.#recordOf(item);
         if (pending === undefined) return beside;
-        run = { ...ended(pending.run, pending), ended_at: new Date(clock.now()).toISOString() };
-        const told = isTold ? runEndWrites(store, run) : [];
-        return [...endHeldWrites(run, pending.body), ...beside, ...told];
+        run = this.#endedNow(ended(pending.run, pending));
+        return [...endHeldWrites(run, pending.body), ...beside];
       },
       stored: () => onGone(item, run),
     });
@@ -155,13 +145,12 @@ export class Decisions {
 
   /** Decides that a run ends whose record is damaged. */
   endDamaged(key: Deno.KvKey): void {
-    const { store, clock, onGone } = this.#parts;
+    const { store, onGone } = this.#parts;
     const [, id = "", triggerId = ""] = key.map(String);
     let run: Run | undefined;
     this.#steps.add(triggerId, {
       writes: async () => {
-        const ended_at = new Date(clock.now()).toISOString();
-        run = { ...await damagedRun(store, id, triggerId), ended_at };
+        run = this.#endedNow(await damagedRun(store, id, triggerId));
         return [...endWrites(run), { key }, ...runEndWrites(store, run)];
       },
       stored: () => onGone(undefined, run),
@@ -169,34 +158,61 @@ export class Decisions {
   }
 
   /**
-   * Decides that some runs become one, with all of their payloads.
+   * Decides that some runs become one, with all of their payloads. One whose payload is damaged ends with an error.
    *
-   * @param onMade called with that run once it is on disk, undefined where none of them was left; and with the errors
-   * of those whose payloads are damaged, by their ids
+   * @param onMade called with that run once it is on disk; undefined where none of them was left
    */
   join(
     burst: Burst,
     items: readonly Item[],
-    onMade: (made: PendingRun | undefined, damaged: ReadonlyMap<string, string>) => void,
+    onMade: (made: PendingRun | undefined) => void,
   ): void {
     const { store, clock } = this.#parts;
     const created_ms = clock.now();
-    let damaged = new Map<string, string>();
+    let left = items;
     let made: PendingRun | undefined;
     for (const item of items) item.isDecided = true;
     this.#steps.add(burst.trigger_id, {
       of: items.map(({ id }) => id),
       reads: true,
       writes: async () => {
-        damaged = new Map();
+        const damaged = new Map<string, string>();
         const of = { id: burst.run_id, created_ms, damaged };
-        const joined = await joinedRun(store, of, await this.#recordsOf(items));
-        if (joined === undefined) return [closeBurstWrite(burst)];
-        made = joined.pending;
-        return [closeBurstWrite(burst), ...acceptWrites(joined.pending, joined.payload)];
+        const joined = await joinedRun(store, of, await this.#recordsOf(left));
+        for (const item of left) {
+          const error = damaged.get(item.id);
+          if (error === undefined) continue;
+          await this.#failNow(item, error);
+          left = left.filter((each) => each !== item);
+        }
+        made = joined?.pending;
+        return [
+          closeBurstWrite(burst),
+          ...joined ? acceptWrites(joined.pending, joined.payload) : [],
+        ];
       },
-      stored: () => onMade(made, damaged),
+      stored: () => {
+        for (const item of left) this.supersede(item, burst.run_id);
+        onMade(made);
+      },
     });
+  }
+
+  /** Ends a run before its burst ends: a start would take it for a part of what that has become. */
+  async #failNow(item: Item, error: string): Promise<void> {
+    const { store, onGone } = this.#parts;
+    const { record } = item;
+    if (record === undefined) return;
+    const run = this.#endedNow(failed(record, error));
+    await store.committer.write([
+      ...endHeldWrites(run, record.body),
+      ...runEndWrites(store, run),
+    ]);
+    onGone(item, run);
+  }
+
+  #endedNow(run: Run): Run {
+    return { ...run, ended_at: new Date(this.#parts.clock.now()).toISOString() };
   }
 
   /** Reads the records of runs, which keep them until their end is stored: a second look costs as much. */
@@ -216,4 +232,13 @@ export class Decisions {
   async #recordOf(item: Item): Promise<PendingRun | undefined> {
     return item.record ?? await getHeld(this.#parts.store, item);
   }
+}
+
+/** Returns a run as it ends with an error of each of its actions. */
+function failed({ run, actions }: PendingRun, error: string): Run {
+  return {
+    ...run,
+    status: "error",
+    actions: actions.map(({ type: action }) => ({ action, error })),
+  };
 }

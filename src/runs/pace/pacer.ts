@@ -216,7 +216,7 @@ export class Pacer {
     const item = this.#items.get(runId);
     if (item === undefined || item.isDecided) return false;
     this.#forget(item);
-    this.#decisions.fail(item, error, false);
+    this.#decisions.fail(item, error);
     return true;
   }
 
@@ -296,13 +296,8 @@ export class Pacer {
       return;
     }
     this.#becoming.add(burst.run_id);
-    this.#decisions.join(burst, burst.items, (made, damaged) => {
+    this.#decisions.join(burst, burst.items, (made) => {
       this.#becoming.delete(burst.run_id);
-      for (const joined of burst.items) {
-        const error = damaged.get(joined.id);
-        if (error === undefined) this.#decisions.supersede(joined, burst.run_id);
-        else this.#decisions.fail(joined, error, true);
-      }
       if (made) this.admit(made, false);
     });
   }
