@@ -50,6 +50,7 @@ const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
 const RETENTION_DAYS = 30;
 const LEFTOVERS = ["rate", "delivery"];
+const SINGLE_LEFTOVERS = ["occurrences", "shape_sample"];
 /** An entry of a trigger's log. */
 const FAILURE = {
   kind: "action_failed" as const,
@@ -563,7 +564,8 @@ Deno.test("log entries of many triggers go many in one commit, and are read many
 Deno.test("what is kept of a trigger goes after the trigger, in small steps, and that of others stays", async () => {
   const steps: number[] = [];
   await using store = await storeInMemory((commit, store) => {
-    if (commit.keys.every(([first]) => LEFTOVERS.includes(String(first)))) {
+    const kinds = [...LEFTOVERS, ...SINGLE_LEFTOVERS];
+    if (commit.keys.every(([first]) => kinds.includes(String(first)))) {
       steps.push(commit.keys.length);
     }
     return store();
@@ -582,6 +584,11 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
     }
   }
   await triggerLog.flush();
+  // Of these a trigger has one each.
+  const single = () => Promise.all(SINGLE_LEFTOVERS.map((kind) => storedUnder(store, kind)));
+  for (const triggerId of [stays, goes]) {
+    for (const kind of SINGLE_LEFTOVERS) await store.kv.set([kind, triggerId], {});
+  }
   const keptBefore = await Promise.all(LEFTOVERS.map((kind) => storedUnder(store, kind)));
   assertEquals(keptBefore.map((ids) => ids.length), [4, 120]);
   assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
@@ -596,8 +603,9 @@ Deno.test("what is kept of a trigger goes after the trigger, in small steps, and
     }
   }
   steps.length = 0;
-  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, leftovers: 62 });
-  assertEquals(steps, [50, 12]);
+  assertEquals((await cleanUpAt(store, clock)).report, { ...NOTHING, leftovers: 64 });
+  assertEquals(steps, [50, 14]);
+  assertEquals(await single(), [[stays], [stays]]);
   const kept = await Promise.all(LEFTOVERS.map((kind) => storedUnder(store, kind)));
   assertEquals(kept.map((ids) => ids.length), [2, 60]);
   assertEquals(new Set(kept.flat()), new Set([stays]));

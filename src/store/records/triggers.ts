@@ -171,7 +171,7 @@ export async function removeFormerNames(store: Store, before_ms: number): Promis
  * what they have left behind is known.
  */
 export async function wasTriggerId(store: Store, id: string): Promise<boolean> {
-  for (const key of [keys.trigger(id), keys.formerTrigger(id)]) {
+  for (const key of [keys.trigger(id), keys.formerTrigger(id), ...singleLeftovers(id)]) {
     if (await isStored(store.kv, key)) return true;
   }
   for (const kind of ["trigger_run", "trigger_log", "kept", ...LEFTOVERS]) {
@@ -234,14 +234,20 @@ export async function putNoneLockedWith(
 }
 
 /** First key parts of what a trigger that is gone leaves behind for nobody: its log stays for its retention. */
-const LEFTOVERS = ["rate", "delivery", "dismissal", "occurrences", "shape_sample"];
+const LEFTOVERS = ["rate", "delivery", "dismissal"];
+/** The same of records of which a trigger has one: no further part of a key is behind its id. */
+const SINGLE_LEFTOVERS = ["occurrences", "shape_sample"];
+
+function singleLeftovers(triggerId: string): Deno.KvKey[] {
+  return SINGLE_LEFTOVERS.map((kind) => [kind, triggerId]);
+}
 
 /**
  * The ids of triggers of which something is kept beside the record and the runs, those of triggers that
  * are gone among them. One may come more than once.
  */
 export async function* triggersWithLeftovers(store: Store): AsyncGenerator<string> {
-  for (const kind of [...LEFTOVERS, "kept"]) yield* idsBehind(store, kind);
+  for (const kind of [...LEFTOVERS, ...SINGLE_LEFTOVERS, "kept"]) yield* idsBehind(store, kind);
 }
 
 /** Begins to record which triggers are written from now on. */
@@ -269,6 +275,11 @@ export async function removeLeftovers(
       found++;
       writes.push({ key });
     }
+  }
+  for (const key of singleLeftovers(triggerId)) {
+    if (found === limit || !await isStored(store.kv, key)) continue;
+    found++;
+    writes.push({ key });
   }
   let removed = 0;
   await store.committer.commit({
