@@ -1,8 +1,7 @@
 /**
- * Secrets at rest. Every list named `secrets` in a trigger holds secrets, and so does `secret` of a handshake, and of a header or the
- * signature of an HTTP request. A literal is encrypted before it
- * is stored, and shown as a mask afterwards. `{env:NAME}` and `{file:PATH}` only name a place, so they are
- * stored and shown as they are.
+ * Secrets at rest. `secrets` of a condition holds secrets, and so does `secret` of a handshake, and of a header or the
+ * signature of an HTTP request. A literal is encrypted before it is stored, and shown as a mask afterwards.
+ * `{env:NAME}` and `{file:PATH}` only name a place, so they are stored and shown as they are.
  *
  * @module
  */

@@ -14,7 +14,7 @@ import { endWrites, pendingIn, type PendingRun, pendingWrite, type Run } from ".
 interface Held {
   /** Its place in the order of acceptance. */
   order: number;
-  /** The first run of its burst, where all payloads of a burst become one. */
+  /** The run that its burst becomes, where all payloads of a burst become one. */
   joins?: string;
 }
 
