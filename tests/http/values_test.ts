@@ -127,9 +127,10 @@ const cases: Case[] = [
   },
   {
     name: "variables take numbers as text",
-    action: show({ environment: { SAID: "{body.n}" } }),
+    action: show({ environment: { SAID: "{body.n}", UV_THREADPOOL_SIZE: "8" } }),
     body: '{"n": 5}',
-    environment: { SAID: "5" },
+    // Node's, and not of the installer uv.
+    environment: { SAID: "5", UV_THREADPOOL_SIZE: "8" },
   },
   {
     name: "a long body, in the Worker",
