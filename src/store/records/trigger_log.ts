@@ -9,7 +9,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { idTime, lowestId, newId } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { type Listed, listNewest, type Page } from "../read/lists.ts";
-import { scan, upTo } from "../read/scan.ts";
+import { type FoundEntry, isUndecodable, scan, upTo } from "../read/scan.ts";
 import { recordBytes } from "./record_size.ts";
 import type { Store } from "../store.ts";
 import {
@@ -238,9 +238,19 @@ export async function countOldEntries(
   triggerId: string,
   { before_ms, limit }: { before_ms: number; limit: number },
 ): Promise<{ id: string; bytes: number }[]> {
-  const selector = upTo(["trigger_log", triggerId], lowestId(before_ms));
-  const entries = await Array.fromAsync(store.kv.list<unknown>(selector, { limit }));
-  return entries.map(({ key, value }) => ({
+  const [prefix, end] = [["trigger_log", triggerId], lowestId(before_ms)];
+  const found = await Array.fromAsync(store.kv.list<unknown>(upTo(prefix, end), { limit }))
+    .catch(async (error) => {
+      if (!isUndecodable(error)) throw error;
+      // It reads younger ones, too.
+      const entries: FoundEntry[] = [];
+      for await (const entry of scan(store.kv, prefix)) {
+        if (entries.length === limit || String(entry.key[2]) >= end) break;
+        entries.push(entry);
+      }
+      return entries;
+    });
+  return found.map(({ key, value }) => ({
     id: String(key[2]),
     bytes: recordBytes(Object(value)),
   }));

@@ -11,7 +11,7 @@ import { likenessOf } from "../../platform/text/likeness.ts";
 import type { Author } from "./audit.ts";
 import { withPause } from "../commit/chunked.ts";
 import { type Listed, recordOf } from "../read/lists.ts";
-import { behind, isStored, readValue, scan } from "../read/scan.ts";
+import { isStored, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
 import { scheduleWrites } from "./schedules.ts";
 import type { Store } from "../store.ts";
@@ -294,12 +294,13 @@ export async function removeLeftovers(
 
 /** The different second parts of the keys that begin with a word, in order: one step for each. */
 export async function* idsBehind(store: Store, first: string): AsyncGenerator<string> {
-  let last: Deno.KvKey | undefined;
-  for (;;) {
-    const [entry] = await Array.fromAsync(store.kv.list(behind([first], last), { limit: 1 }));
-    if (entry === undefined) return;
-    const id = String(entry.key[1]);
-    last = [first, id];
-    yield id;
+  for (let after: string | undefined;;) {
+    const before = after;
+    for await (const { key } of scan(store.kv, [first], { after, batchSize: 1 })) {
+      after = String(key[1]);
+      break;
+    }
+    if (after === undefined || after === before) return;
+    yield after;
   }
 }

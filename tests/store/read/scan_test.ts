@@ -46,7 +46,12 @@ import {
   givenSecretsWrites,
 } from "../../../src/store/records/given_secrets.ts";
 import { removeEndedDeliveries } from "../../../src/store/records/delivery_ids.ts";
-import { entriesMadeBefore, TriggerLog } from "../../../src/store/records/trigger_log.ts";
+import {
+  countOldEntries,
+  entriesMadeBefore,
+  loggedTriggers,
+  TriggerLog,
+} from "../../../src/store/records/trigger_log.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../../runs/fixture.ts";
 import {
   listPending,
@@ -163,7 +168,15 @@ Deno.test("the entry of a trigger's log that is damaged goes with its place in t
   const refused = { kind: "refused", condition: "hmac", reason: "no", request } as const;
   const ids = [1, 2, 3].map(() => log.add({ id: TRIGGER_ID, project: "digits" }, refused) ?? "");
   await log.flush();
-  damage(open, "trigger_log", ids.slice(1, 2));
+  damage(open, "trigger_log", ids.slice(0, 2));
+  // What tells what is past its retention counts it, too.
+  assertEquals(await Array.fromAsync(loggedTriggers(store)), [TRIGGER_ID]);
+  const before_ms = systemClock.now() + 60_000;
+  for (const limit of [2, 10]) {
+    const counted = await countOldEntries(store, TRIGGER_ID, { before_ms, limit });
+    assertEquals(counted.map(({ id }) => id), ids.slice(0, limit));
+  }
+  assertEquals(await countOldEntries(store, TRIGGER_ID, { before_ms: 0, limit: 10 }), []);
   const page = { limit: 10 };
   const { writes } = await entriesMadeBefore(store, () => Promise.resolve(Infinity), page);
   await store.committer.write(writes);
