@@ -7,7 +7,7 @@ import { sourcesIn } from "../conditions/values/compile.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import { fill } from "../conditions/values/fill.ts";
 import type { JsonOrProblem } from "../conditions/values/json.ts";
-import { messageOf } from "../platform/errors.ts";
+import { isShortage, messageOf } from "../platform/errors.ts";
 import { truncate } from "../platform/text/display.ts";
 import type { CommitState, CommitStatus } from "../store/records/commit_statuses.ts";
 import { codeHost, type StatusSettings } from "./targets/commit_statuses.ts";
@@ -30,7 +30,11 @@ interface Field {
   expected: string;
 }
 
-/** Returns the commit that a run is about; undefined when it is about none, a text when that cannot be known. */
+/**
+ * Returns the commit that a run is about; undefined when it is about none, a text when that cannot be known.
+ *
+ * @throws a shortage, such as of the store that has the run's payload: it is read later
+ */
 export async function commitOf(
   settings: StatusSettings,
   { trigger, state }: { trigger: string; state: CommitState },
@@ -82,6 +86,7 @@ export async function commitOf(
     const { sha = "", repository = "", context = "" } = found;
     return { sha, repository, context, ...description !== undefined && words(description, values) };
   } catch (error) {
+    if (isShortage(error)) throw error;
     return messageOf(error);
   }
 }

@@ -7,7 +7,7 @@ import { sourcesIn } from "../conditions/values/compile.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import { fillUrl, shownAddress } from "../http_requests/url_values.ts";
 import type { Clock } from "../platform/clock.ts";
-import { messageOf } from "../platform/errors.ts";
+import { isShortage, messageOf } from "../platform/errors.ts";
 import { runInfoOf } from "../runs/run_info.ts";
 import type { RunWork } from "../runs/work_state.ts";
 import { callbackMadeWrite } from "../store/records/callbacks.ts";
@@ -83,7 +83,11 @@ export async function makeCallback(runId: string, parts: NewCallbackParts): Prom
   return true;
 }
 
-/** Returns the address of a callback; a text says why there is none, an empty one that the sender wants none. */
+/**
+ * Returns the address of a callback; a text says why there is none, an empty one that the sender wants none.
+ *
+ * @throws a shortage, such as of the store that has the run's payload: it is read later
+ */
 async function addressOf(
   { url, allow }: CallbackSettings,
   evaluate: EvaluateValues,
@@ -100,6 +104,7 @@ async function addressOf(
       : filled.url.href;
     return allowedAddress(sent, allow);
   } catch (error) {
+    if (isShortage(error)) throw error;
     return messageOf(error);
   }
 }

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Webhook } from "standardwebhooks";
 import { allowedAddress, parsePattern } from "../../src/triggers/callback_address.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { keys } from "../../src/store/keys.ts";
 import { callbackId } from "../../src/triggers/callback_id.ts";
 import { type ApiAnswer, eventually, startService, type TestService } from "../data.ts";
@@ -185,11 +186,14 @@ async function launch(service: TestService, receiver: Receiver, of: Case, path: 
 
 /** Waits until the callback of a run has ended, and returns it. */
 function callbackOf(service: TestService, run: string): Promise<Json> {
-  return eventually(async () => {
-    const { body } = await service.api("GET", `deliveries/${run}/`);
-    const found = body.sent?.find((each: Json) => each.tells_sender);
-    return found && found.status !== "sending" && found.ended_at ? found : undefined;
-  }, { what: "the end of the callback" });
+  return eventually(() => endedCallback(service, run), { what: "the end of the callback" });
+}
+
+/** Returns the callback of a run; undefined before it has ended. */
+async function endedCallback(service: TestService, run: string): Promise<Json> {
+  const { body } = await service.api("GET", `deliveries/${run}/`);
+  const found = body.sent?.find((each: Json) => each.tells_sender);
+  return found && found.status !== "sending" && found.ended_at ? found : undefined;
 }
 
 Deno.test("a sender is told when its run and the run's work have ended", async (t) => {
@@ -252,6 +256,27 @@ Deno.test("a sender is told when its run and the run's work have ended", async (
       return body.sent?.[0];
     }, { what: "the callback" });
     assertEquals([url.length, url.endsWith("aaa...")], [1_024, true]);
+  });
+
+  await t.step("where its address cannot be read for a moment, it is sent later", async () => {
+    const { heavyWork } = service.service.parts;
+    const asked = Promise.withResolvers<void>();
+    const run = () => {
+      asked.resolve();
+      return Promise.reject(new UnavailableError("Cannot do heavy work now: it waited", 2));
+    };
+    Object.defineProperty(heavyWork, "run", { value: run, configurable: true });
+    receiver.on("/cb/busy", ok);
+    // An expression of any cost is for the Worker.
+    const callback = { url: "{body.callback_url.split(' ')[0]}" };
+    const launched = await launch(service, receiver, { name: "busy", callback }, "/cb/busy");
+    await asked.promise;
+    Reflect.deleteProperty(heavyWork, "run");
+    const sent = await eventually(async () => {
+      service.service.sweep();
+      return await endedCallback(service, launched.run);
+    }, { what: "the end of the callback" });
+    assertEquals([sent.status, receiver.at("/cb/busy").length], ["complete", 1], sent.reason);
   });
 
   await t.step("a restart goes on, also where the answer did not come", async () => {

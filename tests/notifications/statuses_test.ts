@@ -1,5 +1,7 @@
 /** Statuses on commits, on one running service with a real server in the place of the code hosts. */
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { commitOf } from "../../src/notifications/commit_of_run.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { isPublic } from "../../src/platform/network/public_addresses.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import {
@@ -132,6 +134,15 @@ Deno.test("notifiers set statuses on commits", async (t) => {
   await t.step("own values", () => ownValues(scene));
   await t.step("tests, and one more time", () => testsAndResends(scene));
   await t.step("what is wrong is refused", () => refuses(scene));
+});
+
+Deno.test("a commit that cannot be read for a moment is read later", async () => {
+  const settings = { type: "github_status", url: "https://api.github.com", token: TOKEN };
+  const of = (error: Error) =>
+    commitOf(settings, { trigger: "t", state: "success" }, () => Promise.reject(error));
+  const away = new UnavailableError("Cannot read the payload: the bucket does not answer", 5);
+  await assertRejects(() => of(away), UnavailableError);
+  assertEquals(await of(new Error("its payload is damaged")), "its payload is damaged");
 });
 
 async function setsStatuses(scene: Scene, { type, body, path }: Shape): Promise<void> {
