@@ -29,22 +29,23 @@ interface Awaited<T> {
  * @throws {ApiError} when the service does not answer for a minute, or there is no such record
  */
 export async function untilEnded<T>({ read, hasEnded, onRead }: Awaited<T>): Promise<T> {
-  let record = await read();
-  await onRead?.(record, undefined);
+  let before: T | undefined;
+  let wasAnswered = false;
   let lost_ms: number | undefined;
-  for (let pause_ms = POLL_MS_FIRST; !hasEnded(record);) {
-    await delay(pause_ms);
-    pause_ms = Math.min(POLL_MS_MAX, pause_ms * 1.5);
+  for (let pause_ms = POLL_MS_FIRST;; pause_ms = Math.min(POLL_MS_MAX, pause_ms * 1.5)) {
     try {
       const now = await read();
-      await onRead?.(now, record);
-      record = now;
+      wasAnswered = true;
+      await onRead?.(now, before);
+      if (hasEnded(now)) return now;
+      before = now;
       lost_ms = undefined;
     } catch (error) {
       // What is done with a record may have taken hours.
       lost_ms ??= performance.now();
-      if (!isPassing(error) || performance.now() - lost_ms > PATIENCE_MS) throw error;
+      const isOver = performance.now() - lost_ms > PATIENCE_MS;
+      if (!wasAnswered || !isPassing(error) || isOver) throw error;
     }
+    await delay(pause_ms);
   }
-  return record;
 }

@@ -46,3 +46,17 @@ Deno.test("a service that stays away for over a minute is not waited for", async
   await assertRejects(waiting, ApiError, "It is away");
   assertEquals(read, 5);
 });
+
+Deno.test("a service that is away for a moment is waited for from the first state on", async () => {
+  let read = 0;
+  const seen: [record: number, before: number | undefined][] = [];
+  const ended = await untilEnded({
+    read: () => Promise.resolve(++read),
+    hasEnded: (count) => count === 3,
+    onRead(count, before) {
+      seen.push([count, before]);
+      if (count === 1) throw new ApiError("The service answered 503", 503);
+    },
+  });
+  assertEquals([ended, seen], [3, [[1, undefined], [2, undefined], [3, 2]]]);
+});
