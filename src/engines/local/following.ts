@@ -11,7 +11,7 @@ import { pause } from "../../platform/waiting/timers.ts";
 import { keys } from "../../store/keys.ts";
 import { changeExecution } from "../../store/records/execution_changes.ts";
 import { type Execution, getExecutions, hasEnded } from "../../store/records/executions.ts";
-import { recordOf } from "../../store/read/lists.ts";
+import { isStored } from "../../store/read/scan.ts";
 import type { Store } from "../../store/store.ts";
 import { type Ending, stopped } from "../shared/execution_end.ts";
 import { executionSaver, type SaveExecution } from "../shared/execution_saver.ts";
@@ -19,8 +19,6 @@ import { machineOf } from "./other_machines.ts";
 import { WorkFolder } from "./work_folder.ts";
 
 const LOOK_MS = 1_000;
-/** Records that are read together: the limit of one read of Deno KV. */
-const READ_AT_ONCE = 10;
 
 const log = getLogger(["hooklaunch", "engine"]);
 
@@ -147,16 +145,16 @@ export async function overIn(
     const id = name.replace(/^(tmp|old)-/, "");
     if (isId(id)) ids.add(id);
   }
-  const all = Array.from(ids, keys.execution);
+  const found = await getExecutions(store, [...ids]);
+  const statuses = new Map(found.map(({ id, status }) => [id, status]));
   const over: string[] = [];
-  for (let start = 0; start < all.length; start += READ_AT_ONCE) {
-    for (const entry of await store.kv.getMany(all.slice(start, start + READ_AT_ONCE))) {
-      const { key, value, versionstamp } = entry;
-      const { status } = value === null ? {} : recordOf<Execution>({ key, value }) ?? {};
-      const hasResults = isShared && status !== undefined && hasEnded(status);
-      // The files of a damaged record stay.
-      if (versionstamp === null || hasResults) over.push(String(key[1]));
-    }
+  for (const id of ids) {
+    const status = statuses.get(id);
+    // The files of a damaged record stay.
+    const isOver = status === undefined
+      ? !await isStored(store.kv, keys.execution(id))
+      : isShared && hasEnded(status);
+    if (isOver) over.push(id);
   }
   return over;
 }

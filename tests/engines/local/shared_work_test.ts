@@ -17,7 +17,7 @@ import {
 } from "../../../src/store/records/executions.ts";
 import { lead } from "../../../src/store/kv_store.ts";
 import { executionOf } from "../../store/execution.ts";
-import { sharedStore } from "../../store/fixture.ts";
+import { sharedStore, standIn } from "../../store/fixture.ts";
 import { GitFixture, projectOf } from "../../projects/code/git_fixture.ts";
 import { Engines } from "../../../src/engines/mod.ts";
 import type { EngineParts } from "../../../src/engines/engine.ts";
@@ -51,9 +51,9 @@ class Machines implements AsyncDisposable {
     this.folder = folder;
   }
 
-  static async make(): Promise<Machines> {
+  static async make(kv?: Deno.Kv): Promise<Machines> {
     const folder = await temporaryFolder();
-    const machines = new Machines(await Deno.openKv(":memory:"), folder.path);
+    const machines = new Machines(kv ?? await Deno.openKv(":memory:"), folder.path);
     machines.#opened.use(folder);
     machines.#opened.defer(() => machines.#kv.close());
     return machines;
@@ -511,23 +511,45 @@ Deno.test("beside the leader a machine keeps files of open executions alone", as
 });
 
 Deno.test("without a common artifact store a machine keeps the files of executions whose records are kept", async () => {
-  await using machines = await Machines.make();
+  const [kept, damaged, lost, removed, unprepared] = Array.from(
+    { length: 5 },
+    () => newId(Date.now()),
+  );
+  await using machines = await Machines.make(
+    undecodable(await Deno.openKv(":memory:"), keys.execution(lost ?? "")),
+  );
   const leader = await machines.add(1, { isShared: false });
   const other = await machines.add(1, { isShared: false });
-  const [kept, damaged, removed, unprepared] = Array.from({ length: 4 }, () => newId(Date.now()));
   const status = "complete";
   await leader.store.committer.write([
     ...executionWrites(executionOf({ id: kept ?? "", status })),
     { key: keys.execution(damaged ?? ""), value: "no record" },
   ]);
   const executions = join(other.folder, "executions");
-  for (const name of [kept, damaged, removed, `tmp-${unprepared}`]) {
+  for (const name of [kept, damaged, lost, removed, `tmp-${unprepared}`]) {
     await Deno.mkdir(join(executions, name ?? ""));
   }
   await other.engine.tidy();
   const left = await Array.fromAsync(Deno.readDir(executions), ({ name }) => name);
-  assertEquals(left.sort(), [kept, damaged]);
+  assertEquals(left.sort(), [kept, damaged, lost]);
 });
+
+/** A database that cannot decode the value of a key. */
+function undecodable(kv: Deno.Kv, damaged: Deno.KvKey): Deno.Kv {
+  const expectWhole = (key: Deno.KvKey) => {
+    if (key.join() === damaged.join()) throw new RangeError("could not deserialize value");
+  };
+  return standIn(kv, {
+    async get(key: Deno.KvKey) {
+      expectWhole(key);
+      return await kv.get(key);
+    },
+    async getMany(wanted: Deno.KvKey[]) {
+      wanted.forEach(expectWhole);
+      return await kv.getMany(wanted);
+    },
+  });
+}
 
 Deno.test("code that is newer than a machine's mirror is fetched once, and the mirror stays", async () => {
   await using folder = await temporaryFolder();
