@@ -63,12 +63,7 @@ export async function* applyConfig(
   }
   const triggers = await target.triggers();
   const all = document.triggers;
-  const inOrder = [...all.entries()].map(([index, settings]) => ({
-    index,
-    settings,
-    isLate: isRenamed(holderOf(triggers, settings), all),
-  })).sort((a, b) => Number(a.isLate) - Number(b.isLate));
-  for (const { index, settings } of inOrder) {
+  for (const { index, settings } of inOrder(triggers, all)) {
     const before = findTrigger(triggers, settings, all);
     yield await applyTrigger(settings, before, target).catch(async (error) => {
       // Another client may have created it meanwhile, such as by applying the same file.
@@ -139,7 +134,21 @@ export function findTrigger(
   const named = triggers.find(({ id }) => id === settings.id);
   if (named !== undefined) return named;
   const holder = holderOf(triggers, settings);
-  return isRenamed(holder, all) ? undefined : holder;
+  return renamed(holder, all) === undefined ? holder : undefined;
+}
+
+/** Returns the triggers of a file with their places in it, each behind the one that gives up its name. */
+export function inOrder(
+  triggers: readonly Trigger[],
+  all: readonly TriggerSettings[],
+): { index: number; settings: TriggerSettings }[] {
+  // Those that change names among themselves, which cannot be, lead back to each other.
+  const renamesBefore = (settings: TriggerSettings, max = all.length): number => {
+    const before = renamed(holderOf(triggers, settings), all);
+    return before === undefined || max === 0 ? 0 : 1 + renamesBefore(before, max - 1);
+  };
+  return all.map((settings, index) => ({ index, settings, order: renamesBefore(settings) }))
+    .sort((a, b) => a.order - b.order);
 }
 
 /** Returns the trigger that has the name of settings in a file. */
@@ -147,9 +156,12 @@ function holderOf(triggers: readonly Trigger[], { name }: TriggerSettings): Trig
   return triggers.find((each) => each.name === name);
 }
 
-/** Returns true for a trigger to which a file gives another name, by its id. */
-function isRenamed(trigger: Trigger | undefined, all: readonly TriggerSettings[]): boolean {
-  return all.some(({ id, name }) =>
+/** Returns the settings by which a file gives another name to a trigger, by its id. */
+function renamed(
+  trigger: Trigger | undefined,
+  all: readonly TriggerSettings[],
+): TriggerSettings | undefined {
+  return all.find(({ id, name }) =>
     id !== undefined && id === trigger?.id && name !== trigger.name
   );
 }

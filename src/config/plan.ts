@@ -12,7 +12,7 @@ import {
 } from "../store/records/notifiers.ts";
 import { withoutReadOnly } from "../triggers/read_only.ts";
 import type { Trigger, TriggerSettings } from "../triggers/trigger.ts";
-import { findTrigger, type SavedNotifier, type SavedProject } from "./apply.ts";
+import { findTrigger, inOrder, type SavedNotifier, type SavedProject } from "./apply.ts";
 import {
   newProjectText,
   newTriggerText,
@@ -72,7 +72,7 @@ export async function planConfig(
     changes.push(...await change.catch(document.located("projects", index)));
   }
   const kept = new Set<string>();
-  for (const [index, settings] of document.triggers.entries()) {
+  for (const { index, settings } of inOrder(triggers, document.triggers)) {
     const before = findTrigger(triggers, settings, document.triggers);
     if (before !== undefined) kept.add(before.id);
     changes.push(...await triggerChange(document, { index, settings, before }, source));

@@ -151,6 +151,31 @@ Deno.test("a new trigger takes the name from one that the file renames by its id
   }
 });
 
+Deno.test("triggers that a file renames take names from each other, whichever comes first", async () => {
+  const actions = [{ type: "run_execution", step: "echo" }];
+  const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
+  await using service = await startService();
+  const triggers: { id: string; name: string; project: string; actions: unknown }[] = [];
+  for (const [name, next] of [["one", "two"], ["two", "three"], ["three", "four"]] as const) {
+    const { id } = await service.trigger({ name, actions });
+    triggers.push({ id, name: next, project: "files", actions });
+  }
+  const file = `${service.folder}/renamed.json`;
+  await Deno.writeTextFile(file, JSON.stringify({ triggers }));
+  const apply = (...args: string[]) => run(["apply", file, ...args, "--url", service.url], env);
+  const planned = await apply("--check");
+  const applied = await apply();
+  assertEquals(applied.code, 0, applied.printed);
+  const named = ({ printed }: typeof applied) =>
+    Array.from(printed.matchAll(/trigger (\S+?):? /g), ([, name]) => name);
+  assertEquals([named(planned), named(applied)], Array(2).fill(["four", "three", "two"]));
+  const { body } = await service.api("GET", "triggers/");
+  const found = new Map(
+    body.results.map((each: { id: string; name: string }) => [each.id, each.name]),
+  );
+  assertEquals(triggers.map(({ id }) => found.get(id)), ["two", "three", "four"]);
+});
+
 Deno.test("a trigger that somebody else makes while a file is applied is brought up to date", async () => {
   await using service = await startService();
   const target = apiTarget(new ApiClient({ url: service.url, token: ADMIN_TOKEN }), "hooks.yaml");
