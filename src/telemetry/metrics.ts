@@ -200,7 +200,7 @@ export class Metrics {
       async () => await gauged.isReady() ? 1 : 0,
     );
     this.#watchCauses(gauged.causes);
-    this.backups.watch(() => answered(gauged.backup()));
+    this.backups.watch(lastKnown(gauged.backup));
     this.#gauge(
       "hooklaunch_waiting_runs",
       "Accepted runs that wait for their turn: their burst, a time, or a place of their key",
@@ -353,6 +353,7 @@ export class Metrics {
   }
 
   #watchCauses(causes: () => Promise<string[]>): void {
+    const known = lastKnown(causes);
     new Gauge({
       name: "hooklaunch_causes",
       help:
@@ -360,8 +361,7 @@ export class Metrics {
       labelNames: ["code"],
       registers: [this.#registry],
       async collect() {
-        const codes = await answered(causes());
-        if (codes === undefined) return;
+        const codes = await known() ?? [];
         this.reset();
         for (const code of codes) this.inc({ code });
       },
@@ -380,16 +380,11 @@ export class Metrics {
   }
 }
 
-/** Waits for what is read from the database; undefined when it does not answer: the metrics tell that. */
-function answered<T>(reading: Promise<T>): Promise<T | undefined> {
-  return within(systemClock, ANSWER_MS, reading);
-}
-
-/** Returns labels as they were last, where the database does not answer. */
-function lastKnown(labelsOf: LabelsOf): LabelsOf {
-  const known = new Map<string, Awaited<ReturnType<LabelsOf>>>();
-  return async (id) => {
-    await answered(labelsOf(id).then((labels) => known.set(id, labels)));
-    return known.get(id);
+/** Reads from the database. While it does not answer, what was read last is returned, by its key. */
+function lastKnown<T>(read: (key: string) => Promise<T>): (key?: string) => Promise<T | undefined> {
+  const known = new Map<string, T>();
+  return async (key = "") => {
+    await within(systemClock, ANSWER_MS, read(key).then((value) => known.set(key, value)));
+    return known.get(key);
   };
 }

@@ -11,6 +11,7 @@ import { CAUSES } from "../../src/attention/cause.ts";
 import { parseYaml } from "../../src/platform/yaml/parse.ts";
 import alertsText from "../../src/telemetry/alerts.yaml" with { type: "text" };
 import dashboardText from "../../src/telemetry/grafana_dashboard.json" with { type: "text" };
+import type { GaugedBackup } from "../../src/telemetry/backup_metrics.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import {
   ADMIN_TOKEN,
@@ -45,6 +46,7 @@ function watchNothing(
   metrics: Metrics,
   triggerLabels: (id: string) => Promise<{ name: string; project: string } | undefined>,
   causes: () => Promise<string[]> = () => Promise.resolve([]),
+  backup: () => Promise<GaugedBackup | undefined> = () => Promise.resolve(undefined),
 ): void {
   metrics.watch({
     isReady: () => Promise.resolve(true),
@@ -57,7 +59,7 @@ function watchNothing(
     storeBytes: () => Promise.resolve(0),
     memoryBytes: () => 0,
     certificate: () => undefined,
-    backup: () => Promise.resolve(undefined),
+    backup,
     instances: () => 0,
     runs: { run: () => Promise.resolve(undefined), launchedBy: () => Promise.resolve([]) },
     triggerLabels,
@@ -256,6 +258,26 @@ Deno.test("the causes that are shown are counted by their codes, and go when the
   ]);
   codes = [];
   assertEquals(await shown(), []);
+});
+
+Deno.test("while the database does not answer, what was read of it last is shown", async () => {
+  const metrics = new Metrics(REFUSERS);
+  let isAway = false;
+  const read = <T>(value: T) => isAway ? new Promise<T>(() => {}) : Promise.resolve(value);
+  const last = { made_at: "2027-01-31T09:30:00Z", size: 5 };
+  watchNothing(
+    metrics,
+    (id) => read({ name: `name of ${id}`, project: "p" }),
+    () => read(["disk_full"]),
+    () => read({ every_ms: 3_600_000, last, proof: { proven_at: last.made_at } }),
+  );
+  metrics.refused("hmac", { id: "a", project: "p" });
+  const shown = async () =>
+    (await metrics.text()).body.match(/^hooklaunch_(backup_(?!jobs)|causes|trigger_refusals).*$/gm);
+  const before = await shown();
+  assertEquals(before?.length, 6);
+  isAway = true;
+  assertEquals(await shown(), before);
 });
 
 Deno.test("the busiest 200 triggers are named, and the count of the others never falls", async () => {
