@@ -81,26 +81,10 @@ export function send(
   { left_ms, signal, ...options }: SendOptions,
 ): Promise<Answered | Failed> {
   return withinTime({ ...plan, left_ms }, parts.clock, signal, async (limit) => {
-    const { id, trigger_id } = request;
-    const reveal = (secret: string) => parts.reveal(secret, trigger_id);
-    const { secrets, plain, hidden } = headersOf(plan, reveal);
-    const bare: Ready = {
-      url: plan.url,
-      headers: { "idempotency-key": id, ...plain },
-      body: new TextEncoder().encode(plan.body ?? ""),
-    };
-    const { sign, method } = plan;
-    const now_ms = parts.clock.now();
-    const { hidden: told, ...ready } = sign === undefined
-      ? { ...bare, hidden: [] }
-      : await signed({ ...bare, method, id, now_ms }, {
-        preset: sign.preset,
-        secret: revealed(sign.secret, "sign/secret", reveal),
-      });
+    const { secrets, hidden, ...ready } = await readyOf(request, plan, parts);
     const body = plan.body === undefined && ready.body.length === 0 ? undefined : ready.body;
-    const mask = answerMask([...hidden, ...told], plan);
-    const how = { ...plan, ...options, secrets, mask };
-    return await exchange({ ...ready, body, method }, how, parts, limit);
+    const how = { ...plan, ...options, secrets, mask: answerMask(hidden, plan) };
+    return await exchange({ ...ready, body, method: plan.method }, how, parts, limit);
   });
 }
 
@@ -109,18 +93,47 @@ export function poll(
   { trigger_id }: Pick<HttpRequest, "trigger_id">,
   plan: Common & { url: string },
   parts: ExchangeParts,
-  signal: AbortSignal,
+  { mask, signal }: { mask: AnswerMask; signal: AbortSignal },
 ): Promise<Answered | Failed> {
   return withinTime({ ...plan, left_ms: plan.timeout_ms }, parts.clock, signal, async (limit) => {
-    const { secrets, plain, hidden } = headersOf(
-      plan,
-      (secret) => parts.reveal(secret, trigger_id),
-    );
+    const { secrets, plain } = headersOf(plan, (secret) => parts.reveal(secret, trigger_id));
     const { "content-type": _, ...headers } = plain;
     const ready = { url: plan.url, headers, body: undefined, method: "GET" };
-    const mask = answerMask(hidden, plan);
     return await exchange(ready, { ...plan, secrets, mask }, parts, limit);
   });
+}
+
+/** Returns what masks the secrets of a request in what comes back later: its server may show what it has got. */
+export async function maskOf(
+  request: Pick<HttpRequest, "id" | "trigger_id">,
+  plan: SentPlan,
+  parts: ExchangeParts,
+): Promise<AnswerMask> {
+  // The secrets of one that cannot be made any more are not known.
+  const { hidden } = await readyOf(request, plan, parts).catch(() => ({ hidden: [] }));
+  return answerMask(hidden, plan);
+}
+
+/** Makes the request of a plan. Its headers with secrets are apart, and what is not to be shown. */
+async function readyOf(
+  { id, trigger_id }: Pick<HttpRequest, "id" | "trigger_id">,
+  plan: SentPlan,
+  parts: ExchangeParts,
+): Promise<Ready & { secrets: Record<string, string>; hidden: readonly string[] }> {
+  const reveal = (secret: string) => parts.reveal(secret, trigger_id);
+  const { secrets, plain, hidden } = headersOf(plan, reveal);
+  const bare: Ready = {
+    url: plan.url,
+    headers: { "idempotency-key": id, ...plain },
+    body: new TextEncoder().encode(plan.body ?? ""),
+  };
+  const { sign, method } = plan;
+  if (sign === undefined) return { ...bare, secrets, hidden };
+  const ready = await signed({ ...bare, method, id, now_ms: parts.clock.now() }, {
+    preset: sign.preset,
+    secret: revealed(sign.secret, "sign/secret", reveal),
+  });
+  return { ...ready, secrets, hidden: [...hidden, ...ready.hidden] };
 }
 
 async function exchange(

@@ -24,11 +24,13 @@ import {
   type Answered,
   type ExchangeParts,
   type Failed,
+  maskOf,
   noAnswer,
   poll,
   send,
 } from "./exchange.ts";
 import { type Came, judge, pollUrl } from "./judge.ts";
+import { maskedBody } from "./masked_answer.ts";
 import { answered, end, isSuccess, keep, notAnswered, polled, timedOut } from "./transitions.ts";
 import { literalOrigin } from "./url_values.ts";
 
@@ -93,9 +95,11 @@ export class Steps {
    */
   async call(request: HttpRequest, came: Came): Promise<boolean> {
     const plan = await getHttpRequestPlan(this.#parts.store, request.id);
-    const failed = plan && await this.#failed(request, plan, came);
+    const mask = plan && await maskOf(request, plan, this.#parts);
+    const shown = mask ? { ...came, body: maskedBody(came.body, mask) } : came;
+    const failed = plan && await this.#failed(request, plan, shown);
     return await this.#changes.makeOpen(request.id, (each, now_ms) => {
-      const part = keep(each, "result", now_ms, came);
+      const part = keep(each, "result", now_ms, shown);
       end(each, now_ms, failed);
       return part;
     });
@@ -147,7 +151,8 @@ export class Steps {
     // The answer may name any host: it gets no secrets, and is a public one.
     const isKnown = origin === URL.parse(plan.url)?.origin || origin === literalOrigin(wait.url);
     const asked = { ...plan, url, ...(!isKnown && { headers: {}, private_networks: false }) };
-    const outcome = await poll(request, asked, this.#parts, this.#signal);
+    const mask = await maskOf(request, plan, this.#parts);
+    const outcome = await poll(request, asked, this.#parts, { mask, signal: this.#signal });
     const verdict = "status" in outcome && !outcome.mayPass
       ? await judge(evaluate, outcome, { name: "wait/poll/until", source: wait.until })
       : false;

@@ -290,6 +290,54 @@ Deno.test("an action polls for the end of work", async (t) => {
   });
 });
 
+Deno.test("what comes back to a request later shows no secret of it, either", async (t) => {
+  await using receiver = startReceiver();
+  await using service = await startService();
+  const parts = { receiver, service };
+  const token = "a-token-of-the-tests";
+  const key = "a-key (of the tests)";
+  const headers = { "x-token": { secret: token } };
+  /** Returns the first request at a path as its server may show it. */
+  const shown = (path: string) => {
+    const [first] = receiver.at(path);
+    return JSON.stringify({ headers: [...first?.headers ?? []], body: first?.body });
+  };
+  const expectMasked = (body: string, hidden: readonly string[]) => {
+    const text = atob(body);
+    assertMatch(text, /\*{8}/);
+    for (const each of hidden) assert(!text.includes(each), text);
+    assert(!/[0-9a-f]{64}/.test(text), text);
+  };
+  await t.step("from a poll", async () => {
+    const path = nextPath();
+    receiver.on(path, json({}));
+    receiver.on(`${path}/state`, () => new Response(shown(path)));
+    const run = await launch(parts, path, {
+      headers,
+      sign: { preset: "azure_devops", secret: key },
+      wait: {
+        poll: {
+          url: `http://127.0.0.1:${receiver.port}${path}/state`,
+          until: "answer.status == 200",
+          every: 1,
+        },
+      },
+    });
+    const { result } = await state(service, run, "complete");
+    expectMasked(result.body, [token, key, btoa(`hooklaunch:${key}`)]);
+  });
+  await t.step("from a callback", async () => {
+    const { run, url } = await callback(parts, {
+      headers,
+      sign: { preset: "gitlab", secret: key },
+    });
+    await state(service, run, "waiting");
+    assertEquals((await call(url, shown(`/path-${paths}`))).status, 200);
+    const { result } = await state(service, run, "complete");
+    expectMasked(result.body, [token, key]);
+  });
+});
+
 Deno.test("run info waits for work elsewhere", async () => {
   await using receiver = startReceiver();
   await using service = await startService();
