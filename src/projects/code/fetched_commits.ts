@@ -18,6 +18,9 @@ import { diskLimit_mb, TooLargeOnDiskError } from "./size_guard.ts";
 import type { TreeLimits } from "./tree.ts";
 import type { TreeSource } from "./tree_cache.ts";
 
+/** The words of git for a commit that the remote does not have, or does not give out. */
+const NOT_THERE = /not our ref|unadvertised object|couldn't find remote ref/;
+
 /** Options of {@linkcode fetchedCommit}. */
 interface FetchedCommitOptions {
   /** The folder of the bare repository with the commits. */
@@ -103,8 +106,10 @@ async function fetchAnew(...fetched: Parameters<typeof fetchCommit>): Promise<vo
   try {
     await fetchCommit(...fetched);
   } catch (error) {
+    const mayBeDamage = error instanceof GitError && !error.wasEnded &&
+      !NOT_THERE.test(error.message);
     const isInTheWay = error instanceof TooLargeOnDiskError ||
-      (error instanceof GitError && !error.wasEnded && await answers(remote, signal));
+      (mayBeDamage && await answers(remote, signal));
     if (!wasThere || !isInTheWay) throw error;
     await removeFolder(folder);
     await fetchCommit(...fetched);

@@ -156,6 +156,28 @@ Deno.test("https: what earlier fetches of commits have left keeps no step from i
   await projects.close();
 });
 
+Deno.test("https: a commit that the server does not have takes no others away", async () => {
+  await using folder = new TemporaryFolder();
+  const { first, restarted, projectAt } = await setUp(folder);
+  const projects: Projects[] = [];
+  const checkOut = async (host: string, commit: string) => {
+    const options = { projectOf: () => Promise.resolve(projectAt(host)) };
+    projects.push(restarted(options));
+    await projects.at(-1)?.checkout("digits", commit, join(folder.path, crypto.randomUUID()));
+  };
+  let host = "";
+  {
+    await using server = new GitServer(folder.path, { authorization: basic("robot", TOKEN) });
+    host = server.host;
+    await checkOut(host, first);
+    const missing = () => checkOut(host, "1".repeat(40));
+    await assertRejects(missing, ActionError, "Cannot fetch commit");
+  }
+  // Its tree is verified by what was fetched. Without the server it cannot be made again.
+  await checkOut(host, first);
+  for (const each of projects) await each.close();
+});
+
 Deno.test("https: what the server refuses is told with what to do", async () => {
   await using folder = new TemporaryFolder();
   const { projects, projectAt } = await setUp(folder);
