@@ -119,11 +119,13 @@ export class ApiClient {
   #httpClient({ ca, client }: Access): Deno.HttpClient {
     const of = JSON.stringify([ca, client]);
     if (this.#client?.of !== of) {
-      this.#client?.http.close();
-      this.#client = {
-        of,
-        http: Deno.createHttpClient({ ...(ca === undefined ? {} : { caCerts: [ca] }), ...client }),
-      };
+      // It throws for certificates that cannot be read, such as those that are just being replaced.
+      const http = Deno.createHttpClient({
+        ...(ca === undefined ? {} : { caCerts: [ca] }),
+        ...client,
+      });
+      this.close();
+      this.#client = { of, http };
     }
     return this.#client.http;
   }

@@ -9,6 +9,7 @@ import { LaunchLaterError } from "../../../src/engines/remote/backend.ts";
 import { jobObject, secretObject } from "../../../src/engines/kubernetes/job_object.ts";
 import { podsByJob, seenOfJob, seenOfPod } from "../../../src/engines/kubernetes/job_states.ts";
 import { kubeconfigAccess } from "../../../src/engines/kubernetes/kubeconfig.ts";
+import { KubernetesError } from "../../../src/engines/kubernetes/api_client.ts";
 import { KubernetesBackend } from "../../../src/engines/kubernetes/mod.ts";
 import { kubernetesSettingsSchema } from "../../../src/engines/kubernetes/settings.ts";
 import { ActionError } from "../../../src/platform/errors.ts";
@@ -194,6 +195,37 @@ users: [{name: u, user: {${user}}}]
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+Deno.test("certificates that cannot be read for a moment keep no later request from a cluster", async () => {
+  await using folder = await temporaryFolder();
+  await using api = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    () => Response.json({ items: [] }),
+  );
+  const kubeconfig = join(folder.path, "config");
+  const server = `http://127.0.0.1:${api.addr.port}`;
+  const write = (cluster: Record<string, string>) =>
+    Deno.writeTextFile(
+      kubeconfig,
+      JSON.stringify({
+        "current-context": "one",
+        contexts: [{ name: "one", context: { cluster: "c", user: "u" } }],
+        clusters: [{ name: "c", cluster: { server, ...cluster } }],
+        users: [{ name: "u", user: { token: "t" } }],
+      }),
+    );
+  const backend = new KubernetesBackend({ type: "kubernetes", namespace: "ml", kubeconfig });
+  const { signal } = new AbortController();
+  const job = { name: "a", execution: executionOf() };
+  const look = async () => (await backend.look([job], signal)).get("a")?.kind;
+  for (let times = 0; times < 2; times++) {
+    await write({});
+    assertEquals(await look(), "absent");
+    await write({ "certificate-authority-data": btoa(CA) });
+    await assertRejects(look, KubernetesError, "END CERTIFICATE");
+  }
+  backend.close();
 });
 
 Deno.test("a Job or a Secret that is there already is told from one that was made for this launch", async () => {
