@@ -166,16 +166,22 @@ export class Steps {
     });
   }
 
-  /** Does what {@linkcode #failed} does, once that is possible: what has been sent is not sent again for it. */
+  /**
+   * Does what {@linkcode #failed} does, once that is possible: what has been sent is not sent again for it. Of a request
+   * that is stopped meanwhile, nobody asks any more.
+   */
   async #failedAtLast(
-    ...came: [request: HttpRequest, plan: HttpRequestPlan, came: Came]
+    request: HttpRequest,
+    ...of: [plan: HttpRequestPlan, came: Came]
   ): Promise<string | undefined> {
-    for (;;) {
+    const { store, clock } = this.#parts;
+    for (let isAgain = false;; isAgain = true) {
       try {
-        return await this.#failed(...came);
+        const now = isAgain ? await getHttpRequest(store, request.id) : request;
+        return now?.status === "sending" ? await this.#failed(request, ...of) : undefined;
       } catch (error) {
         if (this.#signal.aborted) throw error;
-        await pause(this.#parts.clock, JUDGE_AGAIN_MS, this.#signal);
+        await pause(clock, JUDGE_AGAIN_MS, this.#signal);
       }
     }
   }

@@ -158,3 +158,12 @@ Deno.test("a poll that is answered with the last of all dates to ask again has a
   polled(request, wait, now_ms + 5, { outcome, verdict: false, failed: undefined });
   assertMatch(request.next_at ?? "", /^2057-/);
 });
+
+Deno.test("a request that is stopped while its answer cannot be judged is over", async () => {
+  await using at = await sender(new UnavailableError("The bucket is away", 0));
+  const id = await at.begin({ for: "none" });
+  await eventually(() => at.sent() === 1, { what: "an attempt" });
+  assertEquals(await at.runner.stop(id), true);
+  await eventually(() => !at.runner.isSending, { what: "nothing under way" });
+  assertEquals((await at.reaches(id, "stopped")).answer?.status, 200);
+});
