@@ -44,15 +44,18 @@ export async function someWaiting(
   { max, isWanted }: { max: number; isWanted(execution: Execution): boolean },
 ): Promise<Execution[]> {
   let ids: string[] = [];
+  // There may be many that others are to begin.
+  let atOnce = max;
   const choose = async () => {
     const found: Execution[] = [];
     for (shuffle(ids); ids.length > 0 && found.length < max;) {
-      const some = ids.splice(0, max - found.length);
-      const executions = await readOf(store, some, { type, statuses: ["queued"] });
-      found.push(...executions.filter(isWanted));
+      const some = await readOf(store, ids.splice(0, atOnce), { type, statuses: ["queued"] });
+      const wanted = some.filter(isWanted);
+      if (wanted.length === 0) atOnce = Math.min(2 * atOnce, READ_AT_ONCE);
+      found.push(...wanted);
     }
     ids = [];
-    return found;
+    return found.slice(0, max);
   };
   for await (const { id, status } of openExecutions(store)) {
     if (status === "queued") ids.push(id);
