@@ -380,11 +380,18 @@ export class Metrics {
   }
 }
 
-/** Reads from the database. While it does not answer, what was read last is returned, by its key. */
+/**
+ * Reads from the database. While it does not answer, what was read last is returned, by its key, and one read of that
+ * waits for it.
+ */
 function lastKnown<T>(read: (key: string) => Promise<T>): (key?: string) => Promise<T | undefined> {
   const known = new Map<string, T>();
+  const reading = new Map<string, Promise<unknown>>();
   return async (key = "") => {
-    await within(systemClock, ANSWER_MS, read(key).then((value) => known.set(key, value)));
+    const now = reading.get(key) ??
+      read(key).then((value) => known.set(key, value)).finally(() => reading.delete(key));
+    reading.set(key, now);
+    await within(systemClock, ANSWER_MS, now);
     return known.get(key);
   };
 }
