@@ -110,7 +110,7 @@ export class Book {
 
   /** The state in which a cause is told. */
   stateOf({ ended_at, tellings }: ToldCause): NotifiedCause["state"] {
-    if (ended_at !== undefined) return "recovered";
+    if (ended_at !== undefined && this.#tellsEnds) return "recovered";
     return tellings === 0 ? "began" : "continues";
   }
 

@@ -141,6 +141,14 @@ async function tellsOfNoEnds(scene: Scene): Promise<void> {
     await launch(true);
     await settled(service);
   }
+  // The second of these has ended before it is told.
+  for (const isGood of [false, true, false, true]) {
+    await launch(isGood);
+    await settled(service);
+  }
+  clock.time_ms += 24 * 60 * MINUTE_MS;
+  const told = await receiver.arrived("/failures", 5);
+  assertEquals(verified(told.at(-1)).data.causes[0].state, "began");
 }
 
 async function tellsOfMany(scene: Scene): Promise<void> {
