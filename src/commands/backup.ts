@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { delay } from "@std/async/delay";
 import type { Command } from "commander";
 import { backUp } from "../backup/backup.ts";
 import type { BackupReport } from "../backup/report.ts";
@@ -17,6 +16,7 @@ import { ActionError } from "../platform/errors.ts";
 import { formatBytes } from "../platform/text/display.ts";
 import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
+import { untilEnded } from "./api/until_ended.ts";
 import { option, quietly } from "./input/options.ts";
 import { printJson, printList } from "./console/table.ts";
 import { dataText } from "./console/format.ts";
@@ -35,8 +35,6 @@ interface ListOptions extends ApiOptions {
 }
 
 const CONFLICT = 409;
-/** The time between two looks at a backup that is under way. */
-const LOOK_MS = 500;
 
 /** Defines the command. */
 export function defineBackup(command: Command): void {
@@ -109,16 +107,16 @@ async function begun(client: ApiClient): Promise<BackupStatus> {
 
 /** Looks until the service works with no backup. */
 async function whenDone(client: ApiClient): Promise<BackupStatus> {
-  for (;;) {
-    const { backup } = await client.request<ServiceState>("GET", "service/");
-    if (backup === undefined) {
+  return await untilEnded<BackupStatus>({
+    async read() {
+      const { backup } = await client.request<ServiceState>("GET", "service/");
+      if (backup !== undefined) return backup;
       throw new ActionError(
         "The service makes no backups by itself: its configuration file has no setting backup",
       );
-    }
-    if (!backup.working) return backup;
-    await delay(LOOK_MS);
-  }
+    },
+    hasEnded: ({ working }) => !working,
+  });
 }
 
 async function run(

@@ -193,3 +193,24 @@ async function stoppedWhileWriting(served: Served, target: string): Promise<void
     }
   }
 }
+
+Deno.test("backup now goes on over a moment in which its service is away", async () => {
+  const name = "hooklaunch-20270131T093000Z.tar.gz";
+  const status = { to: "/backups", every_seconds: 3_600, failures: [] };
+  const last = { name, made_at: "2027-01-31T09:30:00Z", size: 1, files: 0, records: 2 };
+  const answers = [
+    { backup: { ...status, working: false } },
+    { ...status, working: true },
+    { backup: { ...status, working: true } },
+    undefined,
+    { backup: { ...status, working: false, last, proof: { name, proven_at: last.made_at } } },
+  ];
+  await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, () => {
+    const next = answers.shift();
+    return next ? Response.json(next) : new Response(null, { status: 503 });
+  });
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const { code, printed } = await runHosted(["backup", "now", "--url", url], ENV);
+  assertEquals(code, 0, printed);
+  assertMatch(printed, /^Made hooklaunch-20270131T093000Z\.tar\.gz: /);
+});

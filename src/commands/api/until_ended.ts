@@ -1,5 +1,5 @@
 /**
- * Waiting for the end of an execution, a pipeline or a run's work.
+ * Waiting for the end of an execution, a pipeline, a run's work, a replay or a backup.
  *
  * @module
  */
