@@ -41,12 +41,12 @@ export async function isBackupDue(
   return isMakeDue(state, every_ms, now_ms) || isProofDue(state, now_ms);
 }
 
-/** Looks for a pending run, or an occurrence that is to make one: without either, by one read. */
+/** Looks for a pending run, or a replay or an occurrence that is to make one: without any, by one read. */
 async function isRunPending(kv: Deno.Kv, now_ms: number): Promise<boolean> {
   // Behind all ids, which are text.
   const range = { start: ["pending"], end: ["pending_schedule", true] };
   for await (const { key: [kind] } of kv.list(range, { limit: 1 })) {
-    return kind === "pending" || await isScheduleDue(kv, now_ms);
+    return kind !== "pending_schedule" || await isScheduleDue(kv, now_ms);
   }
   return false;
 }

@@ -109,7 +109,7 @@ export interface Parts {
   /** Reads anew what the service was started with; set by who has started it. */
   reload: Reload | undefined;
   baseUrl: string;
-  /** Returns true while this instance performs runs or sends requests, which a stop would break off. */
+  /** Returns true while this instance performs runs, replays or requests, which a stop would break off. */
   isWorking(): boolean;
 }
 
@@ -304,7 +304,7 @@ function partsOn(
     baseUrl: "",
     isWorking: () =>
       worker.backlog > 0 || httpRequests.isSending || notifications.isSending ||
-      parts.scheduler.isBusy || parts.backups?.isWorking === true,
+      parts.scheduler.isBusy || parts.replays.isRunning || parts.backups?.isWorking === true,
   };
   return parts;
 }

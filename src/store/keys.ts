@@ -68,6 +68,8 @@ export const keys = {
   textBraces: (id: string): Deno.KvKey => ["meta", "text_braces", id],
   /** `Replay`. */
   replay: (id: string): Deno.KvKey => ["replay", id],
+  /** True, for each replay that has not ended. One range finds it and pending runs. */
+  runningReplay: (id: string): Deno.KvKey => ["pending_replay", id],
   /** The ids of deliveries that a replay launches again, 1,000 a value. */
   replayRuns: (id: string, index: number): Deno.KvKey => ["replay_runs", id, index],
   /** Text: the encrypted key of the account at a certificate authority, by the URL of its directory. */

@@ -14,13 +14,15 @@ import { asUnavailable } from "../store/commit/committer.ts";
 import { getExecution } from "../store/records/executions.ts";
 import { getHttpRequest } from "../store/records/http_requests.ts";
 import { getPipeline } from "../store/records/pipelines.ts";
+import { keys } from "../store/keys.ts";
 import {
   getReplay,
   listReplays,
+  markedReplays,
   newReplayWrites,
   type Replay,
   replayedDeliveries,
-  replayWrite,
+  replayWrites,
 } from "../store/records/replays.ts";
 import { type FoundDelivery, readDelivery } from "../store/records/deliveries.ts";
 import { listReplaysOf } from "../store/records/run_lists.ts";
@@ -59,14 +61,23 @@ export class Replays {
     this.#parts = parts;
   }
 
+  /** True while a replay runs. */
+  get isRunning(): boolean {
+    return this.#running.size > 0;
+  }
+
   /** Goes on with the replays that a stop interrupted. */
   async start(): Promise<void> {
+    const { store } = this.#parts;
     let before: string | undefined;
     do {
-      const { records, next } = await listReplays(this.#parts.store, { before, limit: 100 });
+      const { records, next } = await listReplays(store, { before, limit: 100 });
       for (const each of records) if (each.state === "running") this.#run(each);
       before = next;
     } while (before !== undefined);
+    // A backup may have read the mark of one before its end, and its record after that.
+    const over = (await markedReplays(store)).filter((id) => !this.#running.has(id));
+    await store.committer.writeInParts(over.map((id) => ({ key: keys.runningReplay(id) })));
   }
 
   /**
@@ -149,7 +160,7 @@ export class Replays {
       progress.done++;
       if (clock.steady() - stored_ms >= PROGRESS_MS) {
         stored_ms = clock.steady();
-        await store.committer.write([replayWrite(progress)]);
+        await store.committer.write(replayWrites(progress));
       }
       const rest_ms = 1_000 / progress.rate - (clock.steady() - started_ms);
       if (outcome === "launched" && rest_ms > 0) {
@@ -160,7 +171,7 @@ export class Replays {
       progress.state = progress.done < progress.count && signal.aborted ? "stopped" : "completed";
       progress.ended_at = new Date(clock.now()).toISOString();
     }
-    await store.committer.write([replayWrite(progress)]);
+    await store.committer.write(replayWrites(progress));
     const { id, state, launched, skipped, failed } = progress;
     if (state === "running") return;
     log.info("Replay {id} ended: {launched} launched, {skipped} skipped, {failed} failed", {

@@ -10,6 +10,7 @@ const CASES: [what: string, left: Deno.KvKey[], isPending: boolean][] = [
   ["nothing", [], false],
   ["a pending run", [keys.pending(ID, ID)], true],
   ["an execution", [keys.executionOpen(ID)], true],
+  ["a replay that goes on", [keys.runningReplay(ID)], true],
   ["a callback that is not made", [keys.callbackDue(ID)], true],
   ["a notification that is not sent", [keys.notificationOpen(ID), keys.notifier("ops")], true],
   ["an end that is not told", [keys.notice(ID), keys.notifier("ops")], true],

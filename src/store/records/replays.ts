@@ -51,7 +51,7 @@ const IDS_A_CHUNK = 1_000;
 
 /** Returns the writes that store a new replay with the deliveries that it launches again, in their order. */
 export function newReplayWrites(replay: Replay, ids: readonly string[]): Write[] {
-  const writes: Write[] = [replayWrite(replay)];
+  const writes: Write[] = replayWrites(replay).reverse();
   for (let index = 0; index * IDS_A_CHUNK < ids.length; index++) {
     const value = ids.slice(index * IDS_A_CHUNK, (index + 1) * IDS_A_CHUNK);
     writes.push({ key: keys.replayRuns(replay.id, index), value, bytes: 48 * value.length });
@@ -59,9 +59,18 @@ export function newReplayWrites(replay: Replay, ids: readonly string[]): Write[]
   return writes;
 }
 
-/** Returns the write that stores how far a replay is. */
-export function replayWrite(replay: Replay): Write {
-  return { key: keys.replay(replay.id), value: replay, bytes: 4_096 + (replay.body?.length ?? 0) };
+/** Returns the writes that store how far a replay is. */
+export function replayWrites(replay: Replay): Write[] {
+  const { id, state, body } = replay;
+  return [
+    { key: keys.replay(id), value: replay, bytes: 4_096 + (body?.length ?? 0) },
+    { key: keys.runningReplay(id), ...(state === "running" && { value: true }) },
+  ];
+}
+
+/** The ids of the replays that are marked as running. */
+export function markedReplays({ kv }: Store): Promise<string[]> {
+  return Array.fromAsync(scan(kv, ["pending_replay"]), ({ key }) => String(key[1]));
 }
 
 /** Reads a replay; undefined when there is none of this id. */

@@ -2,9 +2,11 @@
 import { assert, assertEquals } from "@std/assert";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { newId } from "../../../src/platform/ids.ts";
-import { replayWrite } from "../../../src/store/records/replays.ts";
+import { keys } from "../../../src/store/keys.ts";
+import { replayWrites } from "../../../src/store/records/replays.ts";
 import { Service } from "../../../src/service/service.ts";
 import { eventually, startService } from "../../data.ts";
+import { storedUnder } from "../../store/fixture.ts";
 
 type Running = Awaited<ReturnType<typeof startService>>;
 
@@ -132,9 +134,9 @@ Deno.test("a replay goes on after a restart, and launches nothing twice", async 
   // Those that began later have ended.
   const newer = Array.from({ length: 100 }, (_, index) => {
     const id = newId(clock.now() + index);
-    return replayWrite({ ...made.body, id, state: "completed", done: 5 });
+    return replayWrites({ ...made.body, id, state: "completed", done: 5 });
   });
-  await store.committer.writeInParts(newer);
+  await store.committer.writeInParts(newer.flat());
   await service.service.close(0);
   const again = await Service.start(settings, { clock, env: () => undefined });
   try {
@@ -157,6 +159,28 @@ Deno.test("a replay goes on after a restart, and launches nothing twice", async 
   } finally {
     await again.close(10_000);
   }
+});
+
+Deno.test("a replay that waits for its next launch is work that goes on", async () => {
+  const { service, id } = await withRuns(["good", "good"]);
+  await using _ = service;
+  const { parts } = service.service;
+  const left = () => storedUnder(parts.store, "pending_replay");
+  await parts.store.committer.write([{ key: keys.runningReplay("of an old backup"), value: true }]);
+  const made = await service.api("POST", "replays/", { filter: { trigger: id }, rate: 0.01 });
+  await eventually(async () => {
+    return (await replays(service, id)).length === 1 && parts.worker.backlog === 0;
+  }, { what: "the pause behind the first launch" });
+  assertEquals([parts.isWorking(), (await left()).sort()], [true, [
+    made.body.id,
+    "of an old backup",
+  ]]);
+  await service.restart();
+  const again = service.service.parts;
+  await eventually(async () => (await storedUnder(again.store, "pending_replay")).length === 1);
+  assertEquals(again.isWorking(), true);
+  await service.api("POST", `replays/${made.body.id}/stop/`);
+  assertEquals([again.isWorking(), await storedUnder(again.store, "pending_replay")], [false, []]);
 });
 
 Deno.test("a replay goes on when the database does not store how far it is", async () => {
