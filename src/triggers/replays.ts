@@ -105,7 +105,7 @@ export class Replays {
       skipped: 0,
       failed: 0,
     };
-    await store.committer.writeInParts(newReplayWrites(made, ids).reverse());
+    await store.committer.writeInParts(newReplayWrites(made, ids));
     this.#run(made);
     return made;
   }

@@ -49,14 +49,14 @@ export interface Replay {
 /** Ids in one value: 36 KB. */
 const IDS_A_CHUNK = 1_000;
 
-/** Returns the writes that store a new replay with the deliveries that it launches again, in their order. */
+/** Returns the writes that store a new replay, in their order: the deliveries that it launches again, then its record. */
 export function newReplayWrites(replay: Replay, ids: readonly string[]): Write[] {
-  const writes: Write[] = replayWrites(replay).reverse();
+  const writes: Write[] = [];
   for (let index = 0; index * IDS_A_CHUNK < ids.length; index++) {
     const value = ids.slice(index * IDS_A_CHUNK, (index + 1) * IDS_A_CHUNK);
     writes.push({ key: keys.replayRuns(replay.id, index), value, bytes: 48 * value.length });
   }
-  return writes;
+  return [...writes, ...replayWrites(replay)];
 }
 
 /** Returns the writes that store how far a replay is. */
