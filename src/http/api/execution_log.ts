@@ -19,6 +19,7 @@ import { operation } from "./operation.ts";
 import type { Api } from "./api.ts";
 import { type AnswerPage, pageOf } from "./page_answer.ts";
 import { lastLogEventSchema, logQuery } from "./queries.ts";
+import { Records } from "./records.ts";
 
 const logLine = answer<LogLine>()(
   "LogLine",
@@ -91,7 +92,13 @@ export const executionLogOperations = [
         engine: api.engines.of(execution.engine.type),
         ...part,
       };
-      return follow ? followAnswer(context, api, log) : await logAnswer(context, api, log);
+      if (!follow) return await logAnswer(context, api, log);
+      // The caller has put it there.
+      const by: Authenticated = context.env;
+      // Its trigger may get another name while the log goes on.
+      const isAllowed = async () =>
+        await by.isAllowed() && await new Records(api, by.access).sees(execution);
+      return followAnswer(context, api, { ...log, isAllowed });
     },
   }),
 ];
@@ -133,15 +140,13 @@ async function logAnswer(
 function followAnswer(
   context: Context,
   { store, streams }: Api,
-  { id, engine, cursor }: LogPart,
+  { id, engine, cursor, isAllowed }: LogPart & Pick<Authenticated, "isAllowed">,
 ): Response {
   const lastId = context.req.header("last-event-id");
   // This status tells an EventSource not to connect again.
   if (lastId === END_ID) return context.body(null, STATUS_CODE.NoContent);
   const from = lastId || cursor;
   if (context.req.method === "HEAD") return context.body(null, 200, STREAM_HEADERS);
-  // The caller has put it there.
-  const { isAllowed }: Authenticated = context.env;
   const log = { executionId: id, engine, cursor: from, isAllowed };
   const source = new LogSource(store, log, streams.linesMax);
   return context.body(streams.follow(source), 200, STREAM_HEADERS);

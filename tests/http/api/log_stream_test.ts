@@ -250,6 +250,23 @@ Deno.test("who follows with a token that is revoked is cut off, and let in no mo
   assertEquals(again.status, 401);
 });
 
+Deno.test("who follows is cut off once the trigger has a name that the token does not name", async () => {
+  await using service = await startService();
+  const gate = `${service.folder}/gate`;
+  const wait = `until [ -e ${gate} ]; do sleep 0.05; done`;
+  const id = await launchCommand(service, `echo one; ${wait}; echo secret`);
+  const { trigger, trigger_id } = (await service.api("GET", `executions/${id}/`)).body;
+  const limited = { name: "limited", scope: "read", triggers: [trigger] };
+  const { token } = (await service.api("POST", "tokens/", limited)).body;
+  const headers = { authorization: `Bearer ${token}` };
+  await using theirs = await follow(service.url, id, { headers });
+  assertMatch((await theirs.next())?.data ?? "", /one/);
+  const changed = await service.api("PATCH", `triggers/${trigger_id}/`, { name: "of others" });
+  assertEquals(changed.status, 200);
+  await Deno.writeTextFile(gate, "");
+  assertEquals(await theirs.rest(), []);
+});
+
 Deno.test("nobody begins to follow a log while the service stops", async () => {
   await using routes = await serveRoutes();
   const id = await storeExecution(routes.store);
