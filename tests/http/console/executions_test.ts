@@ -68,6 +68,12 @@ Deno.test("an execution's page shows its log, files and facts as text", async (t
     const { status, headers } = await browser.get(`runs/${runId}`);
     assertEquals([status, headers.get("location")], [302, `/deliveries/${runId}`]);
   });
+  await t.step("a filter without a field is shown, and kept with those that have one", async () => {
+    const { text } = await browser.get(`executions?pipeline=${runId}`);
+    const [form = ""] = /<form class="filters".*?<\/form>/s.exec(text) ?? [];
+    assertStringIncludes(form, `name="pipeline" value="${runId}"`);
+    assertStringIncludes(textOf({ text: form }), `pipeline: ${runId}`);
+  });
   await t.step("what is missing", async () => {
     assertEquals((await browser.get("executions/none")).status, 404);
     assertEquals((await browser.get("executions?status=none")).status, 422);

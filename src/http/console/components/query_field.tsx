@@ -27,6 +27,16 @@ export function QueryField({ label, name, refused, children }: QueryFieldProps):
   );
 }
 
+/** A part of a query that has no field: it is shown, and sent with the others. */
+export function QueryPart({ name, value }: { name: string; value: string }): Html {
+  return (
+    <span>
+      {name.replace("_", " ")}: <code>{value}</code>
+      <input type="hidden" name={name} value={value} />
+    </span>
+  );
+}
+
 /** The mistakes in the parts of a query that have no field. */
 export function QueryProblems(
   { refused, fields }: { refused: ApiCallError | undefined; fields: readonly string[] },

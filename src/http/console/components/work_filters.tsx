@@ -2,7 +2,7 @@
 import type { ApiCallError } from "../client.ts";
 import type { Html } from "../route.ts";
 import { describedBy } from "./form.tsx";
-import { QueryField, QueryProblems } from "./query_field.tsx";
+import { QueryField, QueryPart, QueryProblems } from "./query_field.tsx";
 
 /** The filters that have a field. */
 const FIELDS = ["project", "status", "trigger"] as const;
@@ -60,7 +60,7 @@ export function WorkFilters({ address, filters, statuses, refused }: WorkFilters
             </option>)}
           </select>
         </QueryField>
-        {pipeline === undefined ? null : <input type="hidden" name="pipeline" value={pipeline} />}
+        {pipeline === undefined ? null : <QueryPart name="pipeline" value={pipeline} />}
         <label>
           <input type="checkbox" name="dead" value="true" checked={dead !== undefined} /> Dead
         </label>

@@ -6,7 +6,7 @@ import { ApiCallError, cursorOf, orRefused, search } from "../client.ts";
 import { may, Page } from "../components/page.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { describedBy } from "../components/form.tsx";
-import { QueryField, QueryProblems } from "../components/query_field.tsx";
+import { QueryField, QueryPart, QueryProblems } from "../components/query_field.tsx";
 import { Empty, More, Table } from "../components/table.tsx";
 import { Time } from "../components/values.tsx";
 import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
@@ -141,12 +141,7 @@ function FilterForm(
         <input type="checkbox" name="dead" value="true" checked={filters.dead !== undefined} /> Dead
       </label>
       {Object.entries(filters).map(([name, value]) =>
-        value === undefined || SHOWN.has(name) ? null : (
-          <span>
-            {name.replace("_", " ")}: <code>{value}</code>
-            <input type="hidden" name={name} value={value} />
-          </span>
-        )
+        value === undefined || SHOWN.has(name) ? null : <QueryPart name={name} value={value} />
       )}
       <button>Filter</button>
       {Object.values(filters).some((value) => value !== undefined)
