@@ -95,11 +95,13 @@ Deno.test({
             `triggers/${LONG_NAME}`,
             `deliveries/${runId}`,
             `executions/${execution_id}`,
+            `executions?pipeline=${pipeline_id}`,
+            `deliveries?delivery_id=${LONG}`,
             `pipelines/${pipeline_id}`,
           ]
         ) {
           await page.goto(`/${address}`);
-          if (address.startsWith("executions")) await page.locator("figure").waitFor();
+          if (address.startsWith("executions/")) await page.locator("figure").waitFor();
           await assertFits(page);
         }
         const state = await page.locator("tbody .state").boundingBox();
