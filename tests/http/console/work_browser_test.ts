@@ -123,6 +123,10 @@ Deno.test({
         await printed("first").waitFor();
         await Deno.writeTextFile(go, "");
         await printed("second").waitFor();
+        // A link leads to the same line once there is a later attempt.
+        await page.getByRole("link", { name: "1", exact: true }).click();
+        await page.locator(".line.target").waitFor();
+        assertEquals(page.url(), `${service.url}/executions/${id}?attempt=2#L1`);
 
         await page.getByRole("link", { name: "1 of 2" }).click();
         await printed("first").waitFor();

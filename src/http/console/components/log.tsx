@@ -26,12 +26,16 @@ interface LogProps {
 export function Log({ view, id, attempt, page, firstLine, hasEnded }: LogProps): Html {
   const { results, next, cursor } = page;
   const more = search({ attempt, cursor, line: firstLine + results.length });
+  // With the attempt: a later one has a log of its own.
+  const [from, line] = ["cursor", "line"].map((name) => view.query.get(name) ?? undefined);
+  const address = `executions/${id}${search({ attempt, cursor: from, line })}`;
   return (
     <section
       aria-labelledby="log-title"
       class="log"
       data-log={`executions/${id}/log`}
       data-query={attempt === undefined ? undefined : `attempt=${attempt}&`}
+      data-address={address}
     >
       <div class="title">
         <h2 id="log-title">Log</h2>
@@ -53,7 +57,7 @@ export function Log({ view, id, attempt, page, firstLine, hasEnded }: LogProps):
         <div class="window">
           {results.map(({ message, stream, time }, index) => (
             <div class={`line ${stream}`} id={`L${firstLine + index}`}>
-              <a href={`${view.address}#L${firstLine + index}`} title={time}>{firstLine + index}</a>
+              <a href={`${address}#L${firstLine + index}`} title={time}>{firstLine + index}</a>
               <span>{plainText(message)}</span>
             </div>
           ))}

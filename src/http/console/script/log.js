@@ -12,12 +12,11 @@ function lineText({ message }) {
   return ansiParts(message).map(([text]) => text).join("");
 }
 
-function rowOf({ message, stream, time }, number) {
+function rowOf({ message, stream, time }, number, address) {
   const row = document.createElement("div");
   row.className = `line ${stream}`;
   const link = document.createElement("a");
-  // With the attempt whose log it is.
-  link.href = `${location.pathname}${location.search}#L${number}`;
+  link.href = `${address}#L${number}`;
   link.textContent = number;
   link.title = stream === "stdout" ? time : `${time} ${stream}`;
   const text = document.createElement("span");
@@ -44,6 +43,7 @@ class LogView {
     [this.view, this.pane, this.end] = [".lines", ".window", ".follow"].map((selector) =>
       section.querySelector(selector)
     );
+    this.address = section.dataset.address;
     this.search = new LogSearch(section.querySelector(".find"), this, this.#lines);
     this.view.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     this.view.addEventListener("click", (event) => this.#pick(event));
@@ -84,7 +84,8 @@ class LogView {
     }
     let place = this.pane.firstElementChild;
     for (let index = first; index < last; index++) {
-      const row = this.#rows.get(index) ?? rowOf(this.#lines[index], index + 1);
+      const row = this.#rows.get(index) ??
+        rowOf(this.#lines[index], index + 1, this.address);
       if (!this.#rows.has(index)) this.pane.insertBefore(row, place);
       this.#rows.set(index, row);
       place = row.nextElementSibling;
@@ -118,10 +119,10 @@ class LogView {
 
   // A click on a number marks its line, and moves nothing.
   #pick(event) {
-    const { hash } = event.target.closest("a") ?? {};
+    const { hash, href } = event.target.closest("a") ?? {};
     if (!hash) return;
     event.preventDefault();
-    history.replaceState(null, "", `${location.pathname}${location.search}${hash}`);
+    history.replaceState(null, "", href);
     this.#target = Number(hash.slice(2)) - 1;
     this.draw();
   }
