@@ -97,31 +97,31 @@ Deno.test({
       await assertAccessible(page);
     });
 
+    const printed = (text: string) => page.locator(".line > span").getByText(text);
+    /** Shows an execution that fails once a file exists, and is tried again. */
+    const showRetried = async (go: string, first: number) => {
+      const command = `
+        [ -e ${go} ] && echo second && exit
+        echo first; while [ ! -e ${go} ]; do sleep 0.1; done; exit 3`;
+      const step = { step: { name: "again", image: "debian", command } };
+      await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([step]));
+      const retry = { attempts: 2, first, exit_codes: "*" };
+      const { url } = await service.trigger({
+        response: { type: "text", text: "{run_id}" },
+        actions: [{ type: "run_execution", step: "again", retry }],
+      });
+      const runId = await (await fetch(url, { method: "POST" })).text();
+      const { actions: [{ created: { execution_id: id } }] } = await endOfRun(service, runId);
+      await page.goto(`/executions/${id}`);
+      await printed("first").waitFor();
+      await Deno.writeTextFile(go, "");
+      return id;
+    };
+
     await t.step(
       "a new attempt shows its own log; a line of an earlier one is linked",
       async () => {
-        const go = `${service.folder}/fail`;
-        const command = `
-        [ -e ${go} ] && echo second && exit
-        echo first; while [ ! -e ${go} ]; do sleep 0.1; done; exit 3`;
-        const step = { step: { name: "again", image: "debian", command } };
-        await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([step]));
-        const { url } = await service.trigger({
-          response: { type: "text", text: "{run_id}" },
-          actions: [{
-            type: "run_execution",
-            step: "again",
-            retry: { attempts: 2, first: 0, exit_codes: "*" },
-          }],
-        });
-        const { actions: [{ created: { execution_id: id } }] } = await endOfRun(
-          service,
-          await (await fetch(url, { method: "POST" })).text(),
-        );
-        const printed = (text: string) => page.locator(".line > span").getByText(text);
-        await page.goto(`/executions/${id}`);
-        await printed("first").waitFor();
-        await Deno.writeTextFile(go, "");
+        const id = await showRetried(`${service.folder}/fail`, 0);
         await printed("second").waitFor();
         // A link leads to the same line once there is a later attempt.
         await page.getByRole("link", { name: "1", exact: true }).click();
@@ -133,6 +133,16 @@ Deno.test({
         await page.getByRole("link", { name: "1", exact: true }).click();
         await page.locator(".line.target").waitFor();
         assertEquals(page.url(), `${service.url}/executions/${id}?attempt=1#L1`);
+      },
+    );
+
+    await t.step(
+      "the log of an attempt that has failed stays until the next one begins",
+      async () => {
+        await showRetried(`${service.folder}/fail_later`, 3_600);
+        await page.getByText("It waits: Attempt 2 of 2").waitFor();
+        await page.waitForResponse((answer) => answer.request().resourceType() === "xhr");
+        assertEquals(await printed("first").count(), 1);
       },
     );
 

@@ -225,12 +225,14 @@ function startList(list) {
   follow();
 }
 
-// Another attempt has a log of its own. Who follows the log is led to it; who reads it, once that is done.
+// Another attempt has a log of its own. Who follows the log is led to it; who reads it, once that is done. While that
+// attempt waits, the log of the one that has failed says more.
 function hasOtherLog(loaded) {
   const [shown, latest] = [document, loaded].map((page) =>
     page.querySelector("[data-log]")?.dataset.query
   );
-  return shown && latest && shown !== latest;
+  return shown && latest && shown !== latest &&
+    loaded.querySelector(".line, #head:not([data-refresh])") !== null;
 }
 
 function startParts() {
