@@ -99,10 +99,10 @@ Deno.test({
 
     const printed = (text: string) => page.locator(".line > span").getByText(text);
     /** Shows an execution that fails once a file exists, and is tried again. */
-    const showRetried = async (go: string, first: number) => {
+    const showRetried = async (go: string, first: number, before = "") => {
       const command = `
         [ -e ${go} ] && echo second && exit
-        echo first; while [ ! -e ${go} ]; do sleep 0.1; done; exit 3`;
+        ${before}echo first; while [ ! -e ${go} ]; do sleep 0.1; done; exit 3`;
       const step = { step: { name: "again", image: "debian", command } };
       await Deno.writeTextFile(`${service.folder}/project/valohai.yaml`, JSON.stringify([step]));
       const retry = { attempts: 2, first, exit_codes: "*" };
@@ -114,14 +114,15 @@ Deno.test({
       const { actions: [{ created: { execution_id: id } }] } = await endOfRun(service, runId);
       await page.goto(`/executions/${id}`);
       await printed("first").waitFor();
-      await Deno.writeTextFile(go, "");
       return id;
     };
 
     await t.step(
       "a new attempt shows its own log; a line of an earlier one is linked",
       async () => {
-        const id = await showRetried(`${service.folder}/fail`, 0);
+        const go = `${service.folder}/fail`;
+        const id = await showRetried(go, 0);
+        await Deno.writeTextFile(go, "");
         await printed("second").waitFor();
         // A link leads to the same line once there is a later attempt.
         await page.getByRole("link", { name: "1", exact: true }).click();
@@ -139,10 +140,28 @@ Deno.test({
     await t.step(
       "the log of an attempt that has failed stays until the next one begins",
       async () => {
-        await showRetried(`${service.folder}/fail_later`, 3_600);
+        const go = `${service.folder}/fail_later`;
+        await showRetried(go, 3_600);
+        await Deno.writeTextFile(go, "");
         await page.getByText("It waits: Attempt 2 of 2").waitFor();
         await page.waitForResponse((answer) => answer.request().resourceType() === "xhr");
         assertEquals(await printed("first").count(), 1);
+      },
+    );
+
+    await t.step(
+      "who reads an earlier log is led to the newest one, also after all has ended",
+      async () => {
+        const go = `${service.folder}/fail_unseen`;
+        await showRetried(go, 0, "seq 100; ");
+        await page.getByRole("searchbox").waitFor();
+        await lines.evaluate((element) => element.scrollTop = 0);
+        const follow = page.locator(".follow");
+        await follow.waitFor();
+        await Deno.writeTextFile(go, "");
+        await page.locator("#head").getByText("complete").waitFor();
+        await follow.click();
+        await printed("second").waitFor();
       },
     );
 

@@ -243,7 +243,9 @@ function startParts() {
   );
   if (!Number.isFinite(seconds)) return;
   let isLoading = false;
+  let isOtherLog = false;
   setInterval(async () => {
+    if (isOtherLog && document.querySelector(".follow").hidden) return location.reload();
     // Of a service that takes longer to answer, answers would come ever later.
     if (isLoading || document.hidden || !document.querySelector("[data-refresh]")) return;
     isLoading = true;
@@ -251,7 +253,7 @@ function startParts() {
     isLoading = false;
     if (!loaded) return;
     replaceParts(loaded);
-    if (hasOtherLog(loaded) && document.querySelector(".follow").hidden) location.reload();
+    isOtherLog = hasOtherLog(loaded);
   }, seconds * 1000);
 }
 
