@@ -246,11 +246,19 @@ export class KeptRequests {
     }
   }
 
-  /** Removes all that is kept of a trigger. */
+  /** Removes all that is kept of a trigger that was deleted. What cannot be removed now goes at the end of its time. */
   async forget(triggerId: string): Promise<void> {
     for (const index of this.#kept?.get(triggerId)?.values() ?? []) this.#bytes -= keptBytes(index);
     this.#kept?.delete(triggerId);
-    await removeKeptOf(this.#parts.store, triggerId);
+    await removeKeptOf(this.#parts.store, triggerId).catch((error) =>
+      log.warn(
+        "Cannot remove the refused requests that are kept of trigger {trigger_id}: {error}",
+        {
+          trigger_id: triggerId,
+          error: messageOf(error),
+        },
+      )
+    );
   }
 
   /** Counts a request, and removes older ones until it has room. */

@@ -106,12 +106,20 @@ Deno.test("the audit log is filtered by operation and read page by page", async 
 Deno.test("a change whose record cannot be read behind it is answered, and written", async () => {
   await using service = await startService();
   const { id } = await service.trigger({ name: "read-once" });
-  const { triggers } = service.service.parts;
+  const { triggers, store: { kv } } = service.service.parts;
   const get = triggers.get.bind(triggers);
+  const list = kv.list.bind(kv);
   let isMade = false;
-  triggers.get = async (...of) => {
+  const expectAnswer = () => {
     if (isMade) throw new UnavailableError("The database does not answer", 1);
+  };
+  triggers.get = async (...of) => {
+    expectAnswer();
     return await get(...of);
+  };
+  kv.list = (...of) => {
+    expectAnswer();
+    return list(...of);
   };
   const remove = triggers.delete.bind(triggers);
   triggers.delete = async (...of) => {
