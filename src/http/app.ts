@@ -192,9 +192,7 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
   let loaded: Promise<Hono> | undefined;
   const api = () => loaded ??= loadApi(operator, options);
   app.all("/api/v0/*", toAny, token, async (context) => {
-    // Deno's own object has its facts where a copy leaves them out.
-    const { completed }: Partial<Deno.ServeHandlerInfo> = context.env ?? {};
-    return (await api()).fetch(context.req.raw, { completed, ...context.var });
+    return (await api()).fetch(context.req.raw, context.var);
   });
 
   if (operator.settings.mcp !== false) {

@@ -124,10 +124,8 @@ export class Forwarding {
     const silent_ms = request.method === "GET" ? SILENT_MS : undefined;
     const isGone = (silent_ms?: number) => this.#leading.isGone(url, silent_ms);
     if (silent_ms !== undefined && isGone(silent_ms)) return unreachable();
-    // The service passes what Deno tells of a request.
-    const sent = (context.env as Partial<Deno.ServeHandlerInfo> | undefined)?.completed;
     const watch = new Watch(clock, request.signal, { isGone, silent_ms });
-    return await forwarded(request, url, { hops: this.#hops, send, ip, grant, watch, sent });
+    return await forwarded(request, url, { hops: this.#hops, send, ip, grant, watch });
   }
 }
 
@@ -136,7 +134,6 @@ class Watch {
   readonly #gone = new AbortController();
   readonly signal: AbortSignal;
   readonly end: () => void;
-
   #silent_ms: number | undefined;
 
   constructor(
@@ -152,6 +149,7 @@ class Watch {
     this.end = every(clock, LOOK_MS, () => {
       if (isGone(this.#silent_ms)) this.#gone.abort();
     });
+    this.signal.addEventListener("abort", this.end, { once: true });
   }
 
   /** True once it is not waited for any more. */
@@ -161,26 +159,19 @@ class Watch {
 
   /**
    * Returns the body of an answer that has begun. Once the instance counts as gone, events end, so that whoever reads
-   * them asks again, and a file breaks off.
+   * them asks again, and another answer breaks off.
    */
-  shown(
-    body: ReadableStream<Uint8Array>,
-    sent: Promise<unknown>,
-    isEvents: boolean,
-  ): ReadableStream<Uint8Array> {
-    void sent.then(this.end, this.end);
+  shown(body: ReadableStream<Uint8Array>, isEvents: boolean): ReadableStream<Uint8Array> {
     // A file may come well while the database does not answer for some seconds.
     if (!isEvents) this.#silent_ms = undefined;
     const { signal } = this.#gone;
+    const breakOff = (stream: TransformStreamDefaultController) =>
+      isEvents ? stream.terminate() : stream.error(brokenOff());
     return body.pipeThrough(
       new TransformStream({
-        start: (stream) =>
-          signal.addEventListener("abort", () => {
-            if (isEvents) stream.terminate();
-            else {stream.error(
-                new UnavailableError("The instance that has this file is gone", RETRY_S),
-              );}
-          }),
+        start: (stream) => signal.addEventListener("abort", () => breakOff(stream)),
+        flush: this.end,
+        cancel: this.end,
       }),
     );
   }
@@ -189,14 +180,12 @@ class Watch {
 async function forwarded(
   request: Request,
   leader: string,
-  { hops, send, ip, grant, watch, sent }: {
+  { hops, send, ip, grant, watch }: {
     hops: Hops;
     send: SendToInstance;
     ip: string;
     grant: Grant | undefined;
     watch: Watch;
-    /** Settles when the answer has been sent. */
-    sent: Promise<unknown> | undefined;
   },
 ): Promise<Response> {
   const { pathname, search } = new URL(request.url);
@@ -212,8 +201,8 @@ async function forwarded(
   try {
     const { status, body, headers: answered } = await send(`${leader}${pathname}${search}`, init);
     const isEvents = answered.get("content-type")?.startsWith("text/event-stream") === true;
-    const shown = body && sent ? watch.shown(body, sent, isEvents) : body;
-    if (shown === body) watch.end();
+    const shown = body && watch.shown(body, isEvents);
+    if (shown === null) watch.end();
     const kept = new Headers(answered);
     // The body is decoded already.
     for (const name of ["connection", "content-encoding", "content-length"]) kept.delete(name);
@@ -228,6 +217,10 @@ async function forwarded(
     }
     return watch.hasGivenUp && request.method !== "GET" ? gone() : unreachable();
   }
+}
+
+function brokenOff(): UnavailableError {
+  return new UnavailableError("The instance that answers this is gone", RETRY_S);
 }
 
 function gone(): Response {

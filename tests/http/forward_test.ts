@@ -265,6 +265,11 @@ Deno.test("forward: an instance that counts as gone is not waited for, its event
   await eventually(() => clock.timers === 0 || undefined, { what: "the end of the looks" });
 
   isGone = false;
+  const left = (await fetch(path)).body?.getReader();
+  assertEquals((await left?.read())?.value?.length, 1);
+  await left?.cancel();
+  await eventually(() => clock.timers === 0 || undefined, { what: "the end of the looks" });
+
   // A file is never shown as whole where it is not.
   const file = (await fetch(`${path}outputs/a`)).body?.getReader();
   assertEquals((await file?.read())?.value?.length, 1);

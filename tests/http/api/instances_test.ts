@@ -3,6 +3,7 @@
  * are the same, and only what is declared so is asked of the leader.
  */
 import { assert, assertEquals } from "@std/assert";
+import { deadline } from "@std/async/deadline";
 import { operations } from "../../../src/http/api/mod.ts";
 import { isOfLeader } from "../../../src/http/api/operation.ts";
 import { ROUTES } from "../../../src/http/console/mod.ts";
@@ -263,15 +264,20 @@ Deno.test("operators are answered by every instance", async (t) => {
     hops.isBroken = false;
   });
 
-  await t.step("events of a leader that is gone end, also where its connection stays", async () => {
-    hops.isFrozen = true;
-    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
-    const address = `${follower.url}/api/v0/triggers/${trigger.id}/listen/`;
-    const signal = AbortSignal.timeout(60_000);
-    const { body } = await fetch(address, { method: "POST", headers, signal });
-    await leader.service.close();
-    assertEquals(await new Response(body).text(), ": alive\n\n");
-  });
+  await t.step(
+    "answers of a leader that is gone end, also where its connection stays",
+    async () => {
+      hops.isFrozen = true;
+      const page = deadline(atFollower.get("access"), 60_000);
+      const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+      const address = `${follower.url}/api/v0/triggers/${trigger.id}/listen/`;
+      const signal = AbortSignal.timeout(60_000);
+      const { body } = await fetch(address, { method: "POST", headers, signal });
+      await leader.service.close();
+      assertEquals(await new Response(body).text(), ": alive\n\n");
+      assertEquals((await page).status, 503);
+    },
+  );
 });
 
 /** Counts the requests that instances send to each other. */
@@ -289,18 +295,18 @@ function countHops() {
     if (new Headers(init?.headers).has(HOP)) {
       hops.count++;
       if (hops.isBroken) return Promise.reject(new TypeError("The way is broken"));
-      if (hops.isFrozen) return Promise.resolve(frozenEvents());
+      if (hops.isFrozen) return Promise.resolve(frozenAnswer(init?.method === "POST"));
     }
     return sent(input, init);
   };
   return hops;
 }
 
-/** The events of an instance that is frozen behind the first one. */
-function frozenEvents(): Response {
+/** The answer of an instance that is frozen behind the first event, or within its JSON. */
+function frozenAnswer(hasEvents: boolean): Response {
   const start = (events: ReadableStreamDefaultController) =>
-    events.enqueue(new TextEncoder().encode(": alive\n\n"));
-  const headers = { "content-type": "text/event-stream" };
+    events.enqueue(new TextEncoder().encode(hasEvents ? ": alive\n\n" : "{"));
+  const headers = { "content-type": hasEvents ? "text/event-stream" : "application/json" };
   return new Response(new ReadableStream({ start }), { headers });
 }
 
