@@ -153,6 +153,8 @@ export class EngineDesk implements JobDesk {
     { opens }: { opens: boolean },
   ): Promise<OpenFile | { url: string } | undefined> {
     const of = await this.#filesOf(pass);
+    // An agent that brings many short files sends no message between them.
+    if (decidedEnding(of.execution) !== undefined) throw new ActionError("The execution is to end");
     const { artifact } = opens ? {} : await this.#parts.files.described(of, index) ?? {};
     const url = artifact === undefined
       ? undefined

@@ -13,6 +13,7 @@ import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
+import { payloadWrites } from "../../../src/store/records/payloads.ts";
 import { textOf } from "../fixture.ts";
 import { collectLog } from "../../log_records.ts";
 import { until } from "../service.ts";
@@ -258,6 +259,27 @@ test("remote: what cannot be prepared ends that execution, with the reason", asy
   });
   assertEquals(status, "error");
   assertMatch(reason ?? "", /^Cannot run: Cannot fetch model.*inputs.folders/);
+});
+
+test("remote: a job that is stopped while it brings many short files brings no more of them", async () => {
+  await using service = await RemoteService.make();
+  const body = new TextEncoder().encode("one two");
+  const { run_id } = service.execution("");
+  await service.store.committer.write(payloadWrites(run_id, body));
+  const names = Array.from({ length: 300 }, (_, nth) => `${nth}.csv`);
+  const { promise: asked, resolve: begin } = Promise.withResolvers<void>();
+  service.host.isAway = (each) => {
+    if (each === "GET 1") begin();
+    return false;
+  };
+  const data = names.map((name) => ({ name, payload_of: run_id, size: body.length }));
+  const id = await service.submit("echo never", { inputs: { data } });
+  await asked;
+  await service.engine.stop(id);
+  assertEquals((await service.ended(id)).status, "stopped");
+  assertEquals(await service.printed(id, "event"), ["Stopped by request"]);
+  const brought = service.host.asked.filter((each) => /^GET \d+$/.test(each)).length;
+  assert(brought < names.length, `${brought} files were brought`);
 });
 
 test("remote: what is still brought for a run that was lost is over before the next run gets its files", async () => {

@@ -115,8 +115,9 @@ test("a job's token opens its routes until then, for who has the claim alone", a
   const refused = Object.values(await askAll(agent, OTHER_CLAIM));
   assertEquals(new Set(refused), new Set([403]));
   await service.engine.stop(agent.id);
-  const opened = Object.entries(await askAll(agent)).filter(([, status]) => status >= 300);
-  assertEquals(opened, []);
+  const failed = Object.entries(await askAll(agent)).filter(([, status]) => status >= 300);
+  // A job that is to end brings no files.
+  assertEquals(failed, [["GET /:execution_id/files/:index", 422]]);
   assertEquals((await service.ended(agent.id)).outputs.map(({ path }) => path), ["late"]);
 });
 
