@@ -104,7 +104,7 @@ export class Cluster {
     await this.#parts.backend.cancel(jobRef(job, execution), this.#timeLimit());
   }
 
-  /** Returns what the cluster says of a job whose agent was told to end; undefined when it does not say. */
+  /** Returns what the cluster says of a job whose agent was told to end; undefined when it answers, and does not say. */
   async explain({ execution, job }: Pair): Promise<Seen | undefined> {
     const { backend, signal } = this.#parts;
     const ref = jobRef(job, execution);

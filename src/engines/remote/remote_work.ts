@@ -24,7 +24,7 @@ import type { LogWatchers } from "../shared/log_watchers.ts";
 import { agentScript } from "./agent.ts";
 import { type Backend, LaunchRefusedError } from "./backend.ts";
 import { REMOTE_SETTINGS, RemoteContext, type RemoteSettings } from "./context.ts";
-import { close, decidedEnding, decideEnding } from "./ends.ts";
+import { close, decidedEnding, decideEnding, isUnexplained } from "./ends.ts";
 import { EngineDesk } from "./job_desk.ts";
 import { JobFiles, type JobFilesOptions } from "./job_files.ts";
 import { readJobLog } from "./job_log.ts";
@@ -117,7 +117,8 @@ export class RemoteWork {
       const execution = await getExecution(store, executionId);
       if (execution === undefined || hasEnded(execution.status)) return false;
       const job = await getJob(store, executionId);
-      if (job?.end !== undefined) return false;
+      // One that has ended waits for its cluster to say why, which may be away for good.
+      if (job?.end !== undefined && !isUnexplained(execution, job)) return false;
       if (decidedEnding(execution) !== undefined) return true;
       const ending = stopped(reason);
       if (job?.claim !== undefined) {

@@ -184,21 +184,17 @@ export class Ticker {
     if (!isUnexplained(execution, job)) return await this.#endAsReported(id);
     if (this.#explaining.has(id)) return;
     this.#explaining.add(id);
-    const explained = this.#clusterOf(execution).explain({ execution, job }).catch(() => undefined);
-    const ended = explained.then((seen) => this.#endAsReported(id, seen));
-    this.#begin(
-      ended.catch((error) => {
-        log.warn("Cannot end execution {execution_id}, trying again: {error}", {
-          execution_id: id,
-          error: messageOf(error),
-        });
-      }).finally(() => this.#explaining.delete(id)),
-    );
+    const explain = () => this.#clusterOf(execution).explain({ execution, job });
+    this.#begin(this.#endAsReported(id, explain).finally(() => this.#explaining.delete(id)));
   }
 
-  async #endAsReported(executionId: string, seen?: Seen): Promise<void> {
-    const { context: { turns, store } } = this.#parts;
-    const end = async () => {
+  /** @param explain asks the cluster: while that fails, nothing is concluded */
+  async #endAsReported(
+    executionId: string,
+    explain?: () => Promise<Seen | undefined>,
+  ): Promise<void> {
+    const { context: { turns, store }, signal } = this.#parts;
+    const end = async (seen: Seen | undefined) => {
       const [execution, job] = await Promise.all([
         getExecution(store, executionId),
         getJob(store, executionId),
@@ -208,10 +204,11 @@ export class Ticker {
       }
     };
     try {
-      await turns.take(executionId, end);
+      const seen = await explain?.();
+      await turns.take(executionId, () => end(seen));
       this.#endless.end(executionId);
     } catch (error) {
-      if (!this.#endless.begin(executionId, messageOf(error))) return;
+      if (signal.aborted || !this.#endless.begin(executionId, messageOf(error))) return;
       log.warn("Cannot end execution {execution_id}, trying again: {error}", {
         execution_id: executionId,
         error: messageOf(error),

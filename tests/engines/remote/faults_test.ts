@@ -8,7 +8,7 @@ import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
-import { LaunchRefusedError } from "../../../src/engines/remote/backend.ts";
+import { LaunchRefusedError, type Seen } from "../../../src/engines/remote/backend.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
@@ -381,6 +381,52 @@ test("remote: a job that the cluster ends tells so", async () => {
     "error",
     "The engine ended the job before its command had ended",
   ]);
+});
+
+/** Plays an agent that was told to end, of which only its cluster knows why, and waits for a look at its job. */
+async function untilAsked(service: HeldService, answer: () => Promise<Seen>): Promise<string> {
+  const { held } = service;
+  const agent = await (await service.play({ rerun: true })).claims();
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  held.look = async (jobs) => {
+    const hasEnded = (await getJob(service.store, agent.id))?.end !== undefined;
+    if (hasEnded) resolve();
+    const seen: Seen = hasEnded ? await answer() : { kind: "running" };
+    return new Map(jobs.map(({ name }) => [name, seen]));
+  };
+  assertEquals((await agent.said("end?stdout=0&stderr=0&cause=terminated"))[0], 200);
+  await asked;
+  return agent.id;
+}
+
+const LATE: Seen = { kind: "ended", reason: "TIMEOUT" };
+const LATE_REASON = "The engine ended the job before its command had ended: TIMEOUT";
+
+test("remote: a cluster that does not answer is asked again why it has ended a job", async () => {
+  await using service = await HeldService.start({ silence_ms: 600_000 });
+  let failures = 0;
+  const answer = () =>
+    ++failures <= 8 ? Promise.reject(new TypeError("the cluster is away")) : Promise.resolve(LATE);
+  const id = await untilAsked(service, answer);
+  const { status, reason } = await service.ended(id);
+  assertEquals([status, reason], ["error", LATE_REASON]);
+});
+
+test("remote: a service that stops while it asks why a job has ended asks again at its next start", async () => {
+  await using service = await HeldService.start({ silence_ms: 600_000 });
+  const id = await untilAsked(service, () => Promise.resolve({ kind: "running" }));
+  await service.close();
+  service.held.look = (jobs) => Promise.resolve(new Map(jobs.map(({ name }) => [name, LATE])));
+  await service.begin();
+  const { status, reason } = await service.ended(id);
+  assertEquals([status, reason], ["error", LATE_REASON]);
+});
+
+test("remote: a job that has ended while its cluster is away for good can be stopped", async () => {
+  await using service = await HeldService.start({ silence_ms: 600_000 });
+  const id = await untilAsked(service, () => Promise.reject(new TypeError("away")));
+  assertEquals(await service.engine.stop(id), true);
+  assertEquals((await service.ended(id)).status, "stopped");
 });
 
 test("remote: a command that the cluster's signal reaches before the agent tells so, too", async () => {
