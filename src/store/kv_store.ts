@@ -6,6 +6,7 @@
 import type { ArtifactStore } from "../artifacts/store.ts";
 import type { Clock } from "../platform/clock.ts";
 import { ConflictError } from "../platform/errors.ts";
+import { SharedRead } from "../platform/waiting/shared_read.ts";
 import { within } from "../platform/waiting/timers.ts";
 import { Committer, type CommitterEvents, type Intake } from "./commit/committer.ts";
 import { removeInstanceWrites } from "./commit/lane_records.ts";
@@ -92,6 +93,7 @@ class OpenStore implements Store {
   readonly #clock: Clock;
   readonly #isRemote: boolean;
   readonly #opened: AsyncDisposableStack;
+  readonly #probe: SharedRead<boolean>;
   #trial: Promise<boolean> | undefined;
 
   constructor(readonly kv: Deno.Kv, parts: StoreParts) {
@@ -102,6 +104,7 @@ class OpenStore implements Store {
       ? new WakeUpQueue(kv, clock)
       : undefined;
     this.#clock = clock;
+    this.#probe = new SharedRead(() => this.#look(), clock);
     this.committer = new Committer(kv, {
       clock,
       events: events ?? {},
@@ -118,7 +121,11 @@ class OpenStore implements Store {
     ownership?.showAlive(this.committer);
   }
 
-  async probe(): Promise<boolean> {
+  probe(): Promise<boolean> {
+    return this.#probe.run();
+  }
+
+  async #look(): Promise<boolean> {
     if (this.guard?.isIntact() === false) return false;
     if ((await this.kv.get(keys.format())).value !== FORMAT_VERSION) return false;
     if (this.shared) return this.shared.instances.obstacle === undefined;

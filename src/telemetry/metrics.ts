@@ -4,6 +4,7 @@
  * @module
  */
 import { systemClock } from "../platform/clock.ts";
+import { SharedRead } from "../platform/waiting/shared_read.ts";
 import { within } from "../platform/waiting/timers.ts";
 import { BackupMetrics } from "./backup_metrics.ts";
 import { Counter, Gauge, Histogram, openMetricsOf, Registry } from "./prometheus.ts";
@@ -386,12 +387,12 @@ export class Metrics {
  */
 function lastKnown<T>(read: (key: string) => Promise<T>): (key?: string) => Promise<T | undefined> {
   const known = new Map<string, T>();
-  const reading = new Map<string, Promise<unknown>>();
+  const reads = new Map<string, SharedRead<unknown>>();
   return async (key = "") => {
-    const now = reading.get(key) ??
-      read(key).then((value) => known.set(key, value)).finally(() => reading.delete(key));
-    reading.set(key, now);
-    await within(systemClock, ANSWER_MS, now);
+    const shared = reads.get(key) ??
+      new SharedRead(async () => known.set(key, await read(key)), systemClock);
+    reads.set(key, shared);
+    await within(systemClock, ANSWER_MS, shared.run());
     return known.get(key);
   };
 }

@@ -286,6 +286,31 @@ Deno.test("while the database does not answer, what was read of it last is shown
   assertEquals(waiting, 3);
 });
 
+Deno.test("what a database that is away has not answered is not asked again with each scrape", async () => {
+  const metrics = new Metrics(REFUSERS);
+  const back = Promise.withResolvers<void>();
+  const asked: string[] = [];
+  const ask = async (what: string) => {
+    asked.push(what);
+    await back.promise;
+  };
+  const labelsOf = async (id: string) => {
+    await ask(id);
+    return { name: "labels", project: "p" };
+  };
+  watchNothing(metrics, labelsOf, async () => {
+    await ask("causes");
+    return ["disk_full"];
+  });
+  metrics.refused("hmac", { id: "trigger", project: "p" });
+  for (let scrape = 0; scrape < 2; scrape++) await metrics.text();
+  assertEquals(asked.sort(), ["causes", "trigger"]);
+  back.resolve();
+  const { body } = await metrics.text();
+  assertMatch(body, /^hooklaunch_causes{code="disk_full"} 1$/m);
+  assertMatch(body, /^hooklaunch_trigger_refusals_total{trigger="labels",/m);
+});
+
 Deno.test("the busiest 200 triggers are named, and the count of the others never falls", async () => {
   const metrics = new Metrics(REFUSERS);
   watchNothing(

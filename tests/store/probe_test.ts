@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { ignoreTimeout } from "../../src/platform/waiting/promises.ts";
 import { UnavailableError } from "../../src/platform/errors.ts";
 import { openStore } from "../../src/store/open_store.ts";
-import { temporaryFolder } from "../surroundings.ts";
+import { temporaryFolder, TestClock } from "../surroundings.ts";
 
 Deno.test("a database that can be read but not written to is not ready until it can be again", async () => {
   await using folder = await temporaryFolder();
@@ -42,4 +42,25 @@ Deno.test("a database that nothing was given to for a while is tried when somebo
   } finally {
     performance.now = now;
   }
+});
+
+Deno.test("a database that does not answer is not asked again by each who asks if it is ready", async () => {
+  await using folder = await temporaryFolder();
+  const clock = new TestClock();
+  await using store = await openStore(folder.path, { clock });
+  const lost = Promise.withResolvers<void>();
+  const get = store.kv.get.bind(store.kv);
+  let reads = 0;
+  store.kv.get = async (...of) => {
+    // The connection of the first one breaks without a word.
+    if (++reads === 1) await lost.promise;
+    return await get(...of);
+  };
+  const asked = Array.from({ length: 3 }, () => store.probe());
+  assertEquals(reads, 1);
+  clock.time_ms += 10_000;
+  assert(await store.probe());
+  assertEquals(reads, 2);
+  lost.resolve();
+  assertEquals(await Promise.all(asked), [true, true, true]);
 });
