@@ -158,16 +158,37 @@ async function followLog(
   { json, limit }: { json: boolean; limit: number },
 ): Promise<void> {
   const textOf = (entry: LogEntry) => json ? recordText(entry) : describe(entry);
-  await untilEnded<{ results: LogEntry[] }>({
-    read: () => api.request("GET", `triggers/${id}/log/?limit=${LOG_LIMIT_MAX}`),
+  let known: ReadonlyMap<string, string> | undefined;
+  await untilEnded<LogEntry[]>({
+    read: () => newestEntries(api, id, known),
     hasEnded: () => false,
-    async onRead({ results }, before) {
-      const printed = new Map(before?.results.map((entry) => [entry.id, textOf(entry)]));
-      const shown = before === undefined ? results.slice(0, limit) : results;
-      const fresh = shown.filter((entry) => printed.get(entry.id) !== textOf(entry));
+    async onRead(entries) {
+      const shown = known === undefined ? entries.slice(0, limit) : entries;
+      const fresh = shown.filter((entry) => known?.get(entry.id) !== textOf(entry));
       await writeLines(Deno.stdout, fresh.map(textOf).toReversed());
+      known = new Map(entries.map((entry) => [entry.id, textOf(entry)]));
     },
   });
+}
+
+/** Reads the newest entries of a log, and where all of them have come since the last look, those before them. */
+async function newestEntries(
+  api: ApiClient,
+  id: string,
+  known: ReadonlyMap<string, string> | undefined,
+): Promise<LogEntry[]> {
+  const path = `triggers/${id}/log/`;
+  const entries: LogEntry[] = [];
+  for (let query = `?limit=${LOG_LIMIT_MAX}`;;) {
+    const { results, next }: { results: LogEntry[]; next: string | null } = await api.request(
+      "GET",
+      path + query,
+    );
+    entries.push(...results);
+    const areNew = known !== undefined && results.every((entry) => !known.has(entry.id));
+    if (next === null || results.length < LOG_LIMIT_MAX || !areNew) return entries;
+    query = new URL(next).search;
+  }
 }
 
 /** Finds a trigger, or one that was deleted and whose deliveries are kept. */

@@ -171,6 +171,36 @@ Deno.test("trigger log -f prints what there is, the oldest first, and what comes
   }
 });
 
+Deno.test("trigger log -f prints all that has come while it could not look", async () => {
+  const trigger = { id: "01900000-0000-7000-8000-000000000000", name: "labels" };
+  const all = Array.from({ length: 451 }, (_, nth) => ({ id: `${1_000 + nth}`, kind: "omitted" }));
+  let looks = 0;
+  const answer = ({ url }: Request) => {
+    const { pathname, searchParams } = new URL(url);
+    if (pathname === "/api/v0/triggers/") return { results: [trigger], next: null };
+    const before = searchParams.get("cursor") ?? "";
+    if (before === "") looks++;
+    const there = all.slice(0, looks === 1 ? 3 : all.length).toReversed();
+    const left = before === "" ? there : there.filter(({ id }) => id < before);
+    const results = left.slice(0, Number(searchParams.get("limit")));
+    const next = new URL(url);
+    next.searchParams.set("cursor", results.at(-1)?.id ?? "");
+    return { results, next: left.length > results.length ? next : null };
+  };
+  await using server = Deno.serve(
+    { port: 0, hostname: "127.0.0.1", onListen() {} },
+    (request) => Response.json(answer(request)),
+  );
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  await using following = hooklaunch(
+    ["trigger", "log", "labels", "-f", "--json", "--url", url],
+    TOKEN,
+  );
+  await following.expect(/"1450"/);
+  const printed = Array.from(following.printed().matchAll(/"id":"(\d+)"/g), ([, id]) => id);
+  assertEquals(printed, all.map(({ id }) => id));
+});
+
 Deno.test("a replay is waited for over a moment in which its service is away", async () => {
   const replay = { id: "01900000-0000-7000-8000-000000000000", state: "running", done: 0 };
   const counts = { count: 1, launched: 0, skipped: 0, failed: 0 };
