@@ -89,6 +89,7 @@ export class RemoteContext {
   readonly #onChange: ((execution: Execution) => void) | undefined;
   /** When each agent was last heard, by the steady clock. */
   readonly #heard_ms = new Map<string, number>();
+  #lastHeard_ms = 0;
   readonly #began_ms: number;
 
   constructor(
@@ -127,7 +128,8 @@ export class RemoteContext {
 
   /** Notes that an agent was heard. */
   hear(executionId: string): void {
-    this.#heard_ms.set(executionId, this.clock.steady());
+    this.#lastHeard_ms = this.clock.steady();
+    this.#heard_ms.set(executionId, this.#lastHeard_ms);
   }
 
   /**
@@ -138,9 +140,9 @@ export class RemoteContext {
     return this.clock.steady() - (this.#heard_ms.get(executionId) ?? this.#began_ms);
   }
 
-  /** Returns when any agent was last heard, by the steady clock; before this service at most. */
+  /** The time when any agent was last heard, by the steady clock; 0 before the first is. */
   get lastHeard_ms(): number {
-    return Math.max(0, ...this.#heard_ms.values());
+    return this.#lastHeard_ms;
   }
 
   /** Forgets when an agent was heard. */

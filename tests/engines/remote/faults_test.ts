@@ -9,6 +9,8 @@ import { delay } from "@std/async/delay";
 import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { LaunchRefusedError, type Seen } from "../../../src/engines/remote/backend.ts";
+import { REMOTE_SETTINGS, RemoteContext } from "../../../src/engines/remote/context.ts";
+import { LogWatchers } from "../../../src/engines/shared/log_watchers.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
@@ -538,6 +540,24 @@ test("remote: few logs at once wait for an artifact store that is away, and each
   await until(() => tries >= ids.length);
   await seenOften();
   assertEquals(tries, ids.length);
+});
+
+test("remote: it is known when the last of very many agents was heard", async () => {
+  await using service = await HeldService.start();
+  let now_ms = 0;
+  const context = new RemoteContext({
+    type: "remote",
+    store: service.store,
+    artifacts: new FolderStore(join(service.folder, "data", "artifacts")),
+    clock: { ...systemClock, steady: () => now_ms },
+    settings: REMOTE_SETTINGS,
+    watchers: new LogWatchers(),
+  });
+  for (let agent = 0; agent < 200_000; agent++) {
+    now_ms++;
+    context.hear(String(agent));
+  }
+  assertEquals([context.lastHeard_ms, context.silence_ms("0")], [200_000, 199_999]);
 });
 
 test("remote: an ended job leaves nothing in the cluster and in the database", async () => {
