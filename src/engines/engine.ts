@@ -141,7 +141,10 @@ export interface Engine {
   readonly wantsRoom?: boolean;
   /** The clusters that do not answer, if it asks any. */
   readonly outages?: readonly Outage[];
-  /** Removes what this machine need not keep beside the leader: files of ended executions that every instance can read. */
+  /**
+   * Removes files of this machine whose executions are gone, and beside the leader those of ended executions that every
+   * instance can read.
+   */
   tidy?(): Promise<void>;
   /**
    * Removes everything of an ended execution but its record.

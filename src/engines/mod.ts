@@ -235,7 +235,7 @@ export class Engines {
     }
   }
 
-  /** Removes what this machine need not keep beside the leader. */
+  /** Removes files that this machine need not keep. */
   async tidy(): Promise<void> {
     for (const engine of this.#engines.values()) await engine.tidy?.();
   }

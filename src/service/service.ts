@@ -199,10 +199,12 @@ export class Service {
   }
 
   async #cleanUp(): Promise<CleanupReport> {
-    const { settings: { retention_days }, closing: { signal }, worker } = this.#parts;
+    const { settings: { retention_days }, closing: { signal }, worker, engines } = this.#parts;
     const { cleanUp } = await import("../runs/cleanup.ts");
     const remove = () => cleanUp({ ...this.#parts, retention_days, signal });
     const report = await (this.#parts.backups?.whileNotRead(remove) ?? remove());
+    await engines.tidy()
+      .catch((error) => log.error("Cannot remove what executions have left: {error}", { error }));
     const { noteShapeChanges } = await import("../triggers/shape_changes.ts");
     await noteShapeChanges({
       ...this.#parts,

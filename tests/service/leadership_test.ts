@@ -1,6 +1,7 @@
 /** An instance that leads from its start, on a database that several share. */
 import { assertEquals } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
+import { newId } from "../../src/platform/ids.ts";
 import { within } from "../../src/platform/waiting/timers.ts";
 import type { Parts } from "../../src/service/composition.ts";
 import { Service } from "../../src/service/service.ts";
@@ -80,6 +81,20 @@ Deno.test("an instance beside the leader keeps what it refuses, too", async () =
   } finally {
     await other.close(0);
   }
+});
+
+Deno.test("the leader's cleanup removes files of executions that have ended and gone under another leader", async () => {
+  await using kv = new RemoteKv();
+  Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+  await using leader = await startService({
+    settings: { kv: kv.way().url, secretKey: "00".repeat(32) },
+  });
+  const left = ["executions", "jobs"].map((name) => `${leader.folder}/data/${name}`);
+  const id = newId(Date.now());
+  for (const folder of left) await Deno.mkdir(`${folder}/${id}`, { recursive: true });
+  await leader.service.cleanUp();
+  const names = left.map((folder) => Array.from(Deno.readDirSync(folder), ({ name }) => name));
+  assertEquals(names, [[], []]);
 });
 
 Deno.test({

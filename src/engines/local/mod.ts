@@ -224,8 +224,10 @@ export class LocalEngine implements Engine {
   }
 
   async tidy(): Promise<void> {
-    if (this.#leads || this.#following === undefined) return;
-    const isShared = this.#sharesWork;
+    const isReady = this.#leads || this.#following !== undefined;
+    if (!isReady || this.#options.store.shared === undefined) return;
+    // What the leader has run stays until its record is removed.
+    const isShared = this.#sharesWork && !this.#leads;
     for (const id of await overIn(this.#root, this.#options.store, { isShared })) {
       if (this.#running.get(id) === undefined) await this.#files.folderOf(id).remove();
     }
