@@ -3,10 +3,12 @@
  * before.
  */
 import { assertEquals } from "@std/assert";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { DATABASE_FILE } from "../src/store/file/database_file.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "./data.ts";
+import { collectLog } from "./log_records.ts";
 
 const ID = "01900000-0000-7000-8000-00000000000f";
 
@@ -18,13 +20,13 @@ const damages: { kind: string; open: Deno.KvKey; beside?: [Deno.KvKey, unknown] 
   { kind: "pipeline_plan", open: ["pipeline_open", ID], beside: [["pipeline", ID], pipeline] },
 ];
 
-/** Overwrites the bytes of all values of a kind, as a disk that lies would. */
-function makeUndecodable({ folder }: TestService, kind: string): void {
+/** Overwrites the bytes of the value whose key begins with some texts, as a disk that lies would. */
+function makeUndecodable({ folder }: TestService, ...key: string[]): void {
   const database = new DatabaseSync(join(folder, "data", DATABASE_FILE), { timeout: 10_000 });
-  const hex = new TextEncoder().encode(kind).toHex().toUpperCase();
+  const parts = key.map((part) => `02${new TextEncoder().encode(part).toHex().toUpperCase()}00`);
   const { changes } = database.prepare(
     "update kv set v = x'ff0fdeadbeef' where hex(k) like ? || '%'",
-  ).run(`02${hex}00`);
+  ).run(parts.join(""));
   assertEquals(Number(changes), 1);
   database.close();
 }
@@ -54,4 +56,54 @@ for (const { kind, open, beside } of damages) {
       await assertWorks(service);
     });
   }
+}
+
+/** What is listed of a trigger and its one run, and the page that shows it. */
+const lists: {
+  kind: string;
+  rest(of: { triggerId: string; runId: string }): Deno.KvKey;
+  page?: string;
+}[] = [
+  {
+    kind: "trigger_run",
+    rest: ({ triggerId, runId }) => [triggerId, runId],
+    page: "triggers/T/runs/",
+  },
+  { kind: "replay_of", rest: ({ runId }) => [runId, ID], page: "deliveries/R/" },
+  {
+    kind: "sent_id",
+    rest: ({ runId }) => [hash("sha256", "sent"), runId],
+    page: "deliveries/?delivery_id=sent",
+  },
+  { kind: "trigger_log", rest: ({ triggerId }) => [triggerId, ID], page: "retention/" },
+  { kind: "rate", rest: ({ triggerId }) => [triggerId, 60] },
+  { kind: "delivery_count", rest: ({ triggerId }) => ["2020-01-01", triggerId, ""] },
+  { kind: "upload", rest: () => [ID] },
+  { kind: "notifier_silences", rest: () => ["ops", 0] },
+];
+
+for (const { kind, rest, page } of lists) {
+  Deno.test(`a ${kind} that is no value keeps no list, cleanup and notifier from the others`, async () => {
+    await using logs = await collectLog("error");
+    await using service = await startService();
+    const { parts } = service.service;
+    const to = { type: "webhook", url: "https://example.com/" };
+    const notifier = { name: "ops", on: ["silent"], silent: "1h", to };
+    assertEquals((await service.api("PUT", "notifiers/ops/", notifier)).status, 201);
+    const { id: triggerId, url } = await service.trigger({
+      response: { type: "text", text: "{run_id}" },
+    });
+    const runId = await (await fetch(url, { method: "POST", body: "some" })).text();
+    await endOfRun(service, runId);
+    const key = [kind, ...rest({ triggerId, runId })];
+    await parts.store.kv.set(key, true);
+    makeUndecodable(service, ...key.filter((part) => typeof part === "string"));
+    if (page !== undefined) {
+      const path = page.replace("T", triggerId).replace("R", runId);
+      assertEquals((await service.api("GET", path)).status, 200);
+    }
+    await service.service.cleanUp();
+    await parts.notifications.look();
+    assertEquals(logs.lines().filter((line) => !line.endsWith(" is damaged")), []);
+  });
 }

@@ -10,10 +10,10 @@ import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Network } from "../platform/network/connection.ts";
 import type { Worker } from "../runs/worker.ts";
-import { upTo } from "../store/read/scan.ts";
 import { readPayload } from "../store/records/payloads.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import type { RunWork } from "../runs/work_state.ts";
+import { endedIdsOf } from "../store/records/run_lists.ts";
 import { getRun, type Run } from "../store/records/runs.ts";
 import type { Store } from "../store/store.ts";
 import type { DeliveryCounts } from "../store/records/delivery_counts.ts";
@@ -88,10 +88,8 @@ async function newestDelivery(
   after: string,
   { store, worker }: Source,
 ): Promise<string> {
-  const options = { reverse: true, limit: RUNS_MAX };
-  const ended = store.kv.list(upTo(["trigger_run", triggerId], undefined), options);
-  const ids = new Set(worker.pendingOf(triggerId));
-  for await (const { key } of ended) ids.add(String(key[2]));
+  const ended = await endedIdsOf(store, triggerId, { limit: RUNS_MAX });
+  const ids = new Set([...worker.pendingOf(triggerId), ...ended]);
   for (const id of [...ids].sort().reverse().slice(0, RUNS_MAX)) {
     if (id <= after) break;
     const run = await getRun(store, id);

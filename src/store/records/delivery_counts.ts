@@ -173,12 +173,12 @@ export class DeliveryCounts {
 
 /** Removes the counts of days that are long over, and returns their number. */
 export async function removeOldDeliveryCounts(store: Store, now_ms: number): Promise<number> {
-  const selector = {
-    prefix: ["delivery_count"],
-    end: ["delivery_count", dayOf(now_ms - DAYS_KEPT * DAY_MS)],
-  };
+  const end = dayOf(now_ms - DAYS_KEPT * DAY_MS);
   const writes: Write[] = [];
-  for await (const { key } of store.kv.list(selector)) writes.push({ key });
+  for await (const { key } of scan(store.kv, ["delivery_count"], { ids: 3 })) {
+    if (String(key[1]) >= end) break;
+    writes.push({ key });
+  }
   await store.committer.writeInParts(writes);
   return writes.length;
 }

@@ -7,7 +7,7 @@
 import { hash } from "node:crypto";
 import { keys } from "../keys.ts";
 import { newestEntries, type Page } from "../read/lists.ts";
-import { type FoundEntry, upTo, whole } from "../read/scan.ts";
+import { type FoundEntry, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import { type PendingIds, runIdsOf } from "./run_lists.ts";
 import {
@@ -161,10 +161,9 @@ function runsOfTrigger(store: Store, triggerId: string, pending: PendingIds): De
 
 function sentWithId(store: Store, deliveryId: string): DeliverySource {
   const prefix = ["sent_id", hash("sha256", shownId(deliveryId))];
-  return async ({ before, limit }) => {
-    const found = store.kv.list(upTo(prefix, before), { reverse: true, limit });
-    const ids = await Array.fromAsync(found, ({ key }) => String(key[2]));
-    return await pageOfIds(store, ids, limit);
+  return async (page) => {
+    const found = await newestEntries(store, prefix, page);
+    return await pageOfIds(store, found.map(({ key }) => String(key[2])), page.limit);
   };
 }
 

@@ -8,7 +8,7 @@ import type { Write } from "../commit/change.ts";
 import { NOTIFIERS, triggerChangeWrite } from "../commit/trigger_version.ts";
 import type { CauseSubject } from "./notifications.ts";
 import { keys } from "../keys.ts";
-import { logDamage, readValue, scan } from "../read/scan.ts";
+import { isUndecodable, logDamage, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
 import type { Store } from "../store.ts";
 
@@ -171,8 +171,12 @@ export async function getSilences(
   name: string,
 ): Promise<Record<string, TriggerSilence>> {
   const found: Record<string, TriggerSilence> = {};
-  for await (const { value } of kv.list({ prefix: ["notifier_silences", name] })) {
-    Object.assign(found, value);
+  const prefix = ["notifier_silences", name];
+  try {
+    for await (const { value } of kv.list({ prefix })) Object.assign(found, value);
+  } catch (error) {
+    if (!isUndecodable(error)) throw error;
+    logDamage(prefix);
   }
   return found;
 }

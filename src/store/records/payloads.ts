@@ -10,7 +10,7 @@ import { createHash, hash } from "node:crypto";
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { isStored, readFirst, readValue } from "../read/scan.ts";
+import { isStored, readFirst, readValue, scan } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import {
   CorruptPayloadError,
@@ -232,7 +232,7 @@ export async function removeArtifactsOf<T extends { id: string; payload: { size:
 /** The runs whose upload began before `before_ms` and was never accepted. */
 export async function abandonedUploads(store: Store, before_ms: number): Promise<string[]> {
   const found: string[] = [];
-  for await (const { key } of store.kv.list({ prefix: ["upload"] })) {
+  for await (const { key } of scan(store.kv, ["upload"])) {
     const runId = String(key[1]);
     if (idTime(runId) >= before_ms) break;
     found.push(runId);
@@ -243,7 +243,7 @@ export async function abandonedUploads(store: Store, before_ms: number): Promise
 /** Removes the chunks of an upload and its mark, unless its run was accepted. */
 export async function removeUpload(store: Store, runId: string): Promise<void> {
   // Acceptance takes the mark away: without it, these are the bytes of a run.
-  if ((await store.kv.get(keys.upload(runId))).value === null) return;
+  if (!await isStored(store.kv, keys.upload(runId))) return;
   if (store.artifacts) await removePayloadArtifact(store.artifacts, runId);
   const writes: Write[] = [];
   for await (const { key } of store.kv.list({ prefix: ["payload", runId] })) writes.push({ key });

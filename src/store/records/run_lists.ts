@@ -6,7 +6,7 @@
 import { idTime } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { type Listed, newestEntries, type Page } from "../read/lists.ts";
-import { behind, type FoundEntry, isUndecodable, scan, upTo } from "../read/scan.ts";
+import { type FoundEntry, isUndecodable, scan, upTo } from "../read/scan.ts";
 import type { Store } from "../store.ts";
 import {
   damagedRun,
@@ -64,10 +64,10 @@ export async function runIdsOf(
   return [...new Set([...found, ...await ended()])].sort().reverse().slice(0, limit);
 }
 
-async function endedIdsOf({ kv }: Store, triggerId: string, page: Page): Promise<string[]> {
-  const { before, limit } = page;
-  const found = kv.list(upTo(["trigger_run", triggerId], before), { reverse: true, limit });
-  return await Array.fromAsync(found, ({ key }) => String(key[2]));
+/** Reads the ids of a trigger's newest ended runs, newest first. */
+export async function endedIdsOf(store: Store, triggerId: string, page: Page): Promise<string[]> {
+  const found = await newestEntries(store, ["trigger_run", triggerId], page);
+  return found.map(({ key }) => String(key[2]));
 }
 
 /** Reads the ids of a trigger's newest pending runs, from one id on, whichever instance knows of them. */
@@ -137,12 +137,10 @@ export async function listRuns(store: Store, page: Page): Promise<Listed<Run>> {
 export async function listReplaysOf(
   store: Store,
   deliveryId: string,
-  { before, limit }: Page,
+  page: Page,
 ): Promise<Run[]> {
-  const selector = upTo(["replay_of", deliveryId], before);
-  const found = store.kv.list(selector, { reverse: true, limit });
-  const ids = await Array.fromAsync(found, ({ key }) => String(key[2]));
-  const runs = await Promise.all(ids.map((id) => getRun(store, id)));
+  const found = await newestEntries(store, ["replay_of", deliveryId], page);
+  const runs = await Promise.all(found.map(({ key }) => getRun(store, String(key[2]))));
   return runs.filter((run) => run !== undefined);
 }
 
@@ -170,20 +168,22 @@ export async function runsListedBefore(
   let next: OldListed["next"];
   let looked = 0;
   let cutoff = { triggerId: "", before_ms: 0 };
-  for await (const { key } of kv.list(behind(["trigger_run"], after), { limit })) {
-    looked++;
-    const triggerId = String(key[1]);
+  const options = { last: after, batchSize: limit, ids: 2 };
+  for await (const { key } of scan(kv, ["trigger_run"], options)) {
+    const [, triggerId = "", id = ""] = key.map(String);
     // Behind a young one all of its trigger are young.
-    if (next?.length === 2 && next[1] === triggerId) continue;
-    const id = String(key[2]);
-    if (cutoff.triggerId !== triggerId) {
-      cutoff = { triggerId, before_ms: await cutoffOf(triggerId) };
+    if (next?.length !== 2 || next[1] !== triggerId) {
+      if (cutoff.triggerId !== triggerId) {
+        cutoff = { triggerId, before_ms: await cutoffOf(triggerId) };
+      }
+      const isOld = idTime(id) < cutoff.before_ms;
+      if (isOld) found.push({ id, removal: { key } });
+      next = isOld ? key : ["trigger_run", triggerId];
     }
-    const isOld = idTime(id) < cutoff.before_ms;
-    if (isOld) found.push({ id, removal: { key } });
-    next = isOld ? key : ["trigger_run", triggerId];
+    // Before the next is asked for, which would read another batch.
+    if (++looked === limit) return { found, next };
   }
-  return { found, next: looked < limit ? undefined : next };
+  return { found, next: undefined };
 }
 
 /**
