@@ -7,7 +7,7 @@
 import { hash } from "node:crypto";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { scan } from "../read/scan.ts";
+import { scan, whole } from "../read/scan.ts";
 import { recordOf } from "../read/lists.ts";
 import type { Store } from "../store.ts";
 import type { OutputFile } from "./executions.ts";
@@ -141,9 +141,17 @@ export function jobOutputWrite(executionId: string, output: OutputFile): Write {
 
 /** Lists the outputs that a job has uploaded, by path. */
 export async function jobOutputs({ kv }: Store, executionId: string): Promise<OutputFile[]> {
-  const entries = kv.list<OutputFile>({ prefix: ["job_output", executionId] });
-  const outputs = await Array.fromAsync(entries, ({ value }) => value);
-  return outputs.sort((one, other) => one.path < other.path ? -1 : 1);
+  // One that is damaged is missing for its agent, which brings it again.
+  const outputs = await Array.fromAsync(
+    scan(kv, ["job_output", executionId]),
+    (entry) => whole(entry, isOutput) ?? [],
+  );
+  return outputs.flat().sort((one, other) => one.path < other.path ? -1 : 1);
+}
+
+function isOutput(value: unknown): value is OutputFile {
+  // Only outputs are stored under these keys.
+  return typeof Object(value).path === "string";
 }
 
 /** Removes the log of a job from the database. */
@@ -165,7 +173,7 @@ export async function removeJob(store: Store, executionId: string): Promise<void
 
 async function removeAll({ kv, committer }: Store, prefix: Deno.KvKey): Promise<void> {
   let writes: Write[] = [];
-  for await (const { key } of kv.list({ prefix })) {
+  for await (const { key } of scan(kv, prefix)) {
     writes.push({ key });
     if (writes.length < REMOVED_AT_ONCE) continue;
     await committer.write(writes);

@@ -1,9 +1,12 @@
 /** A job's token ends with its job, and outputs keep their bytes and their limits. */
 import { assert, assertEquals } from "@std/assert";
 import { hash } from "node:crypto";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { ArtifactStore } from "../../../src/artifacts/store.ts";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { JOB_ROUTES } from "../../../src/http/jobs/routes.ts";
+import { DATABASE_FILE } from "../../../src/store/file/database_file.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
 import { until } from "../service.ts";
 import { HeldCluster, HeldService, type PlayedAgent } from "./held_cluster.ts";
@@ -141,6 +144,30 @@ test("of two agents that are admitted before either claims, one gets the job", a
   assertEquals(again, answers);
   const { machine } = await service.record(id);
   assertEquals(machine, winner?.claim.host);
+});
+
+test("an output whose record is damaged is brought again before the end", async () => {
+  await using service = await HeldService.start();
+  const { kv } = service.store;
+  const content = random(100);
+  const damages: ((key: Deno.KvKey) => unknown)[] = [
+    (key) => kv.set(key, "garbage"),
+    () => {
+      using database = new DatabaseSync(join(service.folder, "data", DATABASE_FILE), {
+        timeout: 10_000,
+      });
+      database.exec("update kv set v = x'ff0fdeadbeef' where instr(k, 'job_output')");
+    },
+  ];
+  for (const damage of damages) {
+    const agent = await (await service.play()).claims();
+    assertEquals(await agent.put("a", content), 200);
+    await damage(["job_output", agent.id, hash("sha256", "a")]);
+    assertEquals((await agent.said(`${END}&outputs=1`))[0], 409);
+    assertEquals(await agent.put("a", content), 200);
+    assertEquals(await agent.said(`${END}&outputs=1`), [200, "ended"]);
+    assertEquals((await service.ended(agent.id)).outputs.map(({ path }) => path), ["a"]);
+  }
 });
 
 test("an end may be repeated as it was, and not otherwise", async () => {
