@@ -18,6 +18,8 @@ import { RECORD_BYTES_MAX, recordWrite } from "./records/record_size.ts";
 
 /** Records that are held in memory at a time. */
 const RECORDS_HELD = 200;
+/** Limit of a value of Deno KV. */
+const VALUE_BYTES_MAX = 64 * 1024;
 
 const log = getLogger(["hooklaunch", "store"]);
 
@@ -155,6 +157,7 @@ interface HasTexts {
  * twice, so a record that is changed gets a mark with the same commit.
  */
 async function keepBraces({ kv, committer }: Database): Promise<number> {
+  const { serialize } = await import("node:v8");
   let changed = 0;
   for (const [prefix, ids] of [["trigger", 1], ["pending", 2]] as const) {
     for await (const { key, value } of scan(kv, [prefix], { ids, batchSize: RECORDS_HELD })) {
@@ -164,6 +167,14 @@ async function keepBraces({ kv, committer }: Database): Promise<number> {
         ? { ...record, ...withTextBraces(record) }
         : { ...record, settings: { ...settings, ...withTextBraces(settings) } };
       if (JSON.stringify(written) === JSON.stringify(record)) continue;
+      if (serialize(written).length > VALUE_BYTES_MAX) {
+        log.error(
+          "The braces of the {prefix} record {id} cannot stay text, which would make it too long: they are expressions " +
+            "now. Shorten the parameters and the response of its trigger",
+          { prefix, id: key[1] },
+        );
+        continue;
+      }
       const mark = keys.textBraces(String(key[1]));
       if (await readValue(kv, mark) !== null) continue;
       await committer.write([recordWrite(key, written), { key: mark, value: true }]);

@@ -261,6 +261,32 @@ Deno.test("format 5: braces in parameters of actions stay text, however often th
   }
 });
 
+Deno.test("format 5: a trigger that braces would make too long stays as it is, and keeps no other from its own", async () => {
+  await using folder = await temporaryFolder();
+  const longId = newId(0);
+  const responses = new Map([[longId, "{a".repeat(29_000)], [TRIGGER_ID, "{a"]]);
+  {
+    using kv = await Deno.openKv(join(folder.path, DATABASE_FILE));
+    await kv.set(keys.format(), 5);
+    // A pending run may hold its payload.
+    const run = { trigger_id: TRIGGER_ID };
+    const actions = [{ type: "run_execution", step: "s", parameters: { text: "{a" } }];
+    const body = new Uint8Array(50_000);
+    await kv.set(keys.pending(longId, TRIGGER_ID), { run, actions, body });
+    for (const [id, text] of responses) {
+      const settings = { name: id, actions: [], response: { type: "text", text } };
+      await kv.set(keys.trigger(id), { id, name: id, settings });
+    }
+  }
+  await using store = await openStore(folder.path);
+  const textOf = async (id: string) =>
+    Object(Object((await getStoredTrigger(store, id))?.settings).response).text;
+  assertEquals(await textOf(longId), responses.get(longId));
+  assertEquals(await textOf(TRIGGER_ID), "{{a");
+  const { value } = await store.kv.get(keys.pending(longId, TRIGGER_ID));
+  assertEquals(Object(value).actions[0].parameters, { text: "{{a" });
+});
+
 Deno.test("a migration that is cut off at any commit is gone on with at the next start", async () => {
   await using folder = await temporaryFolder();
   const executions = await writeFormat1(folder.path, 700);
