@@ -224,8 +224,7 @@ export class LocalEngine implements Engine {
   }
 
   async tidy(): Promise<void> {
-    const isReady = this.#leads || this.#following !== undefined;
-    if (!isReady || this.#options.store.shared === undefined) return;
+    if (!this.#options.store.shared || !(this.#leads || this.#following)) return;
     // What the leader has run stays until its record is removed.
     const isShared = this.#sharesWork && !this.#leads;
     for (const id of await overIn(this.#root, this.#options.store, { isShared })) {
@@ -304,6 +303,7 @@ export class LocalEngine implements Engine {
   async #begun(): Promise<Execution[]> {
     await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
     await this.#lookAtMachine();
+    this.#orphans.takeOver(this.#root);
     const { store } = this.#options;
     return await Array.fromAsync(openExecutionsOf(store, TYPE, ["started", "stopping"]));
   }

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { killSessions } from "./processes.ts";
+import { killLeft, killSessions } from "./processes.ts";
 
 /**
  * The time for which ended sessions are gathered. A look takes as much of a processor as a short command, about 10 ms
@@ -18,6 +18,7 @@ export class OrphanProcesses {
   #sessions: number[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #killing: Promise<void> = Promise.resolve();
+  #isClosed = false;
 
   /** Adds a session. What is left of it is killed soon. */
   add(session: number): void {
@@ -25,8 +26,19 @@ export class OrphanProcesses {
     this.#timer ??= setTimeout(() => this.#kill(), DELAY_MS);
   }
 
+  /**
+   * Kills what an earlier service had gathered when it was killed. Returns at once.
+   *
+   * @param root the folder of all executions
+   */
+  takeOver(root: string): void {
+    if (this.#isClosed) return;
+    this.#killing = this.#killing.then(() => killLeft(root)).catch(() => {});
+  }
+
   /** Kills what is left now. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     if (this.#timer !== undefined) this.#kill();
     await this.#killing;
   }

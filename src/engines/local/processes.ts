@@ -73,6 +73,27 @@ found=$(list "$1" 0)
 `;
 
 /**
+ * Kills what commands have left in the sessions of wrappers that have ended, whose work folders are in $1. The number
+ * of a session may be used again, so a process counts only if the mark in the folder that it was given names its session.
+ */
+const KILL_LEFT = `
+[ -e /proc/self/stat ] || exit 0
+cat /proc/[0-9]*/stat 2>/dev/null | awk '{
+  pid = $1
+  sub(/^.*\\) /, "")
+  if ($1 == "Z") next
+  if (pid == $4) led[pid] = 1
+  else session[pid] = $4
+} END { for (pid in session) if (!led[session[pid]]) print pid, session[pid] }' |
+while read -r pid session; do
+  outputs=$(tr '\\0' '\\n' <"/proc/$pid/environ" | grep -F "VH_OUTPUTS_DIR=$1/") || continue
+  id=\${outputs#"VH_OUTPUTS_DIR=$1/"} leader=
+  read -r leader _identity <"$1/\${id%%/*}/control/started"
+  [ "$leader" != "$session" ] || kill -KILL "$pid"
+done 2>/dev/null
+`;
+
+/**
  * Reads the facts about the machine.
  *
  * @param folder of an instance that is one of several. Those on one machine see the same start of it, and each
@@ -125,6 +146,11 @@ export async function endRest(session: number): Promise<void> {
 export async function killSessions(sessions: readonly number[]): Promise<void> {
   const ended = sessions.filter((session) => session > 1);
   if (ended.length > 0) await sh(SIGNAL, "+KILL", ...ended.map(String));
+}
+
+/** Kills what commands have left that an earlier service has started, and that ended before it could. */
+export async function killLeft(root: string): Promise<void> {
+  await sh(KILL_LEFT, root);
 }
 
 /** The disk use of a folder. */

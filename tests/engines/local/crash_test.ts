@@ -6,12 +6,13 @@
  * @module
  */
 import { CONFIG_FLAGS, isLong } from "../../surroundings.ts";
-import { assertEquals, assertExists } from "@std/assert";
+import { assert, assertEquals, assertExists } from "@std/assert";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ConflictError } from "../../../src/platform/errors.ts";
 import type { Execution } from "../../../src/store/records/executions.ts";
 import { hasContainers, makeImage } from "./containers.ts";
-import { EngineFixture, textOf, until } from "../fixture.ts";
+import { EngineFixture, lives, textOf, until } from "../fixture.ts";
 import { atOnce } from "../../at_once.ts";
 
 const test = atOnce("crashes of the local engine");
@@ -29,11 +30,16 @@ interface Crash {
   count: number;
   /** What its executions have in common. */
   fields: Partial<Execution>;
-  after_ms: number;
+  after_ms?: number;
+  /** Waits until it is to be killed. */
+  when?(ids: string[]): Promise<void>;
 }
 
 /** Starts the host, and kills it some time after it has stored what is to be done. */
-async function killHost(folder: string, { count, fields, after_ms }: Crash): Promise<string[]> {
+async function killHost(
+  folder: string,
+  { count, fields, after_ms = 0, when }: Crash,
+): Promise<string[]> {
   const host = new Deno.Command(Deno.execPath(), {
     args: [
       "run",
@@ -57,6 +63,7 @@ async function killHost(folder: string, { count, fields, after_ms }: Crash): Pro
     told += value;
   }
   if (after_ms > 0) await new Promise((resolve) => setTimeout(resolve, after_ms));
+  await when?.(JSON.parse(told));
   host.kill("SIGKILL");
   await host.status;
   await reader.cancel();
@@ -111,6 +118,20 @@ for (const after_ms of isLong ? [0, 5, 12, 25, 60, 130] : [0, 60]) {
     });
   });
 }
+
+test("crash: what an ended command has left in another group ends with the next start", async () => {
+  const folder = await Deno.makeTempDir();
+  const command = `set -m; sleep 600 >/dev/null 2>&1 9>&- & echo $! >$VH_OUTPUTS_DIR/pid`;
+  const path = (id: string, ...of: string[]) => join(folder, "data", "executions", id, ...of);
+  const untilEnded = ([id = ""]: string[]) =>
+    until(() => textOf(path(id, "control", "exit_code")) !== "" && !existsSync(path(id, "tmp")));
+  const [id = ""] = await killHost(folder, { count: 1, fields: { command }, when: untilEnded });
+  const pid = Number(textOf(path(id, "outputs", "pid")));
+  assert(pid > 1);
+  await using fixture = await takeOver(folder);
+  assertEquals((await fixture.record(id)).status, "complete");
+  await until(async () => !await lives(pid));
+});
 
 const first = (["docker", "podman"] as const).find(hasContainers);
 
