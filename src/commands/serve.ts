@@ -8,6 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { firstHost } from "../acme/names.ts";
 import { systemClock } from "../platform/clock.ts";
 import { ConflictError, InvalidInputError } from "../platform/errors.ts";
+import { withBrackets } from "../platform/network/urls.ts";
 import { type Parts, type Prepare, Service, type ServiceSettings } from "../service/service.ts";
 import { FolderTakenError } from "../store/file/folder_lock.ts";
 import { setUpLogging } from "./console/logging.ts";
@@ -340,7 +341,9 @@ function settingsOf(options: ServeOptions): ServiceSettings {
     ...(adminToken === undefined ? {} : { adminToken }),
     ...(secretKey === undefined ? {} : { secretKey }),
     ...(options.kv === undefined ? {} : { kv: options.kv }),
-    ...(options.instanceUrl === undefined ? {} : { instanceUrl: options.instanceUrl }),
+    ...(options.instanceUrl === undefined
+      ? {}
+      : { instanceUrl: withBrackets(options.instanceUrl) }),
   };
 }
 

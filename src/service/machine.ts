@@ -71,6 +71,9 @@ function openListener(settings: ServiceSettings, handler: Handler): Ports["liste
       { hostname, port, tcpBacklog: CONNECTIONS_WAITING_MAX, tls },
     );
   } catch (error) {
+    // A machine without IPv6 has the other addresses alone.
+    const hasNone = hostname === "::" && Object(error).code === "EAFNOSUPPORT";
+    if (hasNone) return openListener({ ...settings, host: "0.0.0.0" }, handler);
     throw listenError(error, settings);
   }
 }

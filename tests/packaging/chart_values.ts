@@ -22,7 +22,13 @@ export interface Case {
 export const CASES: Readonly<Record<string, Case>> = {
   "the defaults": {
     values: {},
-    has: ["kind: StatefulSet", "--wait", "storage: 10Gi", "automountServiceAccountToken: false"],
+    has: [
+      'HOOKLAUNCH_HOST, value: "::"',
+      "kind: StatefulSet",
+      "--wait",
+      "storage: 10Gi",
+      "automountServiceAccountToken: false",
+    ],
   },
   "a Deployment": {
     values: REMOTE,

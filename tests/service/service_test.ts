@@ -5,10 +5,16 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { Service } from "../../src/service/service.ts";
-import { endOfExecution, HMAC_CONDITION, startService, type TestService } from "../data.ts";
+import {
+  endOfExecution,
+  HMAC_CONDITION,
+  startOn,
+  startService,
+  type TestService,
+} from "../data.ts";
 import { launchCommand } from "../http/api/fixture.ts";
 import { collectLog } from "../log_records.ts";
-import { eventually, TestClock } from "../surroundings.ts";
+import { eventually, temporaryFolder, TestClock } from "../surroundings.ts";
 
 const encoder = new TextEncoder();
 
@@ -263,4 +269,22 @@ Deno.test("a failed job is a warning in the log with its trigger, project, step 
   const { trigger, project, exit_code } = found.properties;
   assertEquals([found.level, trigger, project, exit_code], ["warning", "nightly", "files", 3]);
   assertMatch(found.message.join(""), /of step fail of trigger nightly failed: .*3/);
+});
+
+Deno.test("on a machine without IPv6 a service that listens on all addresses is reached over IPv4", async () => {
+  await using folder = await temporaryFolder();
+  const { serve } = Deno;
+  const define = (value: unknown) =>
+    Object.defineProperty(Deno, "serve", { value, configurable: true });
+  using _restored = { [Symbol.dispose]: () => define(serve) };
+  const refused = new Error("Address family not supported by protocol (os error 97)");
+  define((...args: Parameters<typeof serve>) => {
+    if (Object(args[0]).hostname !== "::") return serve(...args);
+    throw Object.assign(refused, { code: "EAFNOSUPPORT" });
+  });
+  const service = await startOn(folder.path, { settings: { host: "::", dev: false } });
+  const answer = await fetch(`http://127.0.0.1:${service.port}/healthz`);
+  await answer.body?.cancel();
+  await service.close(0);
+  assertEquals(answer.status, 200);
 });

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { isIP } from "node:net";
+
 /** Characters of a URL that are shown at most. */
 const SHOWN_LENGTH_MAX = 200;
 
@@ -17,6 +19,12 @@ export function isBaseUrl(text: string): boolean {
   // `url` does not show an empty query or fragment.
   return url !== null && /^https?:$/.test(url.protocol) && !/[?#]/.test(text) &&
     url.username === "" && url.password === "";
+}
+
+/** Returns a URL with brackets around its address of IPv6, which Kubernetes tells without them. */
+export function withBrackets(url: string): string {
+  const [, scheme, address = "", port] = /^(https?:\/\/)([\da-f:]+):(\d+)$/i.exec(url) ?? [];
+  return isIP(address) === 6 ? `${scheme}[${address}]:${port}` : url;
 }
 
 /** Returns a URL with asterisks in place of a user name and a password. */

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { isBaseUrl } from "../../../src/platform/network/urls.ts";
+import { isBaseUrl, withBrackets } from "../../../src/platform/network/urls.ts";
 
 const CASES: [text: string, isBase: boolean][] = [
   ["https://hooks.example.com", true],
@@ -23,3 +23,16 @@ for (const [text, isBase] of CASES) {
     assertEquals(isBaseUrl(text), isBase);
   });
 }
+
+const BRACKETED: [text: string, bracketed: string][] = [
+  ["http://fd00::5:8000", "http://[fd00::5]:8000"],
+  ["http://2001:DB8:0:0:0:0:0:5:8000", "http://[2001:DB8:0:0:0:0:0:5]:8000"],
+  ["http://[fd00::5]:8000", "http://[fd00::5]:8000"],
+  ["http://fd00::5", "http://fd00::5"],
+  ["http://10.0.0.5:8000", "http://10.0.0.5:8000"],
+  ["https://hooks.example.com", "https://hooks.example.com"],
+];
+
+Deno.test("an address of IPv6 without brackets gets them, as Kubernetes tells none", () => {
+  for (const [text, bracketed] of BRACKETED) assertEquals(withBrackets(text), bracketed);
+});

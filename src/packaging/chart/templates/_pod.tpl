@@ -39,7 +39,8 @@ spec:
       ports:
         - { name: {{ include "hooklaunch.scheme" . }}, containerPort: 8000 }
       env:
-        - { name: HOOKLAUNCH_HOST, value: 0.0.0.0 }
+        # All addresses, of IPv4 too. A cluster may have IPv6 alone.
+        - { name: HOOKLAUNCH_HOST, value: "::" }
         - { name: HOOKLAUNCH_PORT, value: "8000" }
         - { name: HOOKLAUNCH_DATA, value: /data }
         {{- with $public }}
