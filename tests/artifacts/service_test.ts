@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { hash } from "node:crypto";
 import { InvalidInputError } from "../../src/platform/errors.ts";
+import { openExecutions } from "../../src/store/records/executions.ts";
 import { abandonedUploads } from "../../src/store/records/payloads.ts";
 import {
   ADMIN_TOKEN,
@@ -87,6 +88,8 @@ Deno.test("while the bucket fails, launches that do not need it go on", { ignore
   await eventually(async () => await textAt(service, path) === long || undefined);
   assertEquals(await textAt(service, "/readyz"), "ready\n");
   assertMatch(await textAt(service, "/metrics"), /^hooklaunch_artifact_store_up 1$/m);
+  const { store } = service.service.parts;
+  await eventually(async () => (await openExecutions(store).next()).done);
 });
 
 Deno.test("a slow bucket is waited for, and the launch is stored", { ignore }, async () => {
