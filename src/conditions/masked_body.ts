@@ -27,6 +27,8 @@ const COPY_LENGTH_MAX = 4_096;
 const COPIES_MAX = 64;
 /** The characters around the texts and the numbers of JSON. */
 const NO_TEXT = /[\s{}[\],:]/;
+/** The bytes of a byte order mark, which is no part of a name. */
+const BYTE_ORDER_MARK = "\xef\xbb\xbf";
 /** A scheme, and the credential after it. */
 const SCHEME = /^\S+ +(\S.*)$/s;
 
@@ -110,8 +112,8 @@ class Copies {
 function formSpans(text: string, fields: readonly string[]): Span[] | undefined {
   const names = new Set(fields.map((field) => pointerParts(field)[0]));
   const copies = new Copies();
-  let start = 0;
-  const parts = text.split("&").map((part) => {
+  let start = startOf(text);
+  const parts = text.slice(start).split("&").map((part) => {
     const [[name = "", value = ""] = []] = [
       ...formFields(Buffer.from(part, "latin1").toString("utf8")),
     ];
@@ -127,6 +129,10 @@ function formSpans(text: string, fields: readonly string[]): Span[] | undefined 
     const isHidden = equals !== -1 && (isCredential || copies.isIn(value));
     return isHidden ? [[start + equals + 1, end, SECRET_MASK]] : [];
   });
+}
+
+function startOf(text: string): number {
+  return text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
 }
 
 /** An object or a list that has begun. */
@@ -181,7 +187,7 @@ async function spansIn(
   const frames: Frame[] = [];
   let values = 0;
   let roots = 0;
-  for (let at = text.startsWith("\xef\xbb\xbf") ? 3 : 0; at < text.length;) {
+  for (let at = startOf(text); at < text.length;) {
     const sign = text[at] ?? "";
     const frame = frames.at(-1);
     if (sign === "}" || sign === "]") frames.pop();

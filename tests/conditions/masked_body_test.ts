@@ -54,6 +54,7 @@ const cases: [body: string, masked: string, field?: string, type?: string][] = [
     FORM,
   ],
   ["a=1&token=s3cret&b=%20", "a=1&token=********&b=%20", token, FORM],
+  ["\ufefftoken=s3cret&b=1", "\ufefftoken=********&b=1", token, FORM],
   ["%74oken=s3cret&token=again", "%74oken=********&token=********", token, FORM],
   ["cl\u00e9=s3cret&b=1", "cl\u00e9=********&b=1", fieldOf("cl\u00e9"), FORM],
   ['{"token":"s3cret"}', `{"token":${M}}`, token, FORM],
