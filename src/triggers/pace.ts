@@ -6,6 +6,7 @@
 import { getLogger } from "@logtape/logtape";
 import { hash } from "node:crypto";
 import type { CredentialField } from "../conditions/field.ts";
+import { parseTimestamp } from "../conditions/freshness.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { ValuesWork } from "../conditions/values/evaluate.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
@@ -24,6 +25,8 @@ const VALUES_MS_MAX = 500;
 const KEYS = ["/coalesce/key", "/concurrency/key"] as const;
 /** The field of a delay. */
 const DELAY = "/delay";
+/** A date alone stands for its beginning in UTC. */
+const DATE = /^\d{4}-\d\d-\d\d$/;
 
 const log = getLogger(["hooklaunch", "triggers"]);
 
@@ -165,8 +168,12 @@ function dueAfter(delay: number | string | undefined, now_ms: number): number | 
 function dueAt(value: unknown, now_ms: number): number | undefined {
   if (typeof value === "number") return timeOf(now_ms + value * 1_000);
   const text = String(value);
-  // A text of a number, such as a field of a form, would be taken for a year.
-  return Number.isNaN(Number(text)) ? timeOf(Date.parse(text)) : undefined;
+  try {
+    // `Date.parse` takes any text with a year for a time, and one without an offset for one of the machine's zone.
+    return Temporal.Instant.from(DATE.test(text) ? `${text}T00:00Z` : text).epochMilliseconds;
+  } catch {
+    return parseTimestamp(text, "rfc1123");
+  }
 }
 
 /** Returns a time as it is, and undefined for one beyond all dates. */

@@ -192,6 +192,16 @@ Deno.test("the pace of a trigger", async (t) => {
     const at = new Date(Date.now() + 86_400_000).toISOString();
     const later = await sender.launch({ run_at: at });
     assertEquals((await sender.run(later)).waiting, { for: "delay", until: at });
+    for (
+      const [run_at, until] of [
+        ["2099-01-31", "2099-01-31T00:00:00.000Z"],
+        ["2099-01-31T12:00+02:00", "2099-01-31T10:00:00.000Z"],
+        ["Sat, 31 Jan 2099 12:00:00 GMT", "2099-01-31T12:00:00.000Z"],
+      ]
+    ) {
+      const id = await sender.launch({ run_at });
+      assertEquals((await sender.run(id)).waiting, { for: "delay", until });
+    }
     // A time that has passed, and a number of seconds beyond all times that there are.
     for (const run_at of ["2026-01-01T00:00:00Z", 8.64e12]) {
       const id = await sender.launch({ run_at });
@@ -321,6 +331,10 @@ Deno.test("the pace of a trigger", async (t) => {
       [{ ...whole, at: true }, "/delay", "body.at", noTime],
       // A field of a form is a text.
       [{ ...whole, at: "600" }, "/delay", "body.at", noTime],
+      [{ ...whole, at: "Room 2099" }, "/delay", "body.at", noTime],
+      // It would be another time in each time zone in which the service may run.
+      [{ ...whole, at: "2099-01-01T00:00:00" }, "/delay", "body.at", noTime],
+      [{ ...whole, at: "2099-02-30T00:00:00Z" }, "/delay", "body.at", noTime],
       // Later than any time that there is.
       [{ ...whole, at: 8.64e12 }, "/delay", "body.at", noTime],
     ];
