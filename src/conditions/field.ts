@@ -8,6 +8,7 @@ import { isInt64 } from "../platform/text/exact_json.ts";
 import { childOf, pointerParts } from "../platform/schema/pointer.ts";
 import type { Refusal } from "./check.ts";
 import {
+  type BodyPart,
   describeBody,
   describeUnreadable,
   type LaunchRequest,
@@ -86,7 +87,7 @@ export function readField(
   request: LaunchRequest,
   field: Field,
 ): string | number | bigint | Refusal {
-  return isInHead(field) ? readHeadField(request, field) : readBodyField(request, field);
+  return isInHead(field) ? readHeadField(request, field) : readBodyField(request, field, {});
 }
 
 /** Tells whether a field is outside the body. */
@@ -149,9 +150,11 @@ export function bytesOf(field: Field, text: string): Uint8Array {
   return Buffer.from(text, field.in === "header" ? "latin1" : "utf8");
 }
 
-/** Reads the bytes of a field; a JSON number is written as usual. */
+/** Reads the bytes of a field, which are signed and so read to their end; a JSON number is written as usual. */
 export function readBytes(request: LaunchRequest, field: Field): Uint8Array | Refusal {
-  const value = readField(request, field);
+  const value = isInHead(field)
+    ? readHeadField(request, field)
+    : readBodyField(request, field, { isWhole: true });
   return typeof value === "object" ? value : bytesOf(field, String(value));
 }
 
@@ -162,9 +165,10 @@ function otherHeader({ headers }: RequestHead, { other_name }: Field): string | 
 function readBodyField(
   request: LaunchRequest,
   field: Field,
+  how: Pick<BodyPart, "isWhole">,
 ): string | number | bigint | Refusal {
   const path = pathOf(field.name);
-  const body = request.parsedBody({ path });
+  const body = request.parsedBody({ path, ...how });
   switch (body.kind) {
     case "other":
       return unreadable(request, field, body);

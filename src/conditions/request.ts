@@ -19,6 +19,8 @@ export interface BodyPart {
   path: readonly string[];
   /** The keys that lead from an element of the list to the value. */
   each?: readonly string[];
+  /** A text is read to its end, whatever its length. */
+  isWhole?: true;
 }
 
 /** A request on a trigger's URL before its body is read. */

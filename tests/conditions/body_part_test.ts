@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { bodyPartJob } from "../../src/conditions/body_part.ts";
 import { PartPending, whenPartsRead } from "../../src/platform/waiting/pending.ts";
-import { type Field, pathOf, readEach, readField } from "../../src/conditions/field.ts";
+import { type Field, pathOf, readBytes, readEach, readField } from "../../src/conditions/field.ts";
 import type { BodyPart, LaunchRequest } from "../../src/conditions/request.ts";
 import { anyText } from "../arbitraries.ts";
 import { form, json, request, type RequestParts } from "./fixture.ts";
@@ -66,6 +66,14 @@ Deno.test("a list of many elements, and a long text, are refused or unequal as b
     String(readField(inParts(json({ a: long })), { in: "body", name: "a" })).length,
     65_536,
   );
+});
+
+Deno.test("a long text that is signed is read from its part to its end", () => {
+  const long = "x".repeat(100_000);
+  const field: Field = { in: "body", name: "a" };
+  for (const parts of [json({ a: long }), form(`a=${long}&b=1`)]) {
+    assertEquals(readBytes(inParts(parts), field), readBytes(request(parts), field));
+  }
 });
 
 Deno.test("what reads a part is done again once it is there, and not for any other error", async () => {
