@@ -37,6 +37,8 @@ export interface Shape {
   formats: string[];
   /** The JSON within texts. */
   wrapped?: Partial<Record<Wrapping, Shape>>;
+  /** Not all values were looked at, or a schema cannot check one: any value is right here. */
+  isOpen?: true;
 }
 
 /** Returns the shape of one value. */
@@ -46,6 +48,7 @@ export function shapeOf(value: unknown): Shape {
 
 function shapeAt(value: unknown, depth: number): Shape {
   const shape: Shape = { seen: 1, types: { [typeOf(value)]: 1 }, formats: FORMATS, choices: [] };
+  if (isBeyond(value)) shape.isOpen = true;
   if (typeof value === "string") {
     shape.formats = FORMATS.filter((name) => hasFormat(value, name));
     if (value.length > CHOICE_CHARACTERS_MAX) delete shape.choices;
@@ -56,6 +59,7 @@ function shapeAt(value: unknown, depth: number): Shape {
     const items = value.slice(0, ITEMS_MAX).map((each) => shapeAt(each, depth + 1));
     const [first, ...others] = items;
     if (first) shape.items = others.reduce(mergeShapes, first);
+    if (shape.items && value.length > ITEMS_MAX) shape.items.isOpen = true;
   } else if (depth < DEPTH_MAX && isObject(value)) {
     const entries = Object.entries(value);
     if (entries.length <= PROPERTIES_MAX) {
@@ -85,6 +89,7 @@ export function mergeShapes(one: Shape, other: Shape): Shape {
     ...(properties && { properties }),
     ...(items && { items }),
     ...(wrapped && { wrapped }),
+    ...((one.isOpen ?? other.isOpen) && { isOpen: true }),
   };
 }
 
@@ -115,7 +120,9 @@ function mergeProperties(one: Shape, other: Shape): Shape["properties"] {
 }
 
 /** Returns the schema that values of a shape match. */
-export function schemaOfShape({ seen, types, properties, items, choices, formats }: Shape): Schema {
+export function schemaOfShape(shape: Shape): Schema {
+  if (shape.isOpen) return true;
+  const { seen, types, properties, items, choices, formats } = shape;
   const names = Object.keys(types).filter((type) => type !== "integer" || !types.number).sort();
   const [only, second] = names;
   const texts = types.string ?? 0;
@@ -142,7 +149,13 @@ export function schemaOfShape({ seen, types, properties, items, choices, formats
 function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  // Beyond 64 bits it is no exact integer.
-  if (typeof value === "bigint") return isInt64(value) ? "integer" : "number";
+  if (typeof value === "bigint") return isBeyond(value) ? "number" : "integer";
   return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
+}
+
+/** Tells whether a value is a number beyond 64 bits, which is not exact. */
+function isBeyond(value: unknown): boolean {
+  return typeof value === "bigint"
+    ? !isInt64(value)
+    : typeof value === "number" && !Number.isFinite(value);
 }

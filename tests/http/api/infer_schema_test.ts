@@ -5,6 +5,7 @@ import { bodyFields, mapField, wrappedParts } from "../../../src/conditions/json
 import { compileValue } from "../../../src/conditions/values/compile.ts";
 import { schemaProblems } from "../../../src/conditions/json_schema/problems.ts";
 import { schemaJob } from "../../../src/conditions/json_schema/job.ts";
+import { compileSchema } from "../../../src/conditions/json_schema/validator.ts";
 import { shapeJob } from "../../../src/conditions/json_schema/shape_job.ts";
 import { inferSchema } from "../../../src/triggers/infer_schema.ts";
 import { runHosted } from "../../commands/hosted.ts";
@@ -17,6 +18,16 @@ const shapes: [what: string, values: unknown[], schema: unknown][] = [
   ["numbers", [1, 2.5], { type: "number" }],
   ["several types", [1, null, "a"], { type: ["integer", "null", "string"] }],
   ["lists", [[1], [2, 3], []], { type: "array", items: { type: "integer" } }],
+  [
+    "lists of more than is looked at",
+    [[1], Array.from({ length: 150 }, (_, i) => i === 120 ? "a" : 1)],
+    { type: "array", items: true },
+  ],
+  [
+    "numbers beyond 64 bits, which no schema checks",
+    [{ a: 2n ** 64n, b: 1 }, { a: 1, b: Infinity }],
+    { type: "object", required: ["a", "b"], properties: { a: true, b: true } },
+  ],
   ["dates", ["2026-11-28", "2026-11-29"], { type: "string", format: "date" }],
   ["dates and others", ["2026-11-28", "soon"], { type: "string" }],
   ["few values", Array.from({ length: 12 }, (_, i) => i % 2 ? "a" : "b"), { enum: ["a", "b"] }],
@@ -126,6 +137,8 @@ for (const [what, values, schema] of shapes) {
     const found = schemaOfShape(others.reduce(mergeShapes, first ?? shapeOf(null)));
     assertEquals(JSON.stringify(found), JSON.stringify(schema));
     assertEquals(schemaProblems(found), []);
+    const { mismatches } = compileSchema(found);
+    for (const value of values) assertEquals(mismatches(value).errors, []);
   });
 }
 
