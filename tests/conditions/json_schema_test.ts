@@ -80,6 +80,23 @@ const cases: Case[] = [
     body: { t: "yesterday" },
     refused: ["/t", "format", "the format date-time", '"yesterday"'],
   },
+  {
+    name: "a date and time with a space between them",
+    schema: object({ t: { format: "date-time" } }),
+    body: { t: "2026-01-31 12:00:00Z" },
+    refused: ["/t", "format", "the format date-time", '"2026-01-31 12:00:00Z"'],
+  },
+  {
+    name: "an address with a leading zero",
+    schema: object({ t: { format: "ipv4" } }),
+    body: { t: "10.0.0.010" },
+    refused: ["/t", "format", "the format ipv4", '"10.0.0.010"'],
+  },
+  {
+    name: "addresses and times",
+    schema: object({ t: { format: "ipv4" }, u: { format: "date-time" } }),
+    body: { t: "255.0.10.199", u: "2026-01-31t12:00:00.5+02:00" },
+  },
   { name: "an unknown format", schema: object({ t: { format: "color" } }), body: { t: "x" } },
   {
     name: "a format that the package checks with patterns that backtrack",

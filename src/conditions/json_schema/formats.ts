@@ -50,6 +50,16 @@ Object.setPrototypeOf(
   }),
 );
 
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
+const { "date-time": dateTime } = format;
+
+// The package takes a leading zero of an address, which others read as octal, and any space in place of the T (RFC 3339
+// section 5.6).
+Object.assign(format, {
+  "date-time": (text: string) => /^\S{10}t/i.test(text) && dateTime?.(text) === true,
+  ipv4: (text: string) => IPV4.test(text),
+});
+
 /** Tells whether a text has a format that is checked. */
 export function hasFormat(text: string, name: string): boolean {
   return FORMATS.includes(name) && format[name]?.(text) === true;
