@@ -82,13 +82,15 @@ async function evaluate(
   const isDelayed = typeof delay === "string";
   const wanted = { sources: isDelayed ? [...sources, delay] : sources, credentials };
   const limits = { heavyWork, owner, timeout_ms: VALUES_MS_MAX };
-  const values = await evaluateValues(request, { run_id: "", trigger }, wanted, limits).then(
-    (found) => found.values,
-    (error) => {
-      const problem = problemOf(error, request);
-      return wanted.sources.map(() => ({ problem }));
-    },
-  );
+  const { values, credentials: telling = [] } = await evaluateValues(
+    request,
+    { run_id: "", trigger },
+    wanted,
+    limits,
+  ).catch((error) => {
+    const problem = problemOf(error, request);
+    return { values: wanted.sources.map(() => ({ problem })), credentials: [] };
+  });
   const paceProblems: PaceProblem[] = [];
   const note = (pointer: string, expression: string, error: string) => {
     paceProblems.push({ pointer, expression, error });
@@ -112,7 +114,10 @@ async function evaluate(
   if (isDelayed && due_ms === undefined && paceProblems.every(({ pointer }) => pointer !== DELAY)) {
     note(DELAY, delay, "Expected a timestamp, a text with one, or a number of seconds");
   }
-  const pace = paceFrom(settings, Object.values(Object(filled)).map(keyOf), due_ms);
+  const found = Object.values(Object(filled)).map((value, index) =>
+    keyOf(value, { isSecret: ofKeys[index]?.some((source) => telling.includes(source)) ?? false })
+  );
+  const pace = paceFrom(settings, found, due_ms);
   return { pace, ...(paceProblems.length > 0 && { paceProblems }) };
 }
 
@@ -152,10 +157,10 @@ function paceFrom(
   };
 }
 
-/** Returns a value as a key: a text as it is, any other as JSON. A long one becomes its SHA-256. */
-function keyOf(value: unknown): string {
+/** Returns a value as a key: a text as it is, any other as JSON. A long one and a credential become their SHA-256. */
+function keyOf(value: unknown, { isSecret }: { isSecret: boolean }): string {
   const text = typeof value === "string" ? value : JSON.stringify(value) ?? "";
-  return new TextEncoder().encode(text).length <= KEY_BYTES_MAX
+  return !isSecret && new TextEncoder().encode(text).length <= KEY_BYTES_MAX
     ? text
     : `sha256:${hash("sha256", text)}`;
 }

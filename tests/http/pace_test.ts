@@ -211,6 +211,21 @@ Deno.test("the pace of a trigger", async (t) => {
     assertEquals((await site.service.api("POST", `runs/${later}/launch/`)).status, 200);
     await sender.ended(later);
   });
+  await t.step("a credential that is a key is not shown", async () => {
+    const secret = "a-token-in-the-body-itself";
+    const sender = await site.trigger({
+      conditions: [{ type: "static_token", secrets: [secret], in: "body", name: "token" }],
+      coalesce: { key: "of {body.token}", window: 3_600 },
+    });
+    await sender.open();
+    const burst = await sender.launch({ token: secret });
+    const keyOf = (text: string) => `sha256:${hash("sha256", text)}`;
+    assertEquals((await sender.run(burst)).waiting.key, keyOf(`of ${secret}`));
+    const next = await sender.launch({ token: secret });
+    assertEquals((await sender.ended(burst)).superseded_by, next);
+    assertEquals((await site.service.api("POST", `runs/${next}/launch/`)).status, 200);
+    await sender.ended(next);
+  });
   await t.step("a credential in a body is not shown in the payload of a burst", async () => {
     const { api } = site.service;
     const secret = "a-token-in-the-body-itself";
