@@ -12,6 +12,8 @@ import { childrenOf, constantOf, type Expr, stringOf } from "./syntax.ts";
 const STEPS_MAX = 5_000;
 const CHARACTERS_READ_MAX = 500_000;
 const PATTERN_STEPS_MAX = 100_000;
+/** To look for a text in another may take the product of their lengths. */
+const SEARCH_STEPS_MAX = 5_000_000;
 
 const COMPARISONS = new Set(["_<_", "_<=_", "_>_", "_>=_", "startsWith", "endsWith"]);
 const READS_TEXT = new Set([
@@ -39,11 +41,13 @@ interface Round {
   steps: number;
   /** Functions that read a whole text. */
   texts: number;
+  /** Searches of a text for another one that the owner has not written. */
+  searches: number;
   /** Parts of the patterns that are looked for. */
   patternParts: number;
 }
 
-const NOTHING: Round = { steps: 0, texts: 0, patternParts: 0 };
+const NOTHING: Round = { steps: 0, texts: 0, searches: 0, patternParts: 0 };
 
 /** The work of an expression; the request tells how many rounds its macros have. */
 export interface Cost {
@@ -71,6 +75,7 @@ export function isShortWork({ rounds, growth, isUnbounded }: Cost, size: InputSi
     rounds.reduce((total, round, depth) => total + round[work] * values ** depth, 0);
   return sum("steps") <= STEPS_MAX &&
     sum("texts") * text <= CHARACTERS_READ_MAX &&
+    sum("searches") * text ** 2 <= SEARCH_STEPS_MAX &&
     sum("patternParts") * text <= PATTERN_STEPS_MAX;
 }
 
@@ -79,10 +84,11 @@ export function sumOf(costs: readonly Cost[]): Cost {
   const rounds: Round[] = [];
   for (const cost of costs) {
     for (const [depth, round] of cost.rounds.entries()) {
-      const { steps, texts, patternParts } = rounds[depth] ?? NOTHING;
+      const { steps, texts, searches, patternParts } = rounds[depth] ?? NOTHING;
       rounds[depth] = {
         steps: steps + round.steps,
         texts: texts + round.texts,
+        searches: searches + round.searches,
         patternParts: patternParts + round.patternParts,
       };
     }
@@ -153,7 +159,7 @@ class Tally {
 
   #count(work: keyof Round, { depth, times }: Place, by = 1): void {
     for (let d = this.#rounds.length; d <= depth; d++) {
-      this.#rounds.push({ steps: 0, texts: 0, patternParts: 0 });
+      this.#rounds.push({ ...NOTHING });
     }
     const round = this.#rounds[depth];
     if (round) round[work] += times * by;
@@ -168,6 +174,7 @@ class Tally {
     if (TIME_FUNCTION.test(name)) this.#count("steps", place, TIME_STEPS);
     if (GROWING.has(name)) this.#makesLarger = true;
     if (READS_TEXT.has(name)) this.#count("texts", place);
+    if (name === "contains" && !isScalar(second)) this.#count("searches", place);
     if (COMPARISONS.has(name) && !operands.some(isScalar)) this.#count("texts", place);
     if (name === "matches") this.#addPattern(operands.at(-1), place);
     const comparesValues = EQUALITY.has(name) && !operands.some(isScalar);

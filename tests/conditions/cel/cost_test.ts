@@ -30,6 +30,7 @@ const expressions = [
   "body.ref.matches('^refs/heads/(main|release-.*)$')",
   "body.commits.exists(c, c.message.contains('[train]'))",
   "body.commits.exists(c, c.added.exists(f, f.startsWith('data/')))",
+  "body.ref.contains(body.repository.full_name)",
   "body.labels.map(l, l.name).exists(n, n == 'bug')",
   "'bug' in body.labels.map(l, l.name)",
   "size(body.commits) > 1 && has(body.ref)",
@@ -60,6 +61,10 @@ const toTheWorker: [expression: string, parts: RequestParts][] = [
   ["body.commits.exists(c, c.id == 'x')", push(400)],
   ["body.ref == 'x'", { body: JSON.stringify("x".repeat(70_000)) }],
   ["raw.contains('x')", { body: "x".repeat(70_000) }],
+  [
+    "body.text.contains(body.sought)",
+    json({ text: "a".repeat(60_000), sought: `${"a".repeat(375)}b${"a".repeat(1_125)}` }),
+  ],
   ["raw.matches('(a|b)*a(a|b){14}c')", { body: "ab".repeat(8_000) }],
   ["raw.matches(body.pattern)", json({ pattern: "a" })],
   ["body.all(x, body.all(y, x == y))", json(Array(200).fill(1))],
