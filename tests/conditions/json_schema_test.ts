@@ -328,6 +328,7 @@ Deno.test("json_schema is saved up to its limits", () => {
 Deno.test("json_schema: what may take long is checked in the Worker, and nothing else", async () => {
   const list = (length: number) => Array.from({ length }, (_, index) => index);
   const named = (length: number) => Object.fromEntries(list(length).map((name) => [name, 1]));
+  const text = { type: "string" };
   const cases: [what: string, schema: unknown, body: unknown, isLong: boolean][] = [
     ["a short one", object({ n: { type: "integer" } }), { n: 1 }, false],
     ["a reference", { $ref: "#/$defs/a", $defs: { a: true } }, 1, true],
@@ -341,6 +342,14 @@ Deno.test("json_schema: what may take long is checked in the Worker, and nothing
     ["a body that is nearly so long", true, "x".repeat(64 * 1024 - 2), false],
     ["some values", { items: true }, list(5_000), false],
     ["many values", { items: true }, list(10_000), true],
+    ["some alternatives", { items: { anyOf: [text, true] } }, list(100), false],
+    ["many alternatives", { items: { oneOf: [...Array(17).fill(text), true] } }, list(900), true],
+    ["a search in a list", { contains: text }, list(2_000), true],
+    ["numbers to divide", { items: { multipleOf: 2 } }, list(3_000), false],
+    ["numbers to divide by a fraction", { items: { multipleOf: 0.01 } }, list(3_000), true],
+    ["a short text with a format", { format: "email" }, "x".repeat(1_000), false],
+    ["a long text with a format", { format: "email" }, "x".repeat(40_000), true],
+    ["a long text with a format that is not checked", { format: "x" }, "x".repeat(40_000), false],
     ["many choices", { items: { enum: list(1_000) } }, list(100), true],
     ["many required names", { items: { required: list(1_000).map(String) } }, list(100), true],
     ["a long pattern", { pattern: "a{500}" }, "x".repeat(1_000), true],

@@ -6,15 +6,23 @@
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { parsePattern } from "../cel/pattern.ts";
 import type { LaunchRequest } from "../request.ts";
+import { FORMATS } from "./formats.ts";
 import { isObject, referencesOf, type Schema, schemasIn } from "./keywords.ts";
 
 /** Within these limits a check takes a few milliseconds at most. */
 const STEPS_MAX = 20_000;
 const PATTERN_STEPS_MAX = 100_000;
+/** A schema whose mismatch does not end the check takes so many steps for each: the package writes a reason. */
+const MISMATCH_STEPS = 20;
+const GOES_ON: ReadonlySet<string> = new Set(["anyOf", "contains", "if", "not", "oneOf"]);
+/** To divide by a number that is no integer takes so many steps. */
+const FRACTION_STEPS = 10;
+/** A format takes as long as a pattern of so many parts. */
+const FORMAT_PARTS = 4;
 
 /** The work of a schema. */
 interface SchemaCost {
-  /** The schemas in it: each is for each value of the body once, at most. */
+  /** The steps of the schemas in it: each is for each value of the body once, at most. */
   schemas: number;
   /** The values that it compares with, and the names that it asks for. */
   constants: number;
@@ -27,7 +35,7 @@ interface SchemaCost {
 /** Returns the work of a schema. */
 export function costOfSchema(schema: Schema): SchemaCost {
   const cost: SchemaCost = { schemas: 0, constants: 0, patternParts: 0, isUnbounded: false };
-  add(schema, cost);
+  add(schema, cost, 1);
   return cost;
 }
 
@@ -41,14 +49,19 @@ export function isShortCheck(cost: SchemaCost, request: LaunchRequest): boolean 
   return steps <= STEPS_MAX && cost.patternParts * request.body.length <= PATTERN_STEPS_MAX;
 }
 
-function add(schema: unknown, cost: SchemaCost): void {
-  cost.schemas += 1;
+function add(schema: unknown, cost: SchemaCost, steps: number): void {
+  cost.schemas += steps;
   if (!isObject(schema)) return;
   const { uniqueItems, pattern, patternProperties, enum: choices, required } = schema;
+  const { multipleOf, format } = schema;
+  if (multipleOf !== undefined && !Number.isInteger(multipleOf)) cost.schemas += FRACTION_STEPS;
+  if (FORMATS.includes(String(format))) cost.patternParts += FORMAT_PARTS;
   cost.isUnbounded ||= referencesOf(schema).length > 0 || uniqueItems === true ||
     patternProperties !== undefined || isObject(schema.const) || Array.isArray(schema.const);
   if (typeof pattern === "string") cost.patternParts += parsePattern(pattern).programSize();
   if (Array.isArray(choices)) cost.constants += JSON.stringify(choices).length;
   if (Array.isArray(required)) cost.constants += required.length;
-  for (const place of schemasIn(schema)) add(place.schema, cost);
+  for (const place of schemasIn(schema)) {
+    add(place.schema, cost, GOES_ON.has(place.keyword) ? MISMATCH_STEPS : steps);
+  }
 }
