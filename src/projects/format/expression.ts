@@ -34,6 +34,9 @@ const TOKEN = new RegExp(
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
 const NUMERIC = /^\s*[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?\s*$/i;
 
+/** An integer that a number does not hold: metadata and parameters have its digits as text. */
+const LONG_INTEGER = /^-?[1-9]\d{15,}$/;
+
 /** A value that is written in an expression. */
 type Literal = string | number | boolean | null;
 
@@ -134,23 +137,48 @@ function own(value: unknown, name: string): unknown {
 function compare(operator: Comparison, left: unknown, right: unknown): boolean {
   if (left === undefined || right === undefined) return false;
   const [one, other] = [alike(left, right), alike(right, left)];
+  if (isNumber(one) && isNumber(other)) return inOrder(operator, one, other);
   if (operator === "==") return one === other;
   if (operator === "!=") return one !== other;
-  if (typeof one === "number" && typeof other === "number") return inOrder(operator, one, other);
   if (typeof one === "string" && typeof other === "string") return inOrder(operator, one, other);
   return false;
 }
 
-/** Converts a text that holds a number to one if it is compared with a number. */
-function alike(value: unknown, other: unknown): unknown {
-  const isNumber = typeof other === "number" && typeof value === "string" && NUMERIC.test(value);
-  return isNumber ? Number(value) : value;
+function isNumber(value: unknown): value is number | bigint {
+  return typeof value === "number" || typeof value === "bigint";
 }
 
-function inOrder<T extends string | number>(operator: Comparison, one: T, other: T): boolean {
-  if (operator === "<") return one < other;
-  if (operator === "<=") return one <= other;
-  return operator === ">" ? one > other : one >= other;
+/** Converts a text that holds a number to one if it is compared with a number. */
+function alike(value: unknown, other: unknown): unknown {
+  if (typeof value !== "string") return value;
+  if (LONG_INTEGER.test(value)) return BigInt(value);
+  const isBesideNumber = typeof other === "number" || LONG_INTEGER.test(String(other));
+  return isBesideNumber && NUMERIC.test(value) ? Number(value) : value;
+}
+
+/** Compares two values of one kind: a number and an integer of any length are compared exactly. */
+function inOrder<T extends string | number | bigint>(
+  operator: Comparison,
+  one: T,
+  other: T,
+): boolean {
+  const isLess = one < other;
+  const isMore = one > other;
+  const isSame = one >= other && one <= other;
+  switch (operator) {
+    case "<":
+      return isLess;
+    case "<=":
+      return isLess || isSame;
+    case ">":
+      return isMore;
+    case ">=":
+      return isMore || isSame;
+    case "==":
+      return isSame;
+    case "!=":
+      return !isSame;
+  }
 }
 
 interface Token {
@@ -236,7 +264,8 @@ class Parser {
     const { kind, text } = this.#next;
     if (kind === "number") {
       this.#index++;
-      return { kind: "literal", value: isNegative ? -Number(text) : Number(text) };
+      const digits = isNegative ? `-${text}` : text;
+      return { kind: "literal", value: LONG_INTEGER.test(digits) ? digits : Number(digits) };
     }
     if (isSigned) throw this.#unexpected("a number");
     if (kind === "text") {

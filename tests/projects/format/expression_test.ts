@@ -30,6 +30,8 @@ const scope: Scope = {
     "val-loss": 2,
     "a.b": 1,
     nested: { deep: { value: 3 } },
+    // The digits of an integer beyond 2^53.
+    id: "9007199254740993",
   },
   parameter: { mode: "full", layers: [1, 2], accuracy: 9, dry: false },
 };
@@ -43,6 +45,12 @@ const holds = [
   ".8 > metadata.text",
   'metadata.text == "0.75"',
   'metadata.accuracy == "0.75"',
+  "metadata.id == 9007199254740993",
+  "metadata.id == '9007199254740993'",
+  "metadata.id != 9007199254740992",
+  "metadata.id > 9007199254740992 and metadata.id >= 9007199254740993",
+  "metadata.id < 10000000000000000 and -9007199254740993 < metadata.id",
+  "metadata.id > 1.5 and metadata.zero < metadata.id",
   "metadata.word == 'abc'",
   "metadata.word > 'abb'",
   'metadata.word != "it\'s"',
