@@ -157,6 +157,12 @@ const warned: FormatCase[] = [
         nodeOf("d", "s", "override: { environment-variables: [{ name: E, default: x }] }"),
         "{ name: t, type: task, step: s }",
         nodeOf("e", "elsewhere", "commit: main"),
+        nodeOf(
+          "f",
+          "s",
+          "override: { parameters: [{ name: n, default: x }], " +
+            "environment-variables: [{ name: E, optional: yes }, { name: O, optional: no }] }",
+        ),
       ],
       ["[a.parameter.n, b.parameter.n]", "[a.metadata.E, b.environment-variable.E]"],
       "parameters: [{ name: n, target: d.parameter.n }]",
@@ -165,6 +171,7 @@ const warned: FormatCase[] = [
       ["/1/pipeline/nodes/0", 'Cannot be launched: nothing sets its parameter "n"'],
       ["/1/pipeline/nodes/0", 'nothing sets its environment variable "E"'],
       ["/1/pipeline/nodes/2", 'nothing sets its environment variable "E"'],
+      ["/1/pipeline/nodes/6", 'nothing sets its environment variable "O"'],
     ],
   },
   {

@@ -5,6 +5,7 @@
  * @module
  */
 import type { Problem } from "../../../platform/errors.ts";
+import { booleanOfWord } from "../fields.ts";
 import { overriddenParameters } from "../step/override.ts";
 import { type Declared, stepOfNode } from "./problems.ts";
 import type { ReadNode } from "./node.ts";
@@ -52,12 +53,16 @@ function* needed({ node }: ReadNode, step: Step): Generator<{ type: string; name
     const { optional, default: initial } = changed.get(name) ?? declared;
     if (!optional && initial === undefined) yield { type: "parameter", name };
   }
-  const variables = itemsOf(node.override["environment-variables"])
-    .filter((item) => item.optional === true || item.default !== undefined);
-  const overridden = new Set(variables.map((item) => item.name));
+  const variables = new Map(
+    itemsOf(node.override["environment-variables"]).map((item) => [item.name, item]),
+  );
   for (const { name, optional, default: initial, secret } of step.environmentVariables.values()) {
-    const isSet = optional || initial !== undefined || secret !== undefined;
-    if (isSet || overridden.has(name)) continue;
+    const item = variables.get(name) ?? {};
+    const isOptional = item.optional === undefined
+      ? optional
+      : booleanOfWord(item.optional) === true;
+    const hasDefault = (item.default ?? initial ?? secret) !== undefined;
+    if (isOptional || hasDefault) continue;
     yield { type: "environment-variable", name };
   }
 }
