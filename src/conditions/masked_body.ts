@@ -8,7 +8,8 @@ import { Buffer } from "node:buffer";
 import { delay } from "@std/async/delay";
 import { pointer, pointerParts } from "../platform/schema/pointer.ts";
 import { type CredentialField, pathOf } from "./field.ts";
-import { formFields, isFormType } from "./request.ts";
+import { partsOfMultipart } from "./multipart.ts";
+import { formFields, isFormType, isMultipartType } from "./request.ts";
 import { SECRET_MASK } from "./secret.ts";
 
 /** A longer body is not parsed: whether it is JSON is seen by where its objects and lists end. */
@@ -29,6 +30,10 @@ const COPIES_MAX = 64;
 const NO_TEXT = /[\s{}[\],:]/;
 /** The bytes of a byte order mark, which is no part of a name. */
 const BYTE_ORDER_MARK = "\xef\xbb\xbf";
+/** The parameters of the header of a part that names it (RFC 7578 section 4.2). */
+const DISPOSITION =
+  /^content-disposition:[ \t]*form-data((?:[ \t]*;[ \t]*[\w*-]+=(?:"(?:[^"\\]|\\.)*"|[^\s";]*))*)[ \t]*$/;
+const PARAMETER = /;[ \t]*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s";]*))/g;
 /** A scheme, and the credential after it. */
 const SCHEME = /^\S+ +(\S.*)$/s;
 
@@ -54,6 +59,10 @@ export async function maskBody(
   // One character a byte, so that a place in the text is a place in the body.
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1");
   const isForm = isFormType(contentType);
+  if (isMultipartType(contentType)) {
+    const spans = multipartSpans(body, contentType, fields);
+    return spans === undefined ? MASK : withoutSpans(body, spans);
+  }
   if ((!isForm || /^(?:\xef\xbb\xbf)?\s*[{[]/.test(text)) && isJson(body)) {
     const spans = await jsonSpans(text, fields.map(pointerParts));
     if (spans !== undefined) return withoutSpans(body, spans);
@@ -129,6 +138,51 @@ function formSpans(text: string, fields: readonly string[]): Span[] | undefined 
     const isHidden = equals !== -1 && (isCredential || copies.isIn(value));
     return isHidden ? [[start + equals + 1, end, SECRET_MASK]] : [];
   });
+}
+
+/**
+ * Returns the places of the parts that are fields, and of those that hold a copy of one; undefined where a part does
+ * not say its name as usual, or there are too many credentials.
+ */
+function multipartSpans(
+  body: Uint8Array,
+  contentType: string,
+  fields: readonly string[],
+): Span[] | undefined {
+  const names = new Set(fields.map((field) => pointerParts(field)[0]));
+  const copies = new Copies();
+  const parts = partsOfMultipart(body, contentType)?.map(([start, end]) => {
+    const text = Buffer.from(body.subarray(start, end)).toString("latin1");
+    const [head = ""] = text.split("\r\n\r\n", 1);
+    const content = text.slice(head.length + 4);
+    const name = head.length < text.length ? nameOfPart(head) : undefined;
+    const isCredential = names.has(name);
+    if (isCredential) copies.add(content.replace(BYTE_ORDER_MARK, ""));
+    const at = start + text.length - content.length;
+    return { start, at, end, head, content, name, isCredential };
+  });
+  if (parts === undefined || copies.size > COPIES_MAX) return undefined;
+  const isUsual = parts.every(({ name, head }) => name !== undefined && !copies.isIn(head));
+  // What stands before the first part and behind the last one means nothing.
+  const outside = [body.subarray(0, parts[0]?.start), body.subarray(parts.at(-1)?.end)];
+  const isOutside = outside.some((bytes) => copies.isIn(Buffer.from(bytes).toString("latin1")));
+  if (!isUsual || isOutside) return undefined;
+  return parts.flatMap(({ at, end, content, isCredential }): Span[] =>
+    isCredential || copies.isIn(content) ? [[at, end, SECRET_MASK]] : []
+  );
+}
+
+/** Returns the name in the headers of a part, of which each character stands for one byte. */
+function nameOfPart(head: string): string | undefined {
+  const lines = head.split("\r\n").filter((line) => /^content-disposition/i.test(line));
+  const [, parameters = ""] =
+    DISPOSITION.exec((lines[0] ?? "").replace(/^[^:]*/, (each) => each.toLowerCase())) ?? [];
+  const found = [...parameters.matchAll(PARAMETER)].filter(([, key]) => key === "name");
+  const [[, , quoted, plain = ""] = []] = found;
+  // A line that begins with a space goes on with the one above (RFC 5322 section 2.2.3).
+  if (lines.length !== 1 || found.length !== 1 || /\r\n[ \t]/.test(head)) return undefined;
+  const name = quoted?.replaceAll(/\\(["\\])/g, "$1") ?? plain;
+  return Buffer.from(name, "latin1").toString("utf8");
 }
 
 function startOf(text: string): number {

@@ -38,8 +38,7 @@ const parsed = new WeakMap<Uint8Array, MultipartBody | Refused>();
 
 /** Measures a body by its boundaries. */
 export function sizeOfMultipart(bytes: Uint8Array, contentType: string): BodySize | Refused {
-  const [, quoted, plain] = BOUNDARY.exec(contentType) ?? [];
-  const boundary = quoted ?? plain;
+  const boundary = boundaryIn(contentType);
   if (boundary === undefined) return refused("its Content-Type names no boundary");
   const parts = countParts(bytes, boundary);
   return typeof parts === "number"
@@ -66,20 +65,50 @@ export function fieldsOfMultipart(
 
 /** Counts the parts between the boundaries, up to one more than the limit. */
 function countParts(bytes: Uint8Array, boundary: string): number | Refused {
+  const parts = partsIn(bytes, boundary);
+  return Array.isArray(parts) ? parts.length : parts;
+}
+
+/** A part of a body with its headers: its first byte, and the one behind it. */
+type Part = readonly [start: number, end: number];
+
+/** Lists the parts of a body, in their order; undefined where it is none. */
+export function partsOfMultipart(
+  bytes: Uint8Array,
+  contentType: string,
+): readonly Part[] | undefined {
+  const boundary = boundaryIn(contentType);
+  const parts = boundary === undefined ? undefined : partsIn(bytes, boundary);
+  return Array.isArray(parts) ? parts : undefined;
+}
+
+function boundaryIn(contentType: string): string | undefined {
+  const [, quoted, plain] = BOUNDARY.exec(contentType) ?? [];
+  return quoted ?? plain;
+}
+
+function partsIn(bytes: Uint8Array, boundary: string): Part[] | Refused {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const delimiter = Buffer.from(`--${boundary}`, "latin1");
-  let parts = 0;
+  const parts: Part[] = [];
+  let start: number | undefined;
   let end = 0;
   for (let at = text.indexOf(delimiter); at !== -1; at = text.indexOf(delimiter, end)) {
     end = at + delimiter.length;
     const beginsLine = at === 0 || text[at - 2] === CR && text[at - 1] === LF;
     if (!beginsLine) continue;
-    if (text.toString("latin1", end, end + 2) === "--") return parts;
+    const isLast = text.toString("latin1", end, end + 2) === "--";
+    const [rest] = /^[ \t]*\r\n/.exec(text.toString("latin1", end, end + 100)) ?? [];
     // A longer line only begins like the boundary.
-    if (/^[ \t]*\r\n/.test(text.toString("latin1", end, end + 100))) parts++;
-    if (parts > PARTS_MAX) return refused(`it has more than ${PARTS_MAX} parts`);
+    if (!isLast && rest === undefined) continue;
+    if (start !== undefined) parts.push([start, Math.max(start, at - 2)]);
+    if (isLast) return parts;
+    if (parts.length === PARTS_MAX) return refused(`it has more than ${PARTS_MAX} parts`);
+    start = end + (rest ?? "").length;
   }
-  return refused(parts === 0 ? "it has no boundary" : "it is cut off before its last boundary");
+  return refused(
+    start === undefined ? "it has no boundary" : "it is cut off before its last boundary",
+  );
 }
 
 async function parse(

@@ -219,7 +219,8 @@ export function formFields(form: string): URLSearchParams {
   return new URLSearchParams(`?${form}`);
 }
 
-function isMultipartType(contentType: string): boolean {
+/** Tells whether a Content-Type header names a form with files. */
+export function isMultipartType(contentType: string): boolean {
   return contentType !== "application/json" && mediaType(contentType) === "multipart/form-data";
 }
 

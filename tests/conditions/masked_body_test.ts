@@ -4,7 +4,15 @@ import fc from "fast-check";
 import { maskBody, maskedFieldsOf } from "../../src/conditions/masked_body.ts";
 
 const FORM = "application/x-www-form-urlencoded";
+const FILES = "multipart/form-data; boundary=B";
 const M = '"********"';
+/** Writes a form with files of parameters and contents by turns. */
+const multipart = (...texts: string[]): string =>
+  texts.map((text, index) =>
+    index % 2 === 0
+      ? `--B\r\nContent-Type: text/plain\r\nContent-Disposition: form-data; ${text}`
+      : `\r\n\r\n${text}\r\n`
+  ).join("") + "--B--\r\n";
 const fieldOf = (name: string, each?: string) =>
   maskedFieldsOf([{ in: "body", name, each }])[0] ?? "";
 const token = fieldOf("token");
@@ -58,6 +66,47 @@ const cases: [body: string, masked: string, field?: string, type?: string][] = [
   ["%74oken=s3cret&token=again", "%74oken=********&token=********", token, FORM],
   ["cl\u00e9=s3cret&b=1", "cl\u00e9=********&b=1", fieldOf("cl\u00e9"), FORM],
   ['{"token":"s3cret"}', `{"token":${M}}`, token, FORM],
+  [
+    multipart('name="a"', "1", 'name="token"', "s3cret"),
+    multipart('name="a"', "1", 'name="token"', "********"),
+    token,
+    FILES,
+  ],
+  [
+    multipart(
+      'name="token"',
+      "s3cret",
+      'name="f"; filename="a\\"; name=\\"b"',
+      "x\r\ny",
+      'name="b"',
+      "= s3cret",
+    ),
+    multipart(
+      'name="token"',
+      "********",
+      'name="f"; filename="a\\"; name=\\"b"',
+      "x\r\ny",
+      'name="b"',
+      "********",
+    ),
+    token,
+    FILES,
+  ],
+  [multipart("name=clé", "s3cret"), multipart("name=clé", "********"), fieldOf("clé"), FILES],
+  [
+    multipart('filename="token"; name="a"', "s3cret"),
+    multipart('filename="token"; name="a"', "s3cret"),
+    token,
+    FILES,
+  ],
+  [multipart('name="token"', ""), multipart('name="token"', "********"), token, FILES],
+  // A part that may be the field.
+  [multipart('name="a"; name="token"', "s3cret"), "********", token, FILES],
+  [multipart('Name="token"', "s3cret"), "********", token, FILES],
+  [multipart('name="token"', "s3cret", 'name="s3cret"', "1"), "********", token, FILES],
+  [multipart('name="token"', "s3cret") + "s3cret", "********", token, FILES],
+  ["s3cret\r\n" + multipart('name="token"', "s3cret"), "********", token, FILES],
+  [multipart('name="token"', "s3cret").slice(0, -4), "********", token, FILES],
   ['{"token":"s3cret"', "********"],
   ["token: s3cret", "********"],
   ["", ""],
@@ -113,7 +162,7 @@ const long: [what: string, body: string, masked: string, type: string][] = [
   [
     "a form with a file",
     `--b\r\n${PART}token"\r\n\r\ns3cret\r\n--b\r\n${PART}f"; filename="f"\r\n\r\n${FILE}\r\n--b--\r\n`,
-    "********",
+    `--b\r\n${PART}token"\r\n\r\n********\r\n--b\r\n${PART}f"; filename="f"\r\n\r\n${FILE}\r\n--b--\r\n`,
     "multipart/form-data; boundary=b",
   ],
   ["a form like an object", `{"=1&token=s3cret&y=${FILE}`, `{"=1&token=********&y=${FILE}`, FORM],
