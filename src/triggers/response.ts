@@ -34,6 +34,9 @@ const XML_ESCAPES: Readonly<Record<string, string>> = {
   "'": "&apos;",
 };
 
+/** The characters that XML cannot hold, not even by an entity (XML 1.0 section 2.2). */
+const NOT_IN_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
+
 const log = getLogger(["hooklaunch", "triggers"]);
 
 /** A text that would be one but for its spaces. */
@@ -176,9 +179,12 @@ function escapedForXml(value: { json: unknown }): { json: unknown } {
   return typeof value.json === "string" ? { json: xmlText(value.json) } : value;
 }
 
-/** Returns a text as XML has it. */
+/** Returns a text as XML has it, without what it cannot hold. */
 function xmlText(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (sign) => XML_ESCAPES[sign] ?? sign);
+  return text.replaceAll(NOT_IN_XML, "").replaceAll(
+    /[&<>"']/g,
+    (sign) => XML_ESCAPES[sign] ?? sign,
+  );
 }
 
 function textOf(value: unknown): string {

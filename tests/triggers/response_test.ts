@@ -263,7 +263,7 @@ Deno.test("a response sets no header that browsers keep for all pages of the hos
   assertEquals(responseSchema.safeParse(kept).success, true);
 });
 
-Deno.test("a header of an XML response has its value as it is", async () => {
+Deno.test("a header of an XML response has its value as it is, and the XML none that it cannot hold", async () => {
   const settings = {
     type: "xml" as const,
     text: "<a>{body.v}</a>",
@@ -277,4 +277,6 @@ Deno.test("a header of an XML response has its value as it is", async () => {
   });
   const { body, headers } = await respond(RUN_ID, request({ body: '{"v":"/?a&b"}' }));
   assertEquals([body, headers], ["<a>/?a&amp;b</a>", { "x-v": "/?a&b" }]);
+  const sent = '{"v":"a\\u0000\\u001b\\ufffe\\ud800\\n\\ud83d\\ude00\u007f"}';
+  assertEquals((await respond(RUN_ID, request({ body: sent }))).body, "<a>a\n\u{1f600}\u007f</a>");
 });
