@@ -5,10 +5,11 @@
  *
  * @module
  */
+import { STRING_LITERAL } from "./string_literal.ts";
 import { childrenOf, constantOf, type Expr, type ParsedExpression } from "./syntax.ts";
 
 /** Strings, comments, and the sign of an optional field. */
-const TOKENS = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/.*|\.\?(?=\s*[A-Za-z_])/g;
+const TOKENS = new RegExp(String.raw`${STRING_LITERAL}|\/\/.*|\.\?(?=\s*[A-Za-z_])`, "g");
 
 /** Thrown for an optional field without a default. */
 export class MissingDefaultError extends Error {}

@@ -5,10 +5,12 @@
  * @module
  */
 import { ExpressionError } from "./expression.ts";
+import { STRING_LITERAL } from "./string_literal.ts";
 
 /** A part of a template: a text, or the source of an expression. */
 type TemplatePart = string | { readonly source: string };
 
+const STRING = new RegExp(STRING_LITERAL, "y");
 const OPENING = /\{(?:\{|(?=[A-Za-z_]))/g;
 
 /**
@@ -42,13 +44,13 @@ export function parseTemplate(template: string): TemplatePart[] {
 /** Finds the brace that ends an expression: none in a string, or of a map. */
 function endOf(template: string, start: number): number {
   let depth = 0;
-  let quote = "";
   for (let i = start; i < template.length; i++) {
     const sign = template.charAt(i);
-    if (quote !== "") {
-      if (sign === "\\") i++;
-      else if (sign === quote) quote = "";
-    } else if (sign === "'" || sign === '"') quote = sign;
+    STRING.lastIndex = i;
+    const [literal] = STRING.exec(template) ?? [];
+    if (literal !== undefined) i += literal.length - 1;
+    // A string without an end.
+    else if (sign === "'" || sign === '"') break;
     else if (sign === "{") depth++;
     else if (sign === "}" && depth-- === 0) return i;
   }

@@ -4,6 +4,8 @@ import { isCelError } from "@bufbuild/cel";
 import { costOf, isShortWork } from "../../../src/conditions/cel/cost.ts";
 import { compile, compileTerm, parseExpression } from "../../../src/conditions/cel/expression.ts";
 import { fromJson } from "../../../src/conditions/cel/json.ts";
+import { parseTemplate } from "../../../src/conditions/cel/template.ts";
+import { compileValue } from "../../../src/conditions/values/compile.ts";
 
 const BODY = {
   json: '{"a": [1, 2], "id": 9007199254740993, "t": "é"}',
@@ -22,6 +24,8 @@ const TRUE = [
   "parseJSON(body.json).id == 9007199254740993",
   "body.json.parseJSON().t == 'é'",
   "body.json.parseJSON().?none.orValue('d') == 'd'",
+  String.raw`r'\' + '.?b' == '\\' + '.' + '?b' && body.?missing.orValue(r"\") == '\\'`,
+  `"""it's""" + '.?b' == 'it' + "'s." + '?b'`,
   "body.?words[1].orValue('d') == 'y' && body.?words[2].orValue('d') == 'd'",
   "body.?none[0].?name.orValue('d') == 'd' && body.?missing[0].orValue('d') == 'd'",
   "body.?labels['x-y'].orValue('d') == 'z' && body.?labels['a-b'].orValue('d') == 'd'",
@@ -95,4 +99,18 @@ Deno.test("functions: what may grow is evaluated in the Worker, what only reads 
   assertEquals(isShort("body.a.lowerAscii() == 'x'"), true);
   assertEquals(isShort("body.a.parseJSON().b == 'x'"), false);
   assertEquals(isShort("body.a.replace('a', 'aaaa') == 'x'"), false);
+});
+
+Deno.test("an expression in a text ends behind its strings, of any kind", () => {
+  const sources = [
+    String.raw`body.path.split(r'\')[0]`,
+    `body.text.replace("""it's }""", '')`,
+    `body.text.replace('''"}''', "")`,
+    String.raw`body.text == '\'}' || body.text == "\"}"`,
+    `body.text + '' + ""`,
+  ];
+  for (const source of sources) {
+    assertEquals(parseTemplate(`a {${source}} b`), ["a ", { source }, " b"]);
+    compileValue(source);
+  }
 });
