@@ -60,7 +60,7 @@ export async function maskBody(
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1");
   const isForm = isFormType(contentType);
   if (isMultipartType(contentType)) {
-    const spans = multipartSpans(body, contentType, fields);
+    const spans = multipartSpans(text, partsOfMultipart(body, contentType), fields);
     return spans === undefined ? MASK : withoutSpans(body, spans);
   }
   if ((!isForm || /^(?:\xef\xbb\xbf)?\s*[{[]/.test(text)) && isJson(body)) {
@@ -145,27 +145,28 @@ function formSpans(text: string, fields: readonly string[]): Span[] | undefined 
  * not say its name as usual, or there are too many credentials.
  */
 function multipartSpans(
-  body: Uint8Array,
-  contentType: string,
+  text: string,
+  places: ReturnType<typeof partsOfMultipart>,
   fields: readonly string[],
 ): Span[] | undefined {
   const names = new Set(fields.map((field) => pointerParts(field)[0]));
   const copies = new Copies();
-  const parts = partsOfMultipart(body, contentType)?.map(([start, end]) => {
-    const text = Buffer.from(body.subarray(start, end)).toString("latin1");
-    const [head = ""] = text.split("\r\n\r\n", 1);
-    const content = text.slice(head.length + 4);
-    const name = head.length < text.length ? nameOfPart(head) : undefined;
+  const parts = places?.map(([start, end]) => {
+    const part = text.slice(start, end);
+    const headLength = part.indexOf("\r\n\r\n");
+    const head = headLength === -1 ? part : part.slice(0, headLength);
+    const at = start + head.length + 4;
+    const content = text.slice(at, end);
+    const name = headLength === -1 ? undefined : nameOfPart(head);
     const isCredential = names.has(name);
     if (isCredential) copies.add(content.replace(BYTE_ORDER_MARK, ""));
-    const at = start + text.length - content.length;
     return { start, at, end, head, content, name, isCredential };
   });
   if (parts === undefined || copies.size > COPIES_MAX) return undefined;
   const isUsual = parts.every(({ name, head }) => name !== undefined && !copies.isIn(head));
   // What stands before the first part and behind the last one means nothing.
-  const outside = [body.subarray(0, parts[0]?.start), body.subarray(parts.at(-1)?.end)];
-  const isOutside = outside.some((bytes) => copies.isIn(Buffer.from(bytes).toString("latin1")));
+  const outside = [text.slice(0, parts[0]?.start), text.slice(parts.at(-1)?.end)];
+  const isOutside = outside.some((each) => copies.isIn(each));
   if (!isUsual || isOutside) return undefined;
   return parts.flatMap(({ at, end, content, isCredential }): Span[] =>
     isCredential || copies.isIn(content) ? [[at, end, SECRET_MASK]] : []
