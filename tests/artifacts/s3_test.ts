@@ -188,6 +188,28 @@ Deno.test("S3: a request that hung before another was answered is no failure", a
   assert(store.failure !== undefined);
 });
 
+/** A store in a bucket that is played. */
+function storeAt(port: number): S3Store {
+  const endpoint = `http://127.0.0.1:${port}`;
+  return new S3Store({
+    location: { endpoint, bucket: "bucket", prefix: "", region: "us-east-1" },
+    credentials: CREDENTIALS,
+    times: { patience_ms: 0, pause_ms: 1, answer_ms: 60_000 },
+  });
+}
+
+Deno.test("S3: a list that comes in shorter parts than were asked for is read to its end", async () => {
+  const names = ["a1", "a2", "a3", "a4", "a5"];
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
+    const after = new URL(url).searchParams.get("start-after") ?? "";
+    const left = names.filter((name) => name > after);
+    const keys = left.slice(0, 2).map((name) => `<Contents><Key>${name}</Key></Contents>`);
+    return new Response(`<IsTruncated>${left.length > 2}</IsTruncated>${keys.join("")}`);
+  });
+  using store = storeAt(server.addr.port);
+  assertEquals(await store.list("a"), names);
+});
+
 /** Begins an answer that never ends, or that breaks off. */
 function unfinished(text: string, breaksOff: boolean): Response {
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({

@@ -19,7 +19,7 @@ import {
 import { type ClientTimes, S3Client } from "./client.ts";
 import type { S3Credentials, S3Location } from "./location.ts";
 import { upload, uploadMeasured } from "./upload.ts";
-import { valuesOf } from "./xml.ts";
+import { valueOf, valuesOf } from "./xml.ts";
 
 /** The life of presigned URLs. */
 const PRESIGNED_S = 15 * 60;
@@ -116,7 +116,7 @@ export class S3Store implements ArtifactStore {
     if (!prefix.endsWith("/")) return await this.#removeKey(prefix);
     checkKey(this.#prefix + prefix.slice(0, -1));
     for (let round = 0; round < LISTS_MAX; round++) {
-      const keys = await this.#list(prefix);
+      const { keys } = await this.#list(prefix);
       if (keys.length === 0) return;
       const left = keys.values();
       const removeNext = async () => {
@@ -190,15 +190,19 @@ export class S3Store implements ArtifactStore {
   async list(start: string): Promise<string[]> {
     const all: string[] = [];
     for (let lists = 0; lists < LISTS_MAX; lists++) {
-      const more = await this.#list(start, LIST_KEYS_MAX, all.at(-1));
-      all.push(...more);
-      if (more.length < LIST_KEYS_MAX) return all;
+      const { keys, isLast } = await this.#list(start, LIST_KEYS_MAX, all.at(-1));
+      all.push(...keys);
+      if (isLast) return all;
     }
     throw new UnavailableError(`The bucket lists more than it may hold: ${start}`, RETRY_AFTER_S);
   }
 
-  /** Lists keys that start with a path, from behind a key on: all, or the first thousand. */
-  async #list(path: string, max = LIST_KEYS_MAX, after?: string): Promise<string[]> {
+  /** Lists keys that start with a path, from behind a key on: all, or as many as the server gives at once. */
+  async #list(
+    path: string,
+    max = LIST_KEYS_MAX,
+    after?: string,
+  ): Promise<{ keys: string[]; isLast: boolean }> {
     const answer = await this.#client.ask({
       method: "GET",
       query: {
@@ -208,10 +212,9 @@ export class S3Store implements ArtifactStore {
         ...(after !== undefined && { "start-after": this.#prefix + after }),
       },
     });
-    return Array.from(
-      valuesOf(await answer.text(), "Key"),
-      (key) => key.slice(this.#prefix.length),
-    );
+    const text = await answer.text();
+    const keys = Array.from(valuesOf(text, "Key"), (key) => key.slice(this.#prefix.length));
+    return { keys, isLast: keys.length < max && valueOf(text, "IsTruncated") !== "true" };
   }
 
   async #openAt(
