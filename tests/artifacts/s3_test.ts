@@ -1,6 +1,7 @@
 /** The artifact store in an S3 bucket, on the real server of rclone. */
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { hash } from "node:crypto";
+import { gzipSync } from "node:zlib";
 import { artifactKeys } from "../../src/artifacts/keys.ts";
 import { S3Client } from "../../src/artifacts/s3/client.ts";
 import { uploadMeasured } from "../../src/artifacts/s3/upload.ts";
@@ -208,6 +209,24 @@ Deno.test("S3: a list that comes in shorter parts than were asked for is read to
   });
   using store = storeAt(server.addr.port);
   assertEquals(await store.list("a"), names);
+});
+
+Deno.test("S3: an object is read whole from behind a proxy that compresses", async () => {
+  const text = "an object that a proxy would compress. ".repeat(30_000);
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    ({ url, headers }) => {
+      if (url.endsWith("/endless")) return new Response(streamOf(content(text)));
+      if (!headers.get("accept-encoding")?.includes("gzip")) return new Response(text);
+      return new Response(new Uint8Array(gzipSync(text)), {
+        headers: { "content-encoding": "gzip" },
+      });
+    },
+  );
+  using store = storeAt(server.addr.port);
+  assertEquals(await textOf(await store.open(artifactKeys.log("a1"))), text);
+  // Without a length nobody knows that all of it came.
+  await assertRejects(() => store.open("endless"), UnavailableError, "length");
 });
 
 /** Begins an answer that never ends, or that breaks off. */

@@ -242,7 +242,14 @@ export class S3Store implements ArtifactStore {
       await answer.body?.cancel();
       throw new UnavailableError("The S3 server does not answer ranges", RETRY_AFTER_S);
     }
-    const size = Number(range?.[2] ?? answer.headers.get("content-length"));
+    const size = Number(range?.[2] ?? answer.headers.get("content-length") ?? NaN);
+    if (Number.isNaN(size)) {
+      await answer.body?.cancel();
+      throw new UnavailableError(
+        "The S3 server does not tell the length of objects",
+        RETRY_AFTER_S,
+      );
+    }
     return { size, tag: answer.headers.get("etag"), body: answer.body };
   }
 
