@@ -54,6 +54,23 @@ Deno.test("a launch signed by HMAC sends its HTTP request, and tells of its run"
   assertEquals((await process.stop(STOP_MS)).code, 0);
 });
 
+Deno.test("a bulk replay goes on while nobody asks, and after its instance was killed", async () => {
+  await using timeline = new Timeline({ HOOKLAUNCH_IDLE_SECONDS: "1" });
+  await using receiver = startReceiver();
+  const process = await timeline.start();
+  const path = await makeTrigger(process, relay(receiver.port));
+  for (const name of ["a", "b", "c", "d"]) await launchUntilAccepted(process, path, name);
+  await receiver.arrived("/hook", 4);
+  const made = await process.api("POST", "replays/", { filter: { trigger: "relay" }, rate: 0.4 });
+  assertEquals([made.status, made.body.count], [201, 4]);
+  await receiver.arrived("/hook", 6);
+  process.kill("SIGKILL");
+  await process.ended;
+  const next = await timeline.start();
+  await next.tick("sweep");
+  await receiver.arrived("/hook", 8);
+});
+
 Deno.test("without secrets and without a database it listens, and says what is missing", async () => {
   await using timeline = new Timeline({
     HOOKLAUNCH_STORAGE: "/data",

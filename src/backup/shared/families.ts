@@ -11,6 +11,8 @@ export const OF_INSTANCES: ReadonlySet<string> = new Set([
   "lane",
   "claimed",
   "pace_mark",
+  // It would be of another moment than the replay, which writes it again as it goes on.
+  "pending_replay",
   "relay_request",
   "relay_answer",
   "relay_part",
