@@ -11,6 +11,7 @@ import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../platform/errors.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
+import { MACHINE_ID_FILE } from "../store/file/machine_id.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
 import { partWriter } from "../platform/files/durable.ts";
 import { BackupError, DamagedBackupError } from "./error.ts";
@@ -34,6 +35,8 @@ import { isInDataFolder, isSnapshotLink } from "./paths.ts";
 
 /** Limit of an entry that is read into memory. */
 const TEXT_BYTES_MAX = 64 * 1024 * 1024;
+/** The files beside the folders. */
+const FILES = [DATABASE_FILE, KEY_FILE, MACHINE_ID_FILE];
 /** Limit of the links that are held in memory until all files are written. */
 const LINKS_MAX = 1_000_000;
 
@@ -113,7 +116,7 @@ class ArchiveReader {
     else if (name === RECORDS_ENTRY) {
       this.#records = (await this.#text(entry, recordsSchema)).records;
     } else if (isChunkPath(name)) await this.#chunk(entry);
-    else if (name === DATABASE_FILE || name === KEY_FILE || isInDataFolder(name)) {
+    else if (FILES.includes(name) || isInDataFolder(name)) {
       await this.#file(entry);
     } else throw refused(name, "a backup has no such file");
   }

@@ -27,6 +27,7 @@ import { ENGINE_TYPES, engineKind } from "../engines/kinds.ts";
 import { isId } from "../platform/ids.ts";
 import { openRegularFile } from "../platform/files/regular_file.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
+import { MACHINE_ID_FILE } from "../store/file/machine_id.ts";
 import type { ArchiveWriter, WrittenFile } from "./archive_writer.ts";
 import type { Flaw } from "./manifest.ts";
 import { isInsideTree } from "./paths.ts";
@@ -114,6 +115,11 @@ async function addArtifacts(
     await addTree(path, { ...options, onFile });
   }
   if (hasEnded(status)) reportOutputs(path, outputs, { seen, onFlaw });
+}
+
+/** Adds the id of the machine, by which its executions are its own where they are restored. */
+export async function addMachineId(options: ContentsOptions): Promise<void> {
+  await addFile(MACHINE_ID_FILE, options);
 }
 
 /** Adds what is kept of projects. */

@@ -56,8 +56,9 @@ export async function writeSharedArchive(
     const { records, recordBytes } = await addRecords(archive, liveRecords(kv, signal), here);
     await archive.addText(RECORDS_ENTRY, `${JSON.stringify({ records })}\n`);
     if (folders !== undefined && here !== undefined) {
-      const { addExecutions, addProjects } = await import("../contents.ts");
+      const { addExecutions, addMachineId, addProjects } = await import("../contents.ts");
       const contents = { data: folders.data, archive, onFlaw };
+      await addMachineId(contents);
       await addExecutions(here.records, contents);
       await addProjects(contents);
     }

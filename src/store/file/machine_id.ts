@@ -10,11 +10,12 @@ import { isId } from "../../platform/ids.ts";
 import { replaceFile } from "../../platform/files/durable.ts";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
 
-const FILE = "machine_id";
+/** The file in a data folder that has its id. */
+export const MACHINE_ID_FILE = "machine_id";
 
 /** Reads the id of a folder, or makes it. The folder must be locked. */
 export async function machineIdOf(folder: string): Promise<string> {
-  const path = join(folder, FILE);
+  const path = join(folder, MACHINE_ID_FILE);
   const stored = (await Deno.readTextFile(path).catch(ignoreMissing))?.trim() ?? "";
   if (isId(stored)) return stored;
   if (stored !== "") {

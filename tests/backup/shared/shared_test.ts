@@ -1,6 +1,7 @@
 /** Backups of a shared database: scheduled ones of an instance, those of a place without files, and what is restored. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { gunzipSync, gzipSync } from "node:zlib";
+import { backUp } from "../../../src/backup/backup.ts";
 import { findBackup } from "../../../src/backup/find.ts";
 import { restore, type RestoreOptions } from "../../../src/backup/restore.ts";
 import type { BackupJob } from "../../../src/backup/scheduled/job.ts";
@@ -9,8 +10,16 @@ import { isBackupDue } from "../../../src/hosted/pending_work.ts";
 import { cleanUp } from "../../../src/runs/cleanup.ts";
 import type { Service } from "../../../src/service/service.ts";
 import { keys } from "../../../src/store/keys.ts";
+import { getExecution, hasEnded } from "../../../src/store/records/executions.ts";
 import { CREDENTIALS, hasNoS3, S3Server } from "../../artifacts/s3_server.ts";
-import { endOfExecution, endOfRun, eventually, startService, temporaryFolder } from "../../data.ts";
+import {
+  endOfExecution,
+  endOfRun,
+  eventually,
+  startOn,
+  startService,
+  temporaryFolder,
+} from "../../data.ts";
 import { has } from "../../needs.ts";
 import { denokv } from "../../store/denokv.ts";
 import { KV_TOKEN, RemoteKv } from "../../store/kv_connect.ts";
@@ -121,6 +130,57 @@ Deno.test("an instance backs the shared database up and proves it; it is restore
   await Deno.stat(`${folder.path}/moved/executions`);
   assertEquals(await Deno.stat(`${folder.path}/moved/hooklaunch.kv`).catch(() => "none"), "none");
   await assertRejects(() => again("full"), Error, "Cannot restore to the other: it holds data");
+});
+
+Deno.test("what ran on the machine of a backup ends, and is found, where its files are restored", async () => {
+  await using stack = new AsyncDisposableStack();
+  const env = { [KV_TOKEN.name]: KV_TOKEN.value };
+  Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+  const { url } = stack.use(new RemoteKv()).way();
+  const settings = { secretKey: "00".repeat(32) };
+  const service = stack.use(await startService({ settings: { ...settings, kv: url }, env }));
+  const launch = async (step: string) => {
+    const trigger = await service.trigger({
+      actions: [{ type: "run_execution", step }],
+      response: { type: "text", text: "{run_id}" },
+    });
+    const answer = await fetch(trigger.url, { method: "POST", body: "a payload" });
+    const run = await endOfRun(service, await answer.text());
+    return String(run.actions[0].created.execution_id);
+  };
+  const ended = await launch("echo");
+  await endOfExecution(service, ended);
+  const running = await launch("slow");
+  await eventually(async () => {
+    const { body } = await service.api("GET", `executions/${running}/`);
+    return body.status === "started" || undefined;
+  });
+  const target = `${service.folder}/backup.tar.gz`;
+  {
+    using kv = await Deno.openKv(url);
+    await backUp({ ...OPTIONS, data: `${service.folder}/data`, kv, target });
+  }
+  assertEquals((await service.api("POST", `executions/${running}/stop/`)).status, 202);
+  await endOfExecution(service, running);
+
+  const way = stack.use(new RemoteKv()).way();
+  const data = `${service.folder}/restored`;
+  {
+    using kv = await Deno.openKv(way.url);
+    const { source } = await findBackup(target, () => undefined);
+    const report = await restore({ ...OPTIONS, data, source, remote: { kv, url: way.url } });
+    assertEquals(report.interrupted, [running]);
+  }
+  const restored = await startOn(data, { settings: { ...settings, kv: way.url }, env });
+  stack.defer(() => restored.close(0));
+  const { store, engines } = restored.parts;
+  const execution = await eventually(async () => {
+    const found = await getExecution(store, running);
+    return found?.reachable === false || hasEnded(found?.status ?? "error") ? found : undefined;
+  }, { what: "what becomes of the execution" });
+  assertEquals(execution.status, "error", JSON.stringify(execution));
+  // Other instances ask this machine for its log.
+  assertEquals((await engines.filesOf(ended)).machine, store.shared?.machineId);
 });
 
 Deno.test("where no files are kept, a backup is read back, and what is wrong with it is found", async () => {
