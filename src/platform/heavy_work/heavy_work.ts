@@ -178,6 +178,10 @@ export class HeavyWork<Kinds extends JobKinds> implements Disposable {
     { kind, input, timeout_ms }: Pick<Pending, "kind" | "input" | "timeout_ms">,
   ): Promise<JobResult> {
     const worker = this.#worker ??= await this.#startWorker();
+    if (this.#isClosed) {
+      this.#stopWorker();
+      throw unavailable("the service is stopping");
+    }
     try {
       return await worker.run(kind, input, timeout_ms);
     } catch (error) {

@@ -1,4 +1,5 @@
 import { assertEquals, assertGreater, assertLess, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
 import { Worker } from "node:worker_threads";
 import { HeavyWork } from "../../../src/platform/heavy_work/heavy_work.ts";
 import {
@@ -85,6 +86,19 @@ Deno.test("heavy work: a Worker that cannot start makes its jobs unavailable", a
   const running = work.run("echo", { bytes, text: "" }, options);
   const error = await assertRejects(() => running, UnavailableError, "Cannot start a Worker");
   assertGreater(error.retryAfter_s, 0);
+});
+
+Deno.test("heavy work: a Worker that starts while the service stops is ended", async () => {
+  const ended = Promise.withResolvers<void>();
+  const work = new HeavyWork<typeof kinds>((workerOptions) => {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), workerOptions);
+    worker.once("exit", () => ended.resolve());
+    return Promise.resolve(worker);
+  });
+  const running = work.run("echo", { bytes, text: "" }, options);
+  work[Symbol.dispose]();
+  await assertRejects(() => running, UnavailableError, "stopping");
+  await deadline(ended.promise, 60_000);
 });
 
 Deno.test("heavy work: the keys take turns, whatever one of them asks for", async () => {
