@@ -67,6 +67,8 @@ export class Service {
   readonly #requests: RequestsUnderWay;
   readonly #certificates: Certificates | undefined;
   #cleanup: Promise<CleanupReport> | undefined;
+  /** True while a cleanup waits for a backup that reads the database. */
+  #cleanupWaits = false;
   #closed: Promise<void> | undefined;
 
   private constructor(
@@ -200,8 +202,12 @@ export class Service {
 
   async #cleanUp(): Promise<CleanupReport> {
     const { settings: { retention_days }, closing: { signal }, worker, engines } = this.#parts;
+    this.#cleanupWaits = true;
     const { cleanUp } = await import("../runs/cleanup.ts");
-    const remove = () => cleanUp({ ...this.#parts, retention_days, signal });
+    const remove = () => {
+      this.#cleanupWaits = false;
+      return cleanUp({ ...this.#parts, retention_days, signal });
+    };
     const report = await (this.#parts.backups?.whileNotRead(remove) ?? remove());
     await engines.tidy()
       .catch((error) => log.error("Cannot remove what executions have left: {error}", { error }));
@@ -264,7 +270,7 @@ export class Service {
   async #endCleanup(deadline_ms: number): Promise<void> {
     // Its failure is reported to the caller that began it.
     const cleanup = this.#cleanup?.then(() => true, () => true);
-    if (cleanup === undefined) return;
+    if (cleanup === undefined || this.#cleanupWaits) return;
     const hasEnded = await deadline(cleanup, Math.max(CLEANUP_END_MS, deadline_ms)).catch(
       ignoreTimeout,
     );

@@ -1,5 +1,6 @@
 /** Backups of a shared database: scheduled ones of an instance, those of a place without files, and what is restored. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { backUp } from "../../../src/backup/backup.ts";
 import { findBackup } from "../../../src/backup/find.ts";
@@ -130,6 +131,21 @@ Deno.test("an instance backs the shared database up and proves it; it is restore
   await Deno.stat(`${folder.path}/moved/executions`);
   assertEquals(await Deno.stat(`${folder.path}/moved/hooklaunch.kv`).catch(() => "none"), "none");
   await assertRejects(() => again("full"), Error, "Cannot restore to the other: it holds data");
+});
+
+Deno.test("a stop does not wait for a cleanup that a backup keeps waiting", async () => {
+  await using remote = new RemoteKv();
+  Deno.env.set(KV_TOKEN.name, KV_TOKEN.value);
+  await using folder = await temporaryFolder();
+  const backup = { to: folder.path, every_ms: HOUR_MS, keep: KEEP };
+  const settings = { kv: remote.way().url, secretKey: "00".repeat(32), backup };
+  await using service = await startService({ settings });
+  const read = Promise.withResolvers<void>();
+  const reading = service.service.parts.backups?.whileNotRead(() => read.promise);
+  const cleaning = service.service.cleanUp();
+  await deadline(service.service.close(600_000), 60_000);
+  read.resolve();
+  await Promise.all([reading, cleaning]);
 });
 
 Deno.test("what ran on the machine of a backup ends, and is found, where its files are restored", async () => {
