@@ -173,9 +173,10 @@ export class Pipelines {
     }
   }
 
-  /** Returns true if all outputs of an execution can be read and have the right sizes. */
+  /** Returns true if all outputs of an execution are there, can be read and have the right sizes. */
   async #hasOutputs(execution: Execution): Promise<boolean> {
-    const { engine, outputs } = execution;
+    const { engine, outputs, outputs_removed_at } = execution;
+    if (outputs_removed_at !== undefined) return false;
     for (const { path, size } of outputs) {
       const output = await this.#parts.engines.of(engine.type).output(engineIdOf(execution), path)
         .catch(() => undefined);

@@ -4,7 +4,9 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { ConflictError } from "../../src/platform/errors.ts";
 import { findNeeded } from "../../src/pipelines/cleanup.ts";
 import { copyPipeline, retryPipeline } from "../../src/pipelines/mod.ts";
+import { getExecution } from "../../src/store/records/executions.ts";
 import { deleteProject } from "../../src/store/records/projects.ts";
+import { removedPartWrite } from "../../src/store/records/removed_parts.ts";
 import { PipelineFixture, plan, states } from "./fixture.ts";
 
 const CONFIG = `
@@ -94,6 +96,18 @@ Deno.test("a node that completed on what has changed by now is run again by a re
   await fixture.end(retry, "test");
   // `ship` waits for `test` alone, and gets nothing from it.
   assertEquals(reused(await fixture.ended(retry)), ["make", "ship"]);
+});
+
+Deno.test("a node whose outputs their retention has removed is run again by a retry", async () => {
+  await using fixture = await PipelineFixture.make();
+  const { source, made } = await failed(fixture);
+  const make = await getExecution(fixture.store, made);
+  if (make === undefined) throw new Error("its record is gone");
+  await fixture.store.committer.write([removedPartWrite(make, "outputs", make.created_at)]);
+  const { id: retry } = await retryPipeline(source, partsOf(fixture));
+  const again = await fixture.end(retry, "make", { outputs: ["a"] });
+  const fit = await fixture.launched(retry, "fit");
+  assertEquals(fit.inputs.in?.map((file) => "output_of" in file && file.output_of), [again.id]);
 });
 
 Deno.test("what waits in a retry keeps the results that it will begin with", async () => {
