@@ -29,7 +29,7 @@ export interface Configuration {
   storage: string;
   /** The scheduled backups that it has. */
   backup?: BackupSettings;
-  /** The reason why it cannot be read, as a sentence without a full stop. */
+  /** The reason why these settings cannot be read, as a sentence without a full stop. */
   mistake?: string;
 }
 
@@ -57,12 +57,22 @@ export async function readHostedConfiguration(
 async function configurationOf(path: string, text: string): Promise<Configuration> {
   if (!NAMES_SETTING.test(text)) return { path, text, storage: "" };
   const { parseConfig } = await import("../config/document.ts");
-  try {
-    const { storage = "", backup } = parseConfig(text, path);
+  const { parseYaml } = await import("../platform/yaml/parse.ts");
+  const read = (written: string): Configuration => {
+    const { storage = "", backup } = parseConfig(written, path);
     return { path, text, storage, ...(backup !== undefined && { backup }) };
+  };
+  try {
+    return read(text);
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
-    return { path, text, storage: "", mistake: error.message };
+    try {
+      // A mistake elsewhere in it is told when it is applied.
+      const { storage, backup } = Object(parseYaml(text, path).value);
+      return read(JSON.stringify({ storage, backup }));
+    } catch {
+      return { path, text, storage: "", mistake: error.message };
+    }
   }
 }
 

@@ -28,16 +28,29 @@ Deno.test("a hosted service makes its backups to a bucket, and says why it makes
     ["{ backup: { to: s3://bucket/backups } }", {}, undefined, [/AWS_ACCESS_KEY_ID/]],
     ["backup: { to: /backups }", AWS, undefined, [/backup\.to is \/backups, expected a bucket/]],
     ["triggers: [] # no backup", AWS, undefined, []],
+    // What was applied before stays in use, and launches are taken.
+    [
+      "backup: { to: s3://bucket/backups }\ntriggers: [{ name: x }]",
+      AWS,
+      "s3://bucket/backups",
+      [],
+    ],
   ];
   for (const [text, variables, to, said] of cases) {
     const env = (name: string) =>
       name === "HOOKLAUNCH_CONFIG_YAML" ? text : Object(variables)[name];
     const configuration = await readHostedConfiguration(env);
+    assertEquals(configuration?.mistake, undefined, text);
     const { notes, service } = hostedSettings(env, configuration);
     assertEquals(service.backup?.to, to, text);
     const found = notes.filter((note) => /^No backups are made: /.test(note));
     assertEquals(found.length, said.length, text);
     for (const [at, pattern] of said.entries()) assertEquals(pattern.test(found[at] ?? ""), true);
+  }
+  // Where the settings themselves cannot be read, nobody knows where the files are.
+  for (const text of ["storage: s3://bucket/a\ntriggers: [", "storage: x\ntriggers: []"]) {
+    const unread = await readHostedConfiguration(() => text);
+    assertEquals(unread?.mistake === undefined, false, text);
   }
 });
 
