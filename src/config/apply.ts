@@ -72,8 +72,12 @@ export async function* applyConfig(
         : undefined;
       if (made === undefined) throw error;
       return await applyTrigger(settings, made, target);
-    }).catch((error) => {
-      throw error instanceof ConflictError ? nameTaken(settings) : error;
+    }).catch(async (error) => {
+      const isTaken = error instanceof ConflictError &&
+        (await target.triggers()).some(({ id, name }) =>
+          name === settings.name && id !== before?.id
+        );
+      throw isTaken ? nameTaken(settings) : error;
     }).catch(document.located("triggers", index));
   }
   if (document.notifications.length === 0) return;

@@ -7,7 +7,7 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { z } from "zod";
 import { parseS3Location } from "../artifacts/s3/location.ts";
 import { type BackupSettings, parseBackup } from "../backup/scheduled/settings.ts";
-import { InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
+import { ConflictError, InvalidInputError, prefixed, type Problem } from "../platform/errors.ts";
 import { parseLoginProviders } from "../logins/settings.ts";
 import { parseNotifier } from "../notifications/schema.ts";
 import type { NotifierSettings } from "../store/records/notifiers.ts";
@@ -131,8 +131,10 @@ export function parseConfig(
     notifications: notifications.filter((notifier) => notifier !== undefined),
     place: (at, problems) => placed(yaml, at, problems),
     located: (list, index) => (error) => {
-      if (!(error instanceof InvalidInputError)) throw error;
-      throw new InvalidInputError(path, placed(yaml, pointer(list, index), error.problems));
+      const isConflict = error instanceof ConflictError;
+      if (!isConflict && !(error instanceof InvalidInputError)) throw error;
+      const problems = isConflict ? [{ pointer: "", detail: error.message }] : error.problems;
+      throw new InvalidInputError(path, placed(yaml, pointer(list, index), problems));
     },
   };
 }

@@ -219,6 +219,8 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
   await using service = await startService();
   const { id } = await service.trigger({ name: "first" });
   await service.trigger({ name: "taken" });
+  const gone = await service.trigger({ name: "gone" });
+  assertEquals((await service.api("DELETE", `triggers/${gone.id}/`)).status, 204);
   const file = `${service.folder}/bad.yaml`;
   const good =
     "triggers: [{ name: a, project: files, actions: [{ type: run_execution, step: s }] }]";
@@ -259,6 +261,14 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       service.url,
       token,
       /\/triggers\/0\/name: line 2, column 49: .*found "taken", which another trigger has/,
+    ],
+    [
+      "the id of a trigger that was deleted",
+      `triggers:\n  - { id: ${gone.id}, name: gone, project: files, ` +
+      "actions: [{ type: run_execution, step: s }] }",
+      service.url,
+      token,
+      /\/triggers\/0: line 2, column 5: .*the id \S+ is or was that of another one. Leave it out/,
     ],
     [
       "unknown project",

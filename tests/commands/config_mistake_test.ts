@@ -6,11 +6,11 @@ import { hooklaunch } from "./process.ts";
 
 const ID = "01900000-0000-7000-8000-000000000001";
 
-function configured(name: string): string {
+function configured(name: string, project = "p"): string {
   const actions = [{ type: "run_execution", step: "s" }];
   const response = { type: "text", text: "launched" };
-  const triggers = [{ id: ID, name, project: "p", actions, response }];
-  return JSON.stringify({ projects: [{ name: "p", directory: "." }], triggers });
+  const triggers = [{ id: ID, name, project, actions, response }];
+  return JSON.stringify({ projects: [{ name: project, directory: "." }], triggers });
 }
 
 Deno.test("serve keeps the last good configuration after a mistake and says so, unless it is strict", async (t) => {
@@ -28,6 +28,11 @@ Deno.test("serve keeps the last good configuration after a mistake and says so, 
   const cases: [name: string, text: string, says: RegExp | undefined][] = [
     ["a good one", configured("one"), undefined],
     ["a wrong field", configured("two").replace('"name":"two"', '"nam":"two"'), /triggers\/0\/nam/],
+    [
+      "a project whose name looks like another's",
+      configured("two", "P"),
+      /projects\/0: line 1, column \d+: .* looks like the name of project/,
+    ],
     ["no YAML", `${configured("two")}}`, /line 1, column/],
   ];
   for (const [name, text, says] of cases) {
