@@ -71,7 +71,7 @@ export interface CleanupParts {
     /** Runs an act between two changes of triggers. */
     between<T>(act: () => Promise<T>): Promise<T>;
   };
-  engines: Pick<Engines, "forget">;
+  engines: Pick<Engines, "forget" | "tidy">;
   retention_days: number;
   /** Aborted when the service stops. */
   signal: AbortSignal;
@@ -110,7 +110,7 @@ export interface CleanupReport {
  * service stops it ends soon, and the next cleanup does what is left.
  */
 export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
-  const { store, signal, projects } = parts;
+  const { store, signal, projects, engines } = parts;
   const default_ms = parts.retention_days * DAY_MS;
   using taken = watchReusable(store);
   const cutoffs = await RetentionCutoffs.begin(store, {
@@ -155,6 +155,10 @@ export async function cleanUp(parts: CleanupParts): Promise<CleanupReport> {
   await attempt("sessions", () => removeExpiredSessions(store, parts.clock.now()));
   await attempt("people", () => removeFormerPeople(parts, parts.clock.now()));
   await attempt("tokens", () => removeExpiredGranted(store, parts.clock.now()));
+  await attempt("files of executions that are gone", async () => {
+    await engines.tidy();
+    return 0;
+  });
   await attempt("trees", () => projects.pruneTrees(needed.commits, TREE_AGE_MAX_MS));
   log.info(
     "Removed {unlisted} runs from lists, {runs} runs, {pipelines} pipelines, {executions} executions, " +

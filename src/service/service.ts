@@ -201,7 +201,7 @@ export class Service {
   }
 
   async #cleanUp(): Promise<CleanupReport> {
-    const { settings: { retention_days }, closing: { signal }, worker, engines } = this.#parts;
+    const { settings: { retention_days }, closing: { signal }, worker } = this.#parts;
     this.#cleanupWaits = true;
     const { cleanUp } = await import("../runs/cleanup.ts");
     const remove = () => {
@@ -209,8 +209,6 @@ export class Service {
       return cleanUp({ ...this.#parts, retention_days, signal });
     };
     const report = await (this.#parts.backups?.whileNotRead(remove) ?? remove());
-    await engines.tidy()
-      .catch((error) => log.error("Cannot remove what executions have left: {error}", { error }));
     const { noteShapeChanges } = await import("../triggers/shape_changes.ts");
     await noteShapeChanges({
       ...this.#parts,

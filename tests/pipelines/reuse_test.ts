@@ -111,7 +111,10 @@ async function rivals(fixture: PipelineFixture, how: "reuse" | "retry" = "reuse"
       retention_days: 0,
       signal: new AbortController().signal,
       triggers: { between: (act) => act() },
-      engines: { forget: ({ id }) => Promise.resolve(void forgotten.push(id)) },
+      engines: {
+        forget: ({ id }) => Promise.resolve(void forgotten.push(id)),
+        tidy: () => Promise.resolve(),
+      },
       projects: {
         kept: () => Promise.resolve([]),
         forget: () => Promise.resolve(() => Promise.resolve()),

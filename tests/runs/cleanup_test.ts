@@ -108,6 +108,7 @@ async function cleanUpAt(
         told.forgotten.push(id);
         return Promise.resolve();
       },
+      tidy: () => Promise.resolve(),
     },
     projects: {
       ...NO_PROJECTS,
