@@ -465,6 +465,7 @@ Deno.test("an execution that the engine cannot forget stays, and no other has to
   const engines = {
     forget: ({ id }: Pick<Execution, "id">) =>
       isBroken && id === failing ? Promise.reject(new Error("busy")) : Promise.resolve(),
+    tidy: () => Promise.resolve(),
   };
   assertEquals((await cleanUpAt(store, clock, { engines })).report.executions, 2);
   assertEquals(await storedUnder(store, "execution"), [failing]);
@@ -808,6 +809,7 @@ Deno.test("executions go many in one commit, and few folders are removed at once
       await new Promise((resolve) => setTimeout(resolve, 1));
       atOnce--;
     },
+    tidy: () => Promise.resolve(),
   };
   assertEquals((await cleanUpAt(store, clock, { engines })).report.executions, 100);
   assertEquals(await contents(store), new Map());
