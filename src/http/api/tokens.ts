@@ -11,6 +11,7 @@ import { newNameSchema } from "../../projects/name_schema.ts";
 import {
   type AdminToken,
   createToken,
+  getToken,
   type ListedToken,
   listTokens,
   removeToken,
@@ -126,12 +127,14 @@ export const tokenOperations = [
     answers: { 204: {} },
     async perform({ api: { store, hasEnvironmentToken }, context, params: { id } }) {
       // The caller has put it there.
-      const { access }: Authenticated = context.env;
+      const { access, grant }: Authenticated = context.env;
+      const own = await getToken(store, grant.token_hash ?? "");
+      const isGround = tokenId(own?.granted_by?.token_hash ?? "") === id;
       // A request with another token proves that another token works.
-      if (!hasEnvironmentToken && access.id === id) {
+      if (!hasEnvironmentToken && (access.id === id || isGround)) {
+        const why = isGround ? "the login of this request rests on it" : "this request uses it";
         throw new ConflictError(
-          `Cannot revoke token ${id}: this request uses it. ` +
-            "Use another token, so that nobody is locked out",
+          `Cannot revoke token ${id}: ${why}. Use another token, so that nobody is locked out`,
         );
       }
       if (!await removeToken(store, id)) {

@@ -1,6 +1,7 @@
 /** The operators' tokens: who may come in, and who can lock out whom. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Service } from "../../../src/service/service.ts";
+import { createToken, tokenHash } from "../../../src/store/records/tokens.ts";
 import { startService } from "../../data.ts";
 import { play, type Scenario } from "../scenario.ts";
 
@@ -87,7 +88,20 @@ Deno.test("without HOOKLAUNCH_ADMIN_TOKEN a token cannot revoke itself, so one t
     assert(Math.abs(Date.now() - Date.parse(created_at)) < 60_000, created_at);
     const { token: second } = await send("POST", first, '{"name": "second"}');
     assert(second);
+    // As hooklaunch login makes one in a session that was opened with the first token.
+    const byLogin = await createToken(service.parts.store, {
+      name: "first on desk",
+      created_at,
+      granted_by: { token_hash: tokenHash(first) },
+    });
     const scenarios: Scenario[] = [
+      {
+        name: "what its login rests on",
+        path: `${path}${id}/`,
+        headers: headers(byLogin),
+        expectedStatus: 409,
+        expectedContent: ["the login of this request rests on it"],
+      },
       {
         name: "itself",
         path: `${path}${id}/`,
