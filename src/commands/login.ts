@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { delay } from "@std/async/delay";
 import { SCOPES } from "../store/records/tokens.ts";
@@ -178,9 +177,14 @@ async function post(
 
 /** The name of this computer. */
 function deviceName(): string {
+  const name = environment("HOSTNAME") ?? environment("COMPUTERNAME");
+  if (name !== undefined) return name;
   try {
-    return environment("HOSTNAME") ?? readFileSync("/etc/hostname", "utf8").trim();
+    // The shell of macOS hands no name on, and there is no file with one.
+    const command = new Deno.Command("sh", { args: ["-c", "uname -n"], stderr: "null" });
+    return new TextDecoder().decode(command.outputSync().stdout).trim();
   } catch {
-    return environment("COMPUTERNAME") ?? "";
+    // Without the right to run a shell it stays unknown.
+    return "";
   }
 }

@@ -31,6 +31,8 @@ export const INTERVAL_S = 1;
 const TOKEN_MS = 30 * 24 * 60 * 60_000;
 const WAITING_MAX = 200;
 const DEVICE_LENGTH_MAX = 64;
+/** The name of a computer that tells none. */
+const UNNAMED = "a computer";
 /** Consonants: no code is a word, and none looks like a digit. */
 const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
 const CODE_LENGTH = 8;
@@ -88,7 +90,7 @@ export function beginDeviceLogin(
     const user_code = newUserCode();
     await putDeviceLogin(store, deviceLoginKey(device_code), {
       user_code,
-      device: device.replaceAll(/\p{C}/gu, "").trim().slice(0, DEVICE_LENGTH_MAX) || "a computer",
+      device: device.replaceAll(/\p{C}/gu, "").trim().slice(0, DEVICE_LENGTH_MAX) || UNNAMED,
       remote_ip,
       ...(scope && { scope }),
       created_at: new Date(now_ms).toISOString(),
@@ -147,7 +149,8 @@ export function fetchDeviceToken(
     const access = await checkGrant(decision.grant);
     if (access === undefined) return { error: "access_denied" };
     const name = `${access.name} on ${login.device}`;
-    await removeEarlier(store, name, decision.grant);
+    // Any number of computers may be without a name.
+    if (login.device !== UNNAMED) await removeEarlier(store, name, decision.grant);
     const made = {
       name,
       created_at: new Date(now_ms).toISOString(),

@@ -92,6 +92,19 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
     assertMatch((await run("logout")).printed, /There is no login at this service/);
     assertMatch((await run("trigger list -q")).printed, /log in with hooklaunch login/);
   });
+  await t.step("a computer whose shell does not hand its name on is asked for it", async () => {
+    const bin = `${folder.path}/names`;
+    await Deno.mkdir(bin);
+    await Deno.writeTextFile(`${bin}/uname`, "#!/bin/sh\necho notebook.local\n", { mode: 0o755 });
+    const path = `${bin}:${Deno.env.get("PATH")}`;
+    await login("login --no-keyring", "confirm", { HOSTNAME: "", PATH: path });
+    const { body: { results } } = await service.api("GET", "tokens/");
+    assertEquals(results.map(({ name }: { name: string }) => name).sort(), [
+      "shared",
+      "shared on notebook.local",
+    ]);
+    assertEquals((await run("logout")).code, 0);
+  });
   await t.step("the keyring of the desktop has the token, and gives it", async () => {
     const keyring = await makeKeyring(folder.path);
     const { code, printed } = await login("login", "confirm", keyring.env);

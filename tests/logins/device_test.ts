@@ -104,6 +104,12 @@ Deno.test("a login of a command line is confirmed in the console", async (t) => 
     assertEquals(await statusOf(service, second, "triggers/"), 200);
   });
 
+  await t.step("computers that tell no name are not taken for one", async () => {
+    const [first, second] = [await confirmed(service, ada, ""), await confirmed(service, ada, " ")];
+    assertEquals(await statusOf(service, first, "triggers/"), 200);
+    assertEquals(await statusOf(service, second, "triggers/"), 200);
+  });
+
   await t.step("it is refused, cancelled, or too old", async () => {
     const denied = await begin(service);
     await decide(ada, denied.user_code, "deny");
@@ -185,8 +191,12 @@ Deno.test("a login of a command line is confirmed in the console", async (t) => 
 });
 
 /** Begins and confirms a login, and returns its token. */
-async function confirmed(service: TestService, browser: Browser): Promise<string> {
-  const begun = await begin(service);
+async function confirmed(
+  service: TestService,
+  browser: Browser,
+  device = "workshop",
+): Promise<string> {
+  const begun = await begin(service, { device });
   assertEquals((await decide(browser, begun.user_code)).status, 303);
   return (await fetchToken(service, begun)).body.access_token;
 }
