@@ -50,6 +50,8 @@ export function defineLogout(command: Command): void {
 }
 
 async function logIn({ url, scope, keyring, json = false }: LoginOptions): Promise<void> {
+  // Nobody confirms a login that cannot be kept.
+  await writeLogins(readLogins());
   const begun = await post(url, "device", { device: deviceName(), ...(scope && { scope }) });
   const code = harmless(String(begun.user_code));
   // Words for people are no part of the output.

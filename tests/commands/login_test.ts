@@ -105,6 +105,21 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
     ]);
     assertEquals((await run("logout")).code, 0);
   });
+  const nowhere = `${folder.path}/nowhere`;
+  await Deno.mkdir(nowhere);
+  await Deno.symlink(`${nowhere}/gone`, `${nowhere}/hooklaunch`);
+  const unkept: [args: string, env: Record<string, string>, says: RegExp][] = [
+    ["login", { XDG_CONFIG_HOME: "", HOME: "" }, /Expected a home folder in HOME, or XDG_CONFIG_/],
+    ["login", { XDG_CONFIG_HOME: nowhere }, /the file of logins: Cannot write .*logins\.json: /],
+    ["context add a", { XDG_CONFIG_HOME: nowhere }, /Cannot write .*contexts\.json: /],
+  ];
+  for (const [args, env, says] of unkept) {
+    await t.step(`${args}: what cannot be kept does not begin: ${Object.keys(env)}`, async () => {
+      const { code, printed } = await run(args, env);
+      assertMatch(printed, says);
+      assertEquals([code, /enter the code|Uncaught/.test(printed)], [1, false], printed);
+    });
+  }
   await t.step("the keyring of the desktop has the token, and gives it", async () => {
     const keyring = await makeKeyring(folder.path);
     const { code, printed } = await login("login", "confirm", keyring.env);

@@ -11,6 +11,7 @@ import { environment } from "./environment.ts";
 
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
+const CONTEXTS = "contexts.json";
 const WHAT = "the file of contexts";
 
 /** A service, and the token for it. */
@@ -27,7 +28,7 @@ export interface Contexts {
 
 /** Returns the path of the file; undefined without a home. */
 export function contextsPath(): string | undefined {
-  return configurationPath("contexts.json");
+  return configurationPath(CONTEXTS);
 }
 
 /** Returns the path of a file with settings of who runs commands; undefined without a home. */
@@ -65,17 +66,28 @@ export function readContexts(): Contexts {
   }
 }
 
-/** Writes the contexts into their file, which its owner alone may read. */
+/** Writes the contexts into their file. */
 export async function writeContexts(contexts: Contexts): Promise<void> {
-  const path = contextsPath();
+  await writeConfiguration(CONTEXTS, WHAT, contexts);
+}
+
+/**
+ * Writes a file with settings of who runs commands, which its owner alone may read.
+ *
+ * @throws {InvalidInputError} when it cannot be written
+ */
+export async function writeConfiguration(name: string, what: string, value: object): Promise<void> {
+  const path = configurationPath(name);
   if (path === undefined) {
-    throw new InvalidInputError(
-      WHAT,
-      "Expected a home folder in HOME, or XDG_CONFIG_HOME: found neither",
-    );
+    const detail = "Expected a home folder in HOME, or XDG_CONFIG_HOME: found neither";
+    throw new InvalidInputError(what, detail);
   }
-  await Deno.mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
-  await replaceFile(path, `${JSON.stringify(contexts, null, 2)}\n`, FILE_MODE);
+  try {
+    await Deno.mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
+    await replaceFile(path, `${JSON.stringify(value, null, 2)}\n`, FILE_MODE);
+  } catch (error) {
+    throw new InvalidInputError(what, `Cannot write ${path}: ${messageOf(error)}`);
+  }
 }
 
 /** @throws {NotFoundError} when there is no context of this name */

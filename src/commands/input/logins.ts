@@ -5,14 +5,11 @@
  * @module
  */
 import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
-import { replaceFile } from "../../platform/files/durable.ts";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
-import { configurationPath } from "./contexts.ts";
+import { configurationPath, writeConfiguration } from "./contexts.ts";
 import { lookUpInKeyring } from "./keyring.ts";
 
-const FILE_MODE = 0o600;
-const FOLDER_MODE = 0o700;
+const LOGINS = "logins.json";
 const WHAT = "the file of logins";
 
 /** A login at a service. */
@@ -35,7 +32,7 @@ export function loginToken(url: string, { token }: Login): string | undefined {
 
 /** Returns the path of the file; undefined without a home. */
 export function loginsPath(): string | undefined {
-  return configurationPath("logins.json");
+  return configurationPath(LOGINS);
 }
 
 /**
@@ -64,17 +61,9 @@ export function readLogins(): Record<string, Login> {
   }
 }
 
-/** Writes the logins into their file, which its owner alone may read. */
+/** Writes the logins into their file. */
 export async function writeLogins(logins: Record<string, Login>): Promise<void> {
-  const path = loginsPath();
-  if (path === undefined) {
-    throw new InvalidInputError(
-      WHAT,
-      "Expected a home folder in HOME, or XDG_CONFIG_HOME: found neither",
-    );
-  }
-  await Deno.mkdir(dirname(path), { recursive: true, mode: FOLDER_MODE });
-  await replaceFile(path, `${JSON.stringify(logins, null, 2)}\n`, FILE_MODE);
+  await writeConfiguration(LOGINS, WHAT, logins);
 }
 
 function isLogins(value: unknown): value is Record<string, Login> {
