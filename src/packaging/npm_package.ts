@@ -20,7 +20,7 @@ const flags = FLAGS;
 const args = ["run", ...flags, join(__dirname, "lib", "main.js"), ...process.argv.slice(2)];
 // Deno's own spans hold whole URLs, and with them the secrets of senders.
 const env = { ...process.env, OTEL_DENO_TRACING: "false" };
-if (process.execve) process.execve(deno, [deno, ...args], env);
+if (process.execve && process.platform !== "win32") process.execve(deno, [deno, ...args], env);
 const child = spawn(deno, args, { stdio: "inherit", env });
 // A terminal sends its signals to both.
 process.on("SIGINT", () => {});

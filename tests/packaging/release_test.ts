@@ -6,6 +6,8 @@ import { temporaryFolder } from "../data.ts";
 import { type Command, has } from "../needs.ts";
 import { eventually, isLong } from "../surroundings.ts";
 import { releaseNotes } from "../../src/packaging/notes.ts";
+import { makeNpmPackage } from "../../src/packaging/npm_package.ts";
+import { FAST } from "../../src/packaging/release.ts";
 import { Instances } from "./compose.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -297,6 +299,27 @@ async function tryInstances(folder: string): Promise<void> {
   const ids = runs.map(({ id }) => id);
   assertEquals([accepted.filter((id) => !ids.includes(id)), ids.length], [[], new Set(ids).size]);
 }
+
+/** Node.js as it is on Windows: its function is there, and throws. */
+const WINDOWS = `Object.defineProperty(process, "platform", { value: "win32" });
+process.execve = () => { throw new Error("The feature process.execve is unavailable"); };
+`;
+
+Deno.test("the npm package runs where Node.js cannot become another program, as on Windows", async () => {
+  await using folder = await temporaryFolder();
+  const made = join(folder.path, "npm");
+  const deno = join(made, "node_modules", "deno");
+  await Deno.mkdir(deno, { recursive: true });
+  const { version } = config;
+  const stage = () => Promise.resolve(made);
+  const others = { deno: "2", time: new Date(0), output: folder.path, level: FAST, say() {} };
+  await makeNpmPackage({ version, stage, ...others });
+  await Deno.writeTextFile(join(deno, "install_api.cjs"), 'exports.runInstall = () => "echo";');
+  await Deno.writeTextFile(join(made, "windows.cjs"), WINDOWS);
+  const ended = await sh(made, "node --require ./windows.cjs cli.cjs version");
+  assertMatch(ended.printed, /^run .*main\.js version\n$/);
+  assertEquals(ended.code, 0);
+});
 
 Deno.test("the notes of a release are its section of the changelog, and that of this version is there", async () => {
   const changelog = await Deno.readTextFile(join(ROOT, "CHANGELOG.md"));
