@@ -2,6 +2,8 @@
 # Installs Hooklaunch @VERSION@ for this user: into ~/.local/share/hooklaunch, and the command into ~/.local/bin.
 # Another folder in the place of ~/.local: PREFIX=/usr/local sh install.sh
 set -eu
+# Below /usr/local it is for all users, also those of services.
+umask 022
 prefix=${PREFIX:-$HOME/.local}
 case "$prefix" in /*) ;; *) prefix=$PWD/$prefix ;; esac
 case "$(uname -s) $(uname -m)" in

@@ -9,17 +9,19 @@ name=hooklaunch-1.2.3
 mkdir $name
 printf '#!/bin/sh\necho "version $1"\n' >$name/hooklaunch
 chmod +x $name/hooklaunch
-tar czf $name-${Deno.build.target}.tar.gz $name
+tar czf $name-${Deno.build.target}.tar.gz $name/hooklaunch
 if command -v sha256sum >/dev/null; then sum=sha256sum; else sum="shasum -a 256"; fi
 $sum *.tar.gz >SHA256SUMS
 mkdir elsewhere
 cd elsewhere
+umask 077
 PREFIX=own/prefix sh ../install.sh >&2
+find own ! -perm -005
 exec own/prefix/bin/hooklaunch stays
 `;
 
 Deno.test({
-  name: "the installer installs into a folder that is named from where one is",
+  name: "the installer installs into a folder that is named from where one is, for all users",
   ignore: !has("curl"),
   async fn() {
     await using folder = await temporaryFolder();
