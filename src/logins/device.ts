@@ -4,8 +4,10 @@
  *
  * @module
  */
+import { isIP } from "node:net";
 import type { Clock } from "../platform/clock.ts";
 import { NotFoundError, UnavailableError } from "../platform/errors.ts";
+import { networkOf } from "../platform/network/ip_ranges.ts";
 import {
   type DeviceLogin,
   deviceLoginKey,
@@ -29,7 +31,9 @@ export const DEVICE_LOGIN_MS = 10 * 60_000;
 /** The least time between two questions of a command, in seconds. */
 export const INTERVAL_S = 1;
 const TOKEN_MS = 30 * 24 * 60 * 60_000;
+/** The most that wait to be confirmed: in all, and of one network, which must keep no other one out. */
 const WAITING_MAX = 200;
+const WAITING_OF_NETWORK_MAX = 50;
 const DEVICE_LENGTH_MAX = 64;
 /** The name of a computer that tells none. */
 const UNNAMED = "a computer";
@@ -82,8 +86,12 @@ export function beginDeviceLogin(
     const all = await listDeviceLogins(store);
     const over = all.filter(([, login]) => !isCurrent(login, now_ms));
     await removeDeviceLogins(store, over.map(([key]) => key));
-    const waiting = all.length - over.length;
-    if (waiting >= WAITING_MAX) {
+    const waiting = all.filter((each) => !over.includes(each));
+    const network = networkOf(remote_ip);
+    const own = waiting.filter(([, login]) => networkOf(login.remote_ip) === network);
+    // Nothing tells clients apart whose address cannot be read.
+    const isOneTooMany = isIP(remote_ip) !== 0 && own.length >= WAITING_OF_NETWORK_MAX;
+    if (isOneTooMany || waiting.length >= WAITING_MAX) {
       throw new UnavailableError("Too many logins wait to be confirmed", DEVICE_LOGIN_MS / 1_000);
     }
     const device_code = crypto.getRandomValues(new Uint8Array(32)).toHex();

@@ -1,7 +1,14 @@
 /** Logins of command lines: the code, its confirmation in the console, the token, and its end. */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { beginDeviceLogin, findDeviceLogin } from "../../src/logins/device.ts";
 import { systemClock } from "../../src/platform/clock.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
 import { listDeviceLogins } from "../../src/store/records/device_logins.ts";
 import { getPerson, putPerson, removePerson } from "../../src/store/records/people.ts";
 import { startService, TestClock, type TestService } from "../data.ts";
@@ -228,4 +235,19 @@ Deno.test("an instance beside the leader finds a login also while another one ha
   assertEquals(login?.user_code, user_code);
   await beginDeviceLogin({ store: leader, clock }, asked);
   assertEquals((await listDeviceLogins(leader)).length, 2, "the one that has expired is removed");
+});
+
+Deno.test("one network keeps no other one from beginning logins", async () => {
+  using open = await Deno.openKv(":memory:");
+  // The test closes it, and not the store.
+  const kv = standIn(open, { close() {}, [Symbol.dispose]() {} });
+  await using store = await sharedStore(kv, systemClock);
+  const parts = { store, clock: new TestClock(systemClock.now()) };
+  const from = (remote_ip: string) =>
+    beginDeviceLogin(parts, { device: "", remote_ip, scope: undefined });
+  for (let index = 0; index < 50; index++) await from(`2001:db8::${index}`);
+  const error = await assertRejects(() => from("2001:db8::ffff"), UnavailableError);
+  assertMatch(error.message, /Too many logins wait/);
+  await from("2001:db8:0:1::1");
+  await from("192.0.2.7");
 });
