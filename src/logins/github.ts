@@ -92,13 +92,18 @@ async function list(
   const all: Record<string, unknown>[] = [];
   for (let page = 1; page <= PAGES_MAX; page++) {
     const answer = await get(parts, token, `${path}?per_page=${PAGE_SIZE}&page=${page}`);
-    if (answer.status === 403 || answer.status === 404) return all;
+    if (!isLimited(answer) && (answer.status === 403 || answer.status === 404)) return all;
     const found: unknown = await answer.json().catch(() => undefined);
     if (!answer.ok || !Array.isArray(found)) throw wrongAnswer(parts.provider.name, path);
     all.push(...found.map((each) => Object(each)));
     if (found.length < PAGE_SIZE) break;
   }
   return all;
+}
+
+/** Tells whether an answer says that too many requests came, which tells nothing of the person. */
+function isLimited({ headers }: Response): boolean {
+  return headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
 }
 
 async function get({ provider, requests }: ProviderParts, token: string, path: string) {

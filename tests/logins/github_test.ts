@@ -10,7 +10,7 @@ const SECRET = "a-secret-at-github";
 
 /** Answers as GitHub does, for one person. */
 function startGitHub() {
-  const state = { challenge: "", teams: 101, emails: 200, token: {} as object };
+  const state = { challenge: "", teams: 101, emails: 200, token: {} as object, limited: "" };
   const answers: Record<string, (url: URL) => unknown> = {
     "/api/v3/user": () => ({
       id: 583231,
@@ -48,6 +48,11 @@ function startGitHub() {
     }
     if (url.pathname.endsWith("/emails") && state.emails !== 200) {
       return Response.json({ message: "Not Found" }, { status: state.emails });
+    }
+    if (url.pathname.endsWith("/orgs") && state.limited !== "") {
+      const message = "You have exceeded a secondary rate limit.";
+      const headers = { [state.limited]: state.limited === "retry-after" ? "60" : "0" };
+      return Response.json({ message }, { status: 403, headers });
     }
     const answer = answers[url.pathname];
     return answer ? Response.json(answer(url)) : Response.json({}, { status: 404 });
@@ -108,6 +113,18 @@ Deno.test("people log in at GitHub by their login, address, organisations and te
     assertStringIncludes((await browser.get("triggers")).text, "octocat, scope: operate");
     github.state.emails = 200;
   });
+  for (const header of ["retry-after", "x-ratelimit-remaining"]) {
+    await t.step(`a limit of requests takes no role away: ${header}`, async () => {
+      await configure("'example' in claims.orgs");
+      const browser = new Browser(service.url);
+      await logIn(browser);
+      github.state.limited = header;
+      const again = await logIn(new Browser(service.url));
+      github.state.limited = "";
+      assertStringIncludes(again.text, "Cause: answer_wrong.");
+      assertEquals((await browser.get("triggers")).status, 200);
+    });
+  }
   const failures: [what: string, cause: string, says: RegExp, act: () => Promise<Seen>][] = [
     ["an old code", "code_refused", /does not accept the code/, async () => {
       await configure("true");
