@@ -13,6 +13,8 @@ if [ ! -e "$environment" ]; then
   echo "Settings are in $environment. Start the service: systemctl enable --now hooklaunch"
 fi
 if [ -d /run/systemd/system ]; then
-  systemctl daemon-reload
-  systemctl try-restart hooklaunch
+  # A service that is masked, or does not start, is no fault of the package.
+  if ! systemctl daemon-reload || ! systemctl try-restart hooklaunch; then
+    echo "The service is not started again: look at systemctl status hooklaunch" >&2
+  fi
 fi

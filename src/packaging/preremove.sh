@@ -3,6 +3,9 @@
 set -e
 case "$1" in
   remove | 0)
-    if [ -d /run/systemd/system ]; then systemctl disable --now hooklaunch; fi
+    if [ -d /run/systemd/system ]; then
+      # The package can be removed all the same, such as where the service is masked.
+      systemctl disable --now hooklaunch || echo "The service is not stopped by the removal" >&2
+    fi
     ;;
 esac
