@@ -1,10 +1,15 @@
 #!/bin/sh
 # After a package is installed or upgraded: the service's user, its settings, and a running service anew.
 set -e
-environment=/etc/hooklaunch/environment
+folder=/etc/hooklaunch
+environment=$folder/environment
+if ! getent group hooklaunch >/dev/null; then groupadd --system hooklaunch; fi
 if ! getent passwd hooklaunch >/dev/null; then
-  useradd --system --home-dir /var/lib/hooklaunch --shell /usr/sbin/nologin hooklaunch
+  useradd --system --gid hooklaunch --home-dir /var/lib/hooklaunch --shell /usr/sbin/nologin hooklaunch
 fi
+# The service reads what the settings name, such as a certificate. The settings themselves are read by systemd.
+chgrp hooklaunch "$folder"
+chmod g+rx "$folder"
 if [ ! -e "$environment" ]; then
   (
     umask 077

@@ -90,7 +90,7 @@ function settings(
         file_info,
       },
       { src: unit, dst: "/usr/lib/systemd/system/hooklaunch.service", file_info },
-      { dst: "/etc/hooklaunch", type: "dir", file_info: { mode: 0o700, mtime } },
+      { dst: "/etc/hooklaunch", type: "dir", file_info: { mode: 0o750, mtime } },
     ],
     deb: { compression: level === FAST ? "none" : "zstd" },
     rpm: { compression: level === FAST ? "zstd:fastest" : "zstd" },

@@ -81,13 +81,15 @@ async function tryScripts(): Promise<void> {
   const [printed, told] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
   assertEquals(code, 0, told);
   assertEquals(printed?.split("\n").slice(1), [
-    "700",
+    "750",
     "600",
     "1",
+    ` 2 chgrp hooklaunch ${folder.path}/etc`,
+    " 2 groupadd --system hooklaunch",
     " 2 systemctl daemon-reload",
     " 1 systemctl disable --now hooklaunch",
     " 2 systemctl try-restart hooklaunch",
-    " 2 useradd --system --home-dir /var/lib/hooklaunch --shell /usr/sbin/nologin hooklaunch",
+    " 2 useradd --system --gid hooklaunch --home-dir /var/lib/hooklaunch --shell /usr/sbin/nologin hooklaunch",
     "",
   ]);
 }
