@@ -34,7 +34,7 @@ import {
   PasskeyError,
   relyingParty,
 } from "./passkey.ts";
-import { openTimed, SEALED_MS, sealTimed } from "./sealed.ts";
+import { BEHIND_MS, openTimed, SEALED_MS, sealTimed } from "./sealed.ts";
 
 const RP_NAME = "Hooklaunch";
 const CEREMONY_MS = 5 * 60_000;
@@ -226,7 +226,7 @@ export async function completePasskeyLogin(
     const next: Passkey = {
       ...passkey,
       ...(!isCopied && { counter, last_used_at: new Date(now_ms).toISOString() }),
-      used: [...used, [challenge, now_ms + SEALED_MS]],
+      used: [...used, [challenge, now_ms + SEALED_MS + BEHIND_MS]],
     };
     await putPasskey(store, next);
     if (isCopied) throw new CopiedPasskeyError(next, counter);

@@ -7,6 +7,8 @@ import { LockedSecretError, type SecretBox } from "../triggers/secrets.ts";
 
 /** The time for which a value can be opened. */
 export const SEALED_MS = 10 * 60_000;
+/** By so much the clock of the instance that opens a value may be behind that of the one that has sealed it. */
+export const BEHIND_MS = 30_000;
 
 const ENCODING = { alphabet: "base64url", omitPadding: true } as const;
 
@@ -32,7 +34,7 @@ export function openTimed(
     const bytes = Uint8Array.fromBase64(sealed, { alphabet: "base64url" });
     const { value, sealed_ms } = JSON.parse(box.open(new TextDecoder().decode(bytes), purpose));
     const age_ms = now_ms - sealed_ms;
-    return age_ms >= 0 && age_ms < SEALED_MS ? value : undefined;
+    return age_ms >= -BEHIND_MS && age_ms < SEALED_MS ? value : undefined;
   } catch (error) {
     if (error instanceof LockedSecretError || error instanceof SyntaxError) return undefined;
     throw error;

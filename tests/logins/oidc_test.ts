@@ -157,6 +157,17 @@ Deno.test("a person logs in at the issuer, with the first role that fits", async
     assert(!(await browser.get("login")).text.includes("login/with/"));
     await configure(service, both.settings());
   });
+  await t.step("a login goes on where the clock is a little behind that of its begin", async () => {
+    const browser = new Browser(service.url);
+    const back = await logInAtIssuer(await beginLogin(browser), "eve");
+    clock.ahead_ms -= 20_000;
+    assertEquals((await comeBack(browser, back)).headers.get("location"), "/");
+    const other = new Browser(service.url);
+    const late = await logInAtIssuer(await beginLogin(other), "eve");
+    clock.ahead_ms -= 40_000;
+    assertStringIncludes((await comeBack(other, late)).text, "Cause: state_expired.");
+    clock.ahead_ms = 0;
+  });
   await t.step("logging out leads to the issuer's own end of the session", async () => {
     const browser = new Browser(service.url);
     await logIn(browser, "eve");
