@@ -46,7 +46,7 @@ export interface Identified {
 /** The endpoints and the keys of an issuer. */
 interface Discovered {
   server: oauth.AuthorizationServer;
-  until_ms: number;
+  read_ms: number;
   jwks: oauth.JWKSCacheInput;
 }
 
@@ -200,7 +200,9 @@ async function userInfo(
 async function discover(parts: ProviderParts): Promise<Discovered> {
   const { provider: { issuer }, now } = parts;
   const known = await discovered.get(issuer)?.catch(() => undefined);
-  if (known !== undefined && known.until_ms > now()) return known;
+  const age_ms = known === undefined ? NaN : now() - known.read_ms;
+  // One of a time to come was read while the clock was wrong.
+  if (known !== undefined && age_ms >= 0 && age_ms < DISCOVERY_MS) return known;
   discovered.delete(issuer);
   // One request for all who log in at once. A failure is kept by none of them.
   const reading = keepNewest(discovered, issuer, {
@@ -219,7 +221,7 @@ async function readDiscovery({ provider, requests, now }: ProviderParts): Promis
       algorithm: "oidc",
     });
     const server = await oauth.processDiscoveryResponse(issuer, answer);
-    return { server, until_ms: now() + DISCOVERY_MS, jwks: {} };
+    return { server, read_ms: now(), jwks: {} };
   } catch (error) {
     throw error instanceof LoginError ? error : wrongDiscovery(provider, messageOf(error));
   }

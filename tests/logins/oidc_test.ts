@@ -168,6 +168,16 @@ Deno.test("a person logs in at the issuer, with the first role that fits", async
     assertStringIncludes((await comeBack(other, late)).text, "Cause: state_expired.");
     clock.ahead_ms = 0;
   });
+  await t.step("what was read while the clock was far ahead is read again", async () => {
+    clock.ahead_ms = 24 * HOUR_MS;
+    await beginLogin(new Browser(service.url));
+    clock.ahead_ms = 0;
+    const moved = rewritten((it) => ({ ...it, authorization_endpoint: `${issuer.url}/moved` }));
+    issuer.tamper = { [DISCOVERY]: moved };
+    assertMatch(await beginLogin(new Browser(service.url)), /\/moved\?/);
+    issuer.tamper = {};
+    clock.time_ms += HOUR_MS;
+  });
   await t.step("logging out leads to the issuer's own end of the session", async () => {
     const browser = new Browser(service.url);
     await logIn(browser, "eve");
