@@ -48,12 +48,12 @@ export class Renewal {
       this.#chosen_ms = Infinity;
       this.#look_ms = -Infinity;
     }
-    if (now_ms >= this.#look_ms) await this.#look(id, ask);
+    if (this.#clock.steady() >= this.#look_ms) await this.#look(id, ask);
     return this.#clock.now() >= this.#chosen_ms;
   }
 
   async #look(id: string, ask: (id: string) => Promise<Answer | undefined>): Promise<void> {
-    const now_ms = this.#clock.now();
+    const now_ms = this.#clock.steady();
     this.#look_ms = now_ms + LOOK_MS;
     try {
       const answer = await ask(id);

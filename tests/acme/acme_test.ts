@@ -10,6 +10,7 @@ import { deadline } from "@std/async/deadline";
 import { X509Certificate } from "node:crypto";
 import { connect } from "node:tls";
 import { serviceCauses } from "../../src/attention/service_causes.ts";
+import { Renewal } from "../../src/acme/renewal.ts";
 import type { AcmeSettings } from "../../src/acme/settings.ts";
 import { Service } from "../../src/service/service.ts";
 import { getCertificate, getOrderFailure } from "../../src/store/records/acme.ts";
@@ -288,6 +289,26 @@ Deno.test(
     });
   },
 );
+
+Deno.test("once a clock that was far ahead is set, the authority is asked for the time of a renewal", async () => {
+  const clock = new TestClock();
+  const renewal = new Renewal(clock);
+  const from_ms = clock.now();
+  const leaf = {
+    id: "a.b",
+    from_ms,
+    until_ms: from_ms + 90 * DAY_MS,
+    due_ms: from_ms + 60 * DAY_MS,
+  };
+  let asked = 0;
+  const ask = () => Promise.resolve(void asked++);
+  for (const ahead_ms of [20 * DAY_MS, 0]) {
+    clock.ahead_ms = ahead_ms;
+    clock.time_ms += DAY_MS / 3;
+    assertEquals(await renewal.isDue(leaf, ask), false);
+  }
+  assertEquals(asked, 2);
+});
 
 Deno.test("a request whose body does not come on the port of plain HTTP does not hold up a stop", async () => {
   await using folder = await temporaryFolder();
