@@ -12,6 +12,8 @@ const read = (name: string) => Deno.readTextFileSync(new URL(`../http/${name}`, 
 const ca = read("localhost_ca.pem");
 const tls = { cert: read("localhost_cert.pem"), key: read("localhost_key.pem") };
 const DAY_MS = 86_400_000;
+/** About the longest path of a folder. */
+const PATH_MAX = Deno.build.os === "darwin" ? 1_010 : 4_090;
 /** The end of the certificate of the tests. */
 const END_MS = Date.parse("2126-10-28T08:33:43Z");
 
@@ -213,6 +215,10 @@ function casesOf(port: number, folder: string): Record<string, [Changes, Expecte
       { data: empty },
       { disk: ["not_checked", /no data folder/], fsync: ["not_checked", /no data folder/] },
     ],
+    "a folder into which this user cannot write": [
+      { data: fullPath(folder) },
+      { fsync: ["not_checked", /Cannot write into \/.*Run doctor as the user of the service/] },
+    ],
     "tokens with and without an end": [
       {
         answers: {
@@ -232,6 +238,14 @@ function casesOf(port: number, folder: string): Record<string, [Changes, Expecte
       { triggers: ["warning", /1 warning, first trigger "t": It could be better/] },
     ],
   };
+}
+
+/** Makes a folder whose path is so long that it can have no file: root, too, cannot write into it. */
+function fullPath(folder: string): string {
+  let path = folder;
+  while (path.length < PATH_MAX) path += `/${"d".repeat(Math.min(250, PATH_MAX - path.length))}`;
+  Deno.mkdirSync(path, { recursive: true });
+  return path;
 }
 
 /** Checks that data from the table reaches the words of people: what is said, and what to do. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { messageOf } from "../../platform/errors.ts";
 import { formatBytes } from "../../platform/text/display.ts";
 import { roomOf } from "../../store/file/space.ts";
 import type { Facts } from "./facts.ts";
@@ -38,7 +39,12 @@ export async function checkFsync(facts: Facts): Promise<Result> {
   const { data } = facts.surroundings;
   if (data === undefined) throw notHere();
   await expectFolder(data);
-  const took_ms = await medianOfWrites(data);
+  const took_ms = await medianOfWrites(data).catch((error) => {
+    throw new NotCheckedError(
+      `Cannot write into ${data}: ${messageOf(error)}`,
+      "Run doctor as the user of the service, and free space where the disk is full",
+    );
+  });
   const text = `The disk keeps a block within ${
     took_ms.toFixed(1)
   } ms (fsync, median of ${WRITES})`;
