@@ -25,7 +25,7 @@ export interface Session extends Grant {
 
 const ID_LENGTH = 16;
 const SECRET_BYTES = 32;
-/** The most sessions at once. The oldest one ends for the next. */
+/** The most sessions at once. For the next, the oldest one ends of whoever has the most: a program that logs in often. */
 const SESSIONS_MAX = 1_000;
 
 /** Returns the grounds of a session. */
@@ -41,8 +41,11 @@ export async function createSession(store: Store, made: Omit<Session, "id">): Pr
   const secret = crypto.getRandomValues(new Uint8Array(SECRET_BYTES)).toHex();
   const hashed = secretHash(secret);
   const session: Session = { id: idOf(hashed), ...made };
-  const oldest = (await listSessions(store))
-    .toSorted((a, b) => a.created_at < b.created_at ? 1 : -1).slice(SESSIONS_MAX - 1);
+  const all = await listSessions(store);
+  const over = Math.max(0, all.length + 1 - SESSIONS_MAX);
+  const byGrounds = Map.groupBy(all, ({ token_hash, person }) => token_hash ?? person);
+  const most = [...byGrounds.values()].reduce((a, b) => b.length > a.length ? b : a, []);
+  const oldest = most.toSorted((a, b) => a.created_at < b.created_at ? -1 : 1).slice(0, over);
   for (const { id } of oldest) await removeSession(store, id);
   await store.committer.write([{ key: keys.session(hashed), value: session }]);
   return secret;

@@ -6,9 +6,11 @@ import {
   assertNotEquals,
   assertStringIncludes,
 } from "@std/assert";
+import { hash } from "node:crypto";
 import { systemClock } from "../../../src/platform/clock.ts";
+import { keys } from "../../../src/store/keys.ts";
 import { putPasskey } from "../../../src/store/records/passkeys.ts";
-import { createSession } from "../../../src/store/records/sessions.ts";
+import { createSession, listSessions } from "../../../src/store/records/sessions.ts";
 import { createToken, tokenHash } from "../../../src/store/records/tokens.ts";
 import { ADMIN_TOKEN, startService, TestClock } from "../../data.ts";
 import { browserOf, storePerson } from "../../logins/person.ts";
@@ -62,6 +64,29 @@ Deno.test("the page of access lists all tokens, sessions and passkeys", async ()
     assertEquals(new Set(text.match(listed)).size, 205, String(listed));
   }
   assertStringIncludes((await browser.get("access")).text, "(this one)");
+});
+
+Deno.test("a program that logs in again and again ends its own sessions, and not those of people", async () => {
+  await using service = await startService();
+  const { store } = service.service.parts;
+  const ada = await browserOf(service, await storePerson(service));
+  // Its sessions are newer than hers: the oldest would end first.
+  const later = (after_ms: number) => new Date(Date.now() + after_ms).toISOString();
+  const made = {
+    token_hash: tokenHash(ADMIN_TOKEN),
+    created_at: later(1_000),
+    expires_at: later(DAY_MS),
+    remote_ip: "192.0.2.7",
+    user_agent: "curl",
+  };
+  const sessions = Array.from({ length: 999 }, (_, index) => {
+    const hashed = hash("sha256", String(index));
+    return { key: keys.session(hashed), value: { id: hashed.slice(0, 16), ...made } };
+  });
+  await store.committer.writeInParts(sessions);
+  await createSession(store, { ...made, created_at: later(2_000) });
+  assertEquals((await ada.get("triggers")).status, 200);
+  assertEquals((await listSessions(store)).length, 1_000);
 });
 
 Deno.test("a stream ends once another role is all that its person has", async (t) => {
