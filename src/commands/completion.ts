@@ -120,7 +120,7 @@ async function printValues(kind: string, { url }: { url: string }): Promise<void
 
 async function valuesOf(kind: string, url: string): Promise<string[]> {
   if (kind === "contexts") return Object.keys(readContexts().contexts);
-  const found = await clientOf(url).list<{ id: string; name: string }>(`${kind}/`, {
+  const found = await clientOf(url, VALUES_MS_MAX).list<{ id: string; name: string }>(`${kind}/`, {
     limit: VALUES_MAX * (NAMED.includes(kind) ? 4 : 1),
   });
   return found.map(({ id, name }) => NAMED.includes(kind) ? name : id);

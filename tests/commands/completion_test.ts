@@ -2,8 +2,9 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { Command } from "commander";
 import { defineCompletion } from "../../src/commands/completion.ts";
-import { ADMIN_TOKEN, startService } from "../data.ts";
+import { ADMIN_TOKEN, startService, temporaryFolder } from "../data.ts";
 import { runHosted as run } from "./hosted.ts";
+import { makeKeyring } from "./keyrings.ts";
 import { HOOKLAUNCH_LINE } from "./process.ts";
 
 /** Completes the last word in bash, where `hooklaunch` is that of the tests. */
@@ -109,6 +110,23 @@ Deno.test("a service that is away, slow or strange completes nothing, and says n
   for (const connection of connections) connection.close();
   silent.close();
   await accepting;
+});
+
+Deno.test("a keyring that asks somewhere else to be unlocked does not hold up the shell", async () => {
+  await using folder = await temporaryFolder();
+  await using service = await startService();
+  const keyring = await makeKeyring(folder.path);
+  for (const name of ["secret-tool", "security"]) {
+    const path = `${folder.path}/bin/${name}`;
+    await Deno.writeTextFile(path, `#!/bin/sh\necho >"$KEYRING/asked"\nexec sleep 600\n`);
+  }
+  await Deno.mkdir(`${folder.path}/hooklaunch`);
+  const logins = { [service.url]: { expires_at: "9999-12-31T00:00:00Z" } };
+  await Deno.writeTextFile(`${folder.path}/hooklaunch/logins.json`, JSON.stringify(logins));
+  const words = ["completion", "values", "triggers", "--url", service.url];
+  const { code, printed } = await run(words, { ...keyring.env, XDG_CONFIG_HOME: folder.path });
+  assertEquals([code, printed], [0, ""]);
+  assertEquals((await Deno.stat(`${folder.path}/keyring/asked`)).isFile, true);
 });
 
 Deno.test("what completes values leaves no timer, as the shell waits for its process", async () => {

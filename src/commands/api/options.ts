@@ -52,10 +52,11 @@ export function serviceUrl(text: string): string {
  * Makes a client of the service, with the operator's token. The token comes from a variable or a context alone:
  * everybody on the machine can read a command line.
  *
+ * @param keyring_ms the time in which a keyring must give it
  * @throws {InvalidInputError} when there is no token, or it has characters that no token has
  */
-export function clientOf(url: string): ApiClient {
-  const { token, place } = tokenFor(url);
+export function clientOf(url: string, keyring_ms?: number): ApiClient {
+  const { token, place } = tokenFor(url, keyring_ms);
   expectToken(token, place);
   return new ApiClient({ url, token, place });
 }

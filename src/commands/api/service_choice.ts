@@ -46,9 +46,10 @@ interface FoundToken {
 /**
  * Finds the operator's token for the service at an address. The token of a context is for its own address alone.
  *
+ * @param keyring_ms the time in which a keyring must give it
  * @throws {InvalidInputError} when there is none
  */
-export function tokenFor(url: string): FoundToken {
+export function tokenFor(url: string, keyring_ms?: number): FoundToken {
   const own = chosen?.url === url ? chosen : undefined;
   const ofContext = own?.token === undefined
     ? undefined
@@ -60,7 +61,7 @@ export function tokenFor(url: string): FoundToken {
   const login = readLogins()[loginKey(url)];
   if (login !== undefined) {
     const isOver = !(Date.parse(login.expires_at) > Date.now());
-    const token = isOver ? undefined : loginToken(url, login);
+    const token = isOver ? undefined : loginToken(url, login, keyring_ms);
     if (token !== undefined) return { token, place: "hooklaunch login: log in again" };
     throw new InvalidInputError(
       "the login at this service",

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { spawnSync } from "node:child_process";
 import { messageOf } from "../../platform/errors.ts";
 
 /** Scripts of the shell, whose first argument is the address of a service. */
@@ -51,7 +52,12 @@ export async function storeInKeyring(
   const program = PROGRAMS[os];
   if (program === undefined) return { reason: "" };
   try {
-    const child = shell(program.store, url, "piped").spawn();
+    const child = new Deno.Command("sh", {
+      args: argsOf(program.store, url),
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
     const writer = child.stdin.getWriter();
     // A program that is not there reads nothing.
     const written = writer.write(new TextEncoder().encode(program.input(addressOf(url), token)))
@@ -68,10 +74,18 @@ export async function storeInKeyring(
   return lookUpInKeyring(url, os) === token ? undefined : { reason: "it does not give it back" };
 }
 
-/** Reads the token of a service; undefined when the keyring does not give one. */
-export function lookUpInKeyring(url: string, os: Os = Deno.build.os): string | undefined {
-  const answer = output(PROGRAMS[os]?.lookup, url);
-  if (answer?.code !== 0) return undefined;
+/**
+ * Reads the token of a service; undefined when the keyring does not give one.
+ *
+ * @param timeout_ms the time in which it must give it: a keyring that is locked may ask a person at another screen
+ */
+export function lookUpInKeyring(
+  url: string,
+  os: Os = Deno.build.os,
+  timeout_ms?: number,
+): string | undefined {
+  const answer = output(PROGRAMS[os]?.lookup, url, timeout_ms);
+  if (answer?.status !== 0) return undefined;
   return new TextDecoder().decode(answer.stdout).trim() || undefined;
 }
 
@@ -80,18 +94,19 @@ export function removeFromKeyring(url: string, os: Os = Deno.build.os): void {
   output(PROGRAMS[os]?.remove, url);
 }
 
-function output(script: string | undefined, url: string): Deno.CommandOutput | undefined {
+function output(script: string | undefined, url: string, timeout?: number) {
   try {
-    return script === undefined ? undefined : shell(script, url, "null").outputSync();
+    return script === undefined
+      ? undefined
+      : spawnSync("sh", argsOf(script, url), { stdio: ["ignore", "pipe", "pipe"], timeout });
   } catch {
     // It gives nothing then, which is told.
     return undefined;
   }
 }
 
-function shell(script: string, url: string, stdin: "piped" | "null"): Deno.Command {
-  const args = ["-c", script, "sh", addressOf(url)];
-  return new Deno.Command("sh", { args, stdin, stdout: "piped", stderr: "piped" });
+function argsOf(script: string, url: string): string[] {
+  return ["-c", script, "sh", addressOf(url)];
 }
 
 /** The address as the name of its token: nothing in it means anything to a shell or a program. */

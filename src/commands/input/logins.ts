@@ -25,9 +25,13 @@ export function loginKey(url: string): string {
   return url.replace(/\/+$/, "");
 }
 
-/** Returns the token of a login; undefined when the keyring does not give it. */
-export function loginToken(url: string, { token }: Login): string | undefined {
-  return token ?? lookUpInKeyring(loginKey(url));
+/** Returns the token of a login; undefined when the keyring does not give it, or not in time. */
+export function loginToken(
+  url: string,
+  { token }: Login,
+  timeout_ms?: number,
+): string | undefined {
+  return token ?? lookUpInKeyring(loginKey(url), Deno.build.os, timeout_ms);
 }
 
 /** Returns the path of the file; undefined without a home. */
