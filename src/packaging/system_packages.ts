@@ -26,6 +26,8 @@ export async function makeSystemPackages(
 ): Promise<void> {
   for (const [target, arch] of ARCHITECTURES) {
     const folder = folders.get(target);
+    // The packager takes the rights as they are: those of a strict umask let nobody but root run the command.
+    if (folder !== undefined) await run("chmod", ["-R", "u=rwX,go=rX", folder]);
     for (const packager of folder === undefined ? [] : ["deb", "rpm"]) {
       const file = join(folder ?? "", `../nfpm-${arch}.yaml`);
       const unit = join(folder ?? "", "../hooklaunch.service");
@@ -89,7 +91,11 @@ function settings(
         type: "symlink",
         file_info,
       },
-      { src: unit, dst: "/usr/lib/systemd/system/hooklaunch.service", file_info },
+      {
+        src: unit,
+        dst: "/usr/lib/systemd/system/hooklaunch.service",
+        file_info: { mode: 0o644, mtime },
+      },
       { dst: "/etc/hooklaunch", type: "dir", file_info: { mode: 0o750, mtime } },
     ],
     deb: { compression: level === FAST ? "none" : "zstd" },

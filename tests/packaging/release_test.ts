@@ -52,7 +52,8 @@ async function sh(cwd: string, script: string, env: Record<string, string> = {})
 async function release(output: string, ...args: string[]): Promise<Ended> {
   const fast = isLong ? [] : ["--fast"];
   const words = [config.version, "--snapshot", ...fast, "--output", output, ...args].join(" ");
-  return await sh(ROOT, `${TOOLS}; ${config.tasks.release.command} ${words}`);
+  // Whose it is that makes a release is nothing that its files tell.
+  return await sh(ROOT, `umask 077; ${TOOLS}; ${config.tasks.release.command} ${words}`);
 }
 
 /** A launch as a sender makes it, and a mistake: what the content of a release must do. */
@@ -244,6 +245,9 @@ Deno.test({
       async fn() {
         const unpack = 'dpkg-deb -x "$MADE"/hooklaunch_*.deb .\n';
         await tried("deb", unpack, "usr/lib/hooklaunch/hooklaunch");
+        const listed = await sh(one, "dpkg-deb --contents hooklaunch_*.deb");
+        const own = listed.printed.split("\n").filter((line) => line.includes("/usr/lib/"));
+        assertEquals(own.filter((line) => !/^(l-{9}|[d-]rwxr-xr-x|-rw-r--r--) /.test(line)), []);
       },
     });
   },
