@@ -4,6 +4,7 @@
  * @module
  */
 import type { Command, Option } from "commander";
+import { isIPv6 } from "node:net";
 import {
   type AcmeSettings,
   CHALLENGE_PORT,
@@ -30,6 +31,8 @@ export interface AcmeOptions {
 
 /** With a certificate of its own a service is on the Internet by itself. */
 const PUBLIC_HOST = "0.0.0.0";
+/** All addresses of IPv6, and of IPv4, too. */
+const PUBLIC_HOST_6 = "::";
 const HTTPS_PORT = 443;
 
 /** Makes the options. */
@@ -99,9 +102,10 @@ export function publicAddress(
   command: Command,
 ): { host?: string; port?: number } {
   if (acme === undefined || acme.length === 0) return {};
+  const isOfIPv6 = acme.some((name) => isIPv6(name.replace(/^\[(.*)\]$/, "$1")));
   const isDefault = (name: string) => command.getOptionValueSource(name) === "default";
   return {
-    ...(isDefault("host") && { host: PUBLIC_HOST }),
+    ...(isDefault("host") && { host: isOfIPv6 ? PUBLIC_HOST_6 : PUBLIC_HOST }),
     ...(isDefault("port") && { port: HTTPS_PORT }),
   };
 }

@@ -1,6 +1,8 @@
 /** The settings of the account that a certificate authority wants first, as a command gives them. */
 import { assertEquals, assertRejects } from "@std/assert";
-import { acmeOf } from "../../../src/commands/input/acme_options.ts";
+import { Command } from "commander";
+import { acmeOf, acmeOptions, publicAddress } from "../../../src/commands/input/acme_options.ts";
+import { option } from "../../../src/commands/input/options.ts";
 import { InvalidInputError } from "../../../src/platform/errors.ts";
 import { temporaryFolder } from "../../surroundings.ts";
 
@@ -41,5 +43,23 @@ Deno.test("the key of an account at an authority is in a file, a variable, or th
     await t.step(`refused: ${says}`, async () => {
       await assertRejects(() => of(...given), InvalidInputError, says);
     });
+  }
+});
+
+Deno.test("a service listens where the names of its certificate lead", async () => {
+  const cases: [args: string[], at: object][] = [
+    [[], {}],
+    [["--acme", "hooks.example.com"], { host: "0.0.0.0", port: 443 }],
+    [["--acme", "203.0.113.7"], { host: "0.0.0.0", port: 443 }],
+    [["--acme", "2001:db8::7"], { host: "::", port: 443 }],
+    [["--acme", "hooks.example.com", "--acme", "[2001:db8::7]"], { host: "::", port: 443 }],
+    [["--acme", "2001:db8::7", "--host", "2001:db8::7"], { port: 443 }],
+  ];
+  for (const [args, at] of cases) {
+    const command = new Command().addOption(option("--host <address>", "").default("127.0.0.1"))
+      .addOption(option("--port <number>", "").default(8_000));
+    for (const each of acmeOptions()) command.addOption(each);
+    await command.parseAsync(args, { from: "user" });
+    assertEquals(publicAddress(command.opts(), command), at, args.join(" "));
   }
 });
