@@ -130,6 +130,13 @@ Deno.test({ name: "certificates of an authority", ignore: !has("pebble") }, asyn
     assertEquals((await look(served.service, DOMAIN, root)).serial, first?.serial);
   });
 
+  await test.step("another authority, such as after its staging one: ordered at the next start", async () => {
+    const other = directory.replace("127.0.0.1", "localhost");
+    await using served = await start(folder.path, clock, { ...settings, directory: other });
+    await trusted(served.service, DOMAIN, root, first?.serial);
+    assertEquals((await getCertificate(served.service.parts.store))?.directory, other);
+  });
+
   await test.step("one more name, an IP address: for six days", async () => {
     const names = [DOMAIN, "127.0.0.1"];
     await using served = await start(folder.path, clock, { ...settings, names });
