@@ -191,8 +191,10 @@ export class CertificateKeeper {
     if (!this.#isLeading) {
       this.#isLeading = true;
       this.#failure = await getOrderFailure(this.#parts.store);
-      // Whoever has started the service anew may have mended it.
-      if (this.#failure?.is_asked === false) {
+      const { directory } = this.#settings;
+      const isOfOther = (this.#failure?.directory ?? directory) !== directory;
+      // Whoever has started the service anew may have mended it, or named another authority.
+      if (this.#failure && (isOfOther || this.#failure.is_asked === false)) {
         this.#failure.next_at = new Date(this.#parts.clock.now()).toISOString();
       }
     }
@@ -347,6 +349,7 @@ export class CertificateKeeper {
       failed_at,
       next_at: new Date(now_ms + wait_ms).toISOString(),
       is_asked: error instanceof AcmeError && error.type !== undefined && asked_ms > 0,
+      directory: this.#settings.directory,
     };
     log.error("Cannot get a certificate: {error}. {state}. The next try is at {next}", {
       error: this.#failure.detail,

@@ -168,8 +168,9 @@ Deno.test("a limit of the authority is kept, also over a restart", async () => {
   const clock = new TestClock();
   const settings = checkAcme({ names: [NAME], directory: server.directory, ca: CA, port: 80 });
   const orders = () => server.asked.filter((path) => path === "/newOrder").length;
-  const start = async (abort: AbortSignal) => {
-    const keeper = await CertificateKeeper.open(settings, { store, secrets, clock });
+  const start = async (abort: AbortSignal, directory = server.directory) => {
+    const given = { ...settings, directory };
+    const keeper = await CertificateKeeper.open(given, { store, secrets, clock });
     keeper.start({ serve: () => Promise.resolve(), leads: () => true, signal: abort });
     await keeper.tick();
     return keeper;
@@ -216,6 +217,16 @@ Deno.test("a limit of the authority is kept, also over a restart", async () => {
   await (await start(again.signal)).close();
   again.abort();
   assertEquals(orders(), 6);
+  // The time that an authority has named is not that of another one.
+  isLimited = true;
+  const other = server.directory.replace("127.0.0.1", "localhost");
+  for (const [directory, expected] of [[undefined, 7], [undefined, 7], [other, 8]] as const) {
+    const abort = new AbortController();
+    const keeper = await start(abort.signal, directory);
+    assertEquals(orders(), expected);
+    abort.abort();
+    await keeper.close();
+  }
 });
 
 Deno.test("the keys of the account and of the certificate are encrypted with a new key", async () => {

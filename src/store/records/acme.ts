@@ -34,6 +34,8 @@ export interface OrderFailure {
   next_at: string;
   /** True when the authority has named that time: an order before it would make things worse. */
   is_asked: boolean;
+  /** The URL of the authority's directory; absent in records of earlier versions. */
+  directory?: string;
 }
 
 /** Reads the encrypted key of the account at an authority; undefined when there is none. */
