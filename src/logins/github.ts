@@ -133,11 +133,11 @@ function wrongAnswer(name: string, detail: string): LoginError {
   );
 }
 
-/** GitHub publishes no metadata. The issuer of its callbacks is not checked: it names none. */
+/** GitHub publishes no metadata. Its answers name this issuer, or none (RFC 9207). */
 function serverOf({ provider: { issuer } }: ProviderParts): oauth.AuthorizationServer {
   const base = issuer.replace(/\/+$/, "");
   return {
-    issuer,
+    issuer: `${base}/login/oauth`,
     authorization_endpoint: `${base}/login/oauth/authorize`,
     token_endpoint: `${base}/login/oauth/access_token`,
     token_endpoint_auth_methods_supported: ["client_secret_post"],

@@ -75,13 +75,15 @@ Deno.test("people log in at GitHub by their login, address, organisations and te
     const text = JSON.stringify({ oidc });
     await Array.fromAsync(applyText(text, "hooklaunch.yaml", service.service.parts));
   };
-  const logIn = async (browser: Browser, code = "right"): Promise<Seen> => {
+  const ISS = `${github.url}/login/oauth`;
+  const logIn = async (browser: Browser, code = "right", iss?: string): Promise<Seen> => {
     const start = new URL(await beginLogin(browser));
     assertEquals([start.origin, start.pathname], [github.url, "/login/oauth/authorize"]);
     assertEquals(start.searchParams.get("scope"), "read:user user:email read:org");
     github.state.challenge = start.searchParams.get("code_challenge") ?? "";
     const back = new URL(start.searchParams.get("redirect_uri") ?? "");
     back.searchParams.set("code", code);
+    if (iss !== undefined) back.searchParams.set("iss", iss);
     back.searchParams.set("state", start.searchParams.get("state") ?? "");
     return await comeBack(browser, back.href);
   };
@@ -112,6 +114,12 @@ Deno.test("people log in at GitHub by their login, address, organisations and te
     assertEquals((await logIn(browser)).status, 303);
     assertStringIncludes((await browser.get("triggers")).text, "octocat, scope: operate");
     github.state.emails = 200;
+  });
+  await t.step("the issuer in the answer is GitHub's own", async () => {
+    await configure("true");
+    assertEquals((await logIn(new Browser(service.url), "right", ISS)).status, 303);
+    const { text } = await logIn(new Browser(service.url), "right", "https://evil.example");
+    assertStringIncludes(text, "Cause: token_invalid.");
   });
   for (const header of ["retry-after", "x-ratelimit-remaining"]) {
     await t.step(`a limit of requests takes no role away: ${header}`, async () => {
