@@ -18,6 +18,13 @@ case "$(uname -s) $(uname -m)" in
 esac
 name=hooklaunch-@VERSION@
 file=$name-$target.tar.gz
+# What stood there goes: it must be a version of before, and no data folder.
+other=$(ls -A "$prefix/share/hooklaunch" 2>/dev/null |
+  grep -vxE 'hooklaunch|lib|README\.md|LICENSE|LICENSES\.txt' | head -n 1 || true)
+if [ -n "$other" ]; then
+  echo "install: $prefix/share/hooklaunch has $other, which is no part of Hooklaunch: move it away first" >&2
+  exit 1
+fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 for each in "$file" SHA256SUMS; do

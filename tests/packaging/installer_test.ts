@@ -17,7 +17,13 @@ cd elsewhere
 umask 077
 PREFIX=own/prefix sh ../install.sh >&2
 find own ! -perm -005
-exec own/prefix/bin/hooklaunch stays
+own/prefix/bin/hooklaunch stays
+# Its folder is that for data, too, by the convention of desktops.
+touch own/prefix/share/hooklaunch/kv.sqlite
+if PREFIX=own/prefix sh ../install.sh >&2; then exit 9; fi
+rm own/prefix/share/hooklaunch/kv.sqlite
+PREFIX=own/prefix sh ../install.sh >&2
+exec own/prefix/bin/hooklaunch again
 `;
 
 Deno.test({
@@ -33,7 +39,11 @@ Deno.test({
       cwd: folder.path,
     }).output();
     const printed = new TextDecoder().decode(stdout);
-    assertEquals([code, printed], [0, "version stays\n"], new TextDecoder().decode(stderr));
+    assertEquals(
+      [code, printed],
+      [0, "version stays\nversion again\n"],
+      new TextDecoder().decode(stderr),
+    );
   },
 });
 
