@@ -4,6 +4,7 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { getPasskey, passkeyKey } from "../../src/store/records/passkeys.ts";
 import { startService, TestClock } from "../data.ts";
 import { Browser, loggedIn, textOf } from "../http/console/fixture.ts";
+import { collectLog } from "../log_records.ts";
 import { type AlgorithmName, type Authenticator, newAuthenticator } from "./authenticator.ts";
 
 const MINUTE_MS = 60_000;
@@ -68,6 +69,17 @@ Deno.test("passkeys: keys, counts, users that are not checked, and challenges", 
       assertEquals((await other.post("login/passkey", { credential, to: "" })).status, 401);
     });
   }
+
+  await t.step("the log names who has logged in, and has no hash of the token", async () => {
+    const authenticator = await newAuthenticator(url);
+    assertEquals((await add(operator, authenticator)).status, 303);
+    await using log = await collectLog("info");
+    await logIn(fresh(), authenticator);
+    const [{ properties } = { properties: {} }] = log.records.filter(({ message }) =>
+      message.join("").includes("logged in with the passkey")
+    );
+    assertEquals(properties, { owner: "Ada", name: "key" });
+  });
 
   await t.step("a user who was not checked adds none, and does not get in", async () => {
     const authenticator = await newAuthenticator(url);

@@ -173,7 +173,8 @@ export class Console {
       if (!await this.#sessions.openWith(context, grant)) {
         return grant.person === undefined ? TOKEN_OVER : LOGIN_OVER;
       }
-      log.info("{owner} logged in with the passkey {name}", { ...passkey });
+      const { owner, name } = passkey;
+      log.info("{owner} logged in with the passkey {name}", { owner, name });
       return true;
     } catch (error) {
       if (!(error instanceof PasskeyError)) throw error;
