@@ -5,6 +5,7 @@
  */
 import { type Command, Option } from "commander";
 import { delay } from "@std/async/delay";
+import { STATUS_CODE } from "@std/http/status";
 import { SCOPES } from "../store/records/tokens.ts";
 import { addressOf } from "./api/address.ts";
 import { ApiError, isPassing, unreachable } from "./api/client.ts";
@@ -96,7 +97,10 @@ async function keep(
   return failed === undefined;
 }
 
-/** Asks for the token until the login is decided. A service that is away for a moment keeps the login. */
+/**
+ * Asks for the token until the login is decided. A service that is away for a moment keeps the login, and so does one
+ * that refuses all of a network in which somebody sends wrong tokens.
+ */
 async function tokenOf(
   url: string,
   begun: Record<string, unknown>,
@@ -107,7 +111,8 @@ async function tokenOf(
     await delay(interval_ms);
     const fields = { grant_type: GRANT_TYPE, device_code: String(begun.device_code) };
     const answer = await post(url, "token", fields).catch((error) => {
-      if (!isPassing(error) || performance.now() > until_ms) throw error;
+      const isLimited = error instanceof ApiError && error.status === STATUS_CODE.TooManyRequests;
+      if (!isPassing(error) && !isLimited || performance.now() > until_ms) throw error;
       return { error: "authorization_pending" };
     });
     if (answer.error === undefined) return answer;

@@ -152,7 +152,7 @@ Deno.test("a command line logs in, is used, and logs out", async (t) => {
   });
 });
 
-Deno.test("a login waits for a service that is away for a moment", async () => {
+Deno.test("a login waits for a service that is away, or refuses its network, for a moment", async () => {
   await using folder = await temporaryFolder();
   const asked: string[] = [];
   const begun = { device_code: "d", user_code: "u", interval: 1, expires_in: 600 };
@@ -160,9 +160,10 @@ Deno.test("a login waits for a service that is away for a moment", async () => {
   await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, ({ url }) => {
     asked.push(new URL(url).pathname);
     if (asked.length === 1) return Response.json(begun);
-    return asked.length === 2
-      ? Response.json({ title: "Unavailable", status: 503, detail: "It stops" }, { status: 503 })
-      : Response.json(granted);
+    const status = [503, 429][asked.length - 2];
+    return status === undefined
+      ? Response.json(granted)
+      : Response.json({ title: "Not now", status }, { status });
   });
   const url = `http://127.0.0.1:${server.addr.port}`;
   const { code, printed } = await runHosted(["login", "--no-keyring", "--url", url], {
@@ -170,7 +171,7 @@ Deno.test("a login waits for a service that is away for a moment", async () => {
   });
   assertEquals(code, 0, printed);
   assertMatch(printed, /Logged in as me with the scope read/);
-  assertEquals(asked.slice(1), Array(2).fill("/api/v0/login/token/"));
+  assertEquals(asked.slice(1), Array(3).fill("/api/v0/login/token/"));
 });
 
 Deno.test("a login at an address of another program says so", async () => {
