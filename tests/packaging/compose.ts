@@ -67,9 +67,13 @@ export class Instances implements AsyncDisposable {
     const [onePort, twoPort, kvPort, s3Port] = this.#ports;
     this.#begin(
       `denokv ${this.#here(String(denokv.command), "denokv")} --addr 127.0.0.1:${kvPort}`,
+      denokv.environment,
     );
     const bucket = this.#here([s3.command].flat().join(" "), "s3");
-    this.#begin(bucket.replace("--addr :8080", `--addr 127.0.0.1:${s3Port} --config /dev/null`));
+    this.#begin(
+      bucket.replace("--addr :8080", `--addr 127.0.0.1:${s3Port} --config /dev/null`),
+      s3.environment,
+    );
     await this.#run("one", one, onePort);
     await this.#run("two", two, twoPort);
     // Caddy would leave out for seconds who is not there at its start.

@@ -33,6 +33,17 @@ Deno.test("the files of Compose need what env.example has, and harden each conta
   }
 });
 
+Deno.test("no secret is among the arguments of a command, which every user of the machine sees", async () => {
+  const names = Object.keys(await exampleEnv()).filter((name) => name !== "HOOKLAUNCH_DOMAIN");
+  const env = Object.fromEntries(names.map((name) => [name, `secret-of-${name}`]));
+  for (const name of FILES) {
+    const services = await readCompose(name, { ...env, HOOKLAUNCH_DOMAIN: "hooks.example.com" });
+    for (const [service, { command = "" }] of Object.entries(services)) {
+      assertEquals(String(command).match(/secret-of-\w+/g), null, service);
+    }
+  }
+});
+
 Deno.test({
   name: "Compose reads the files",
   ignore: !has("docker-compose"),
