@@ -143,11 +143,14 @@ export async function addPasskey(parts: PasskeyParts, made: NewPasskey): Promise
     if (all.some(({ credential }) => credential === id)) {
       throw new ConflictError("Cannot add the passkey: it is there already");
     }
-    if (
-      all.length >= ALL_MAX || all.filter((each) => hasSameGrounds(each, passkey)).length >= OWN_MAX
-    ) {
+    if (all.filter((each) => hasSameGrounds(each, passkey)).length >= OWN_MAX) {
       throw new ConflictError(
         `Cannot add the passkey: there are ${OWN_MAX} already. Remove one first`,
+      );
+    }
+    if (all.length >= ALL_MAX) {
+      throw new ConflictError(
+        `Cannot add the passkey: the service has ${ALL_MAX} already. An administrator removes some at /access`,
       );
     }
     await putPasskey(store, passkey);

@@ -1,6 +1,7 @@
 /** Passkeys of authenticators in software: kinds of keys, counts of uses, users who are not checked, challenges. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
+import { keys } from "../../src/store/keys.ts";
 import { getPasskey, passkeyKey } from "../../src/store/records/passkeys.ts";
 import { startService, TestClock } from "../data.ts";
 import { Browser, loggedIn, textOf } from "../http/console/fixture.ts";
@@ -167,5 +168,16 @@ Deno.test("passkeys: keys, counts, users that are not checked, and challenges", 
     const { status } = await late.post("login/passkey", { credential: lateCredential, to: "" });
     assertEquals(status, 401);
     assert(await isIn(one));
+  });
+  await t.step("a service that is full of passkeys of others says so", async () => {
+    const key = { public_key: "", counter: 0, transports: [], used: [] };
+    const passkeys = Array.from({ length: 1_000 }, (_, index) => {
+      const named = { credential: `key ${index}`, name: "key", owner: "Bob", token_hash: "other" };
+      const value = { ...key, ...named, created_at: new Date(0).toISOString() };
+      return { key: keys.passkey(passkeyKey(named.credential)), value };
+    });
+    await store.committer.writeInParts(passkeys);
+    const added = await add(operator, await newAuthenticator(url));
+    assertMatch(textOf(added), /the service has 1000 already/);
   });
 });
