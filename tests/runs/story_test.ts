@@ -133,7 +133,7 @@ class Play {
       retention_days: 1,
       signal: new AbortController().signal,
       triggers: { between: (act) => act() },
-      engines: { forget: () => Promise.resolve() },
+      engines: { forget: () => Promise.resolve(), tidy: () => Promise.resolve() },
       projects: {
         kept: () => Promise.resolve([]),
         forget: () => Promise.resolve(() => Promise.resolve()),
