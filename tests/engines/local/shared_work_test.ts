@@ -212,14 +212,21 @@ Deno.test("a leader whose places are taken is told of what others begin and end 
   await machines.add(1);
   const long = await machines.submit(leader, 1, machines.untilOpen);
   await until(() => machines.begunIds.length === 1);
-  const short = await machines.submit(leader, 2, "sleep 0.7");
-  for (const { id } of short) {
+  const seen = join(machines.folder, "seen");
+  const short = await machines.submit(
+    leader,
+    2,
+    `until [ -e ${seen}-$VH_EXECUTION_ID ] || [ ! -d ${machines.folder} ]; do sleep 0.05; done`,
+  );
+  await Promise.all(short.map(async ({ id }) => {
+    await until(() => leader.told.includes(`${id} started`));
+    await Deno.writeTextFile(`${seen}-${id}`, "");
     await until(() => leader.told.includes(`${id} complete`));
     assertEquals(leader.told.filter((each) => each.startsWith(id)), [
       `${id} started`,
       `${id} complete`,
     ]);
-  }
+  }));
   assertEquals([leader.engine.load, leader.engine.wantsRoom], [{ running: 1, waiting: 0 }, false]);
   await machines.open();
   await ended(leader.store, long);
