@@ -148,9 +148,15 @@ Deno.test("of two agents with one token, one runs the command", { ignore }, asyn
   await using fixture = new AgentFixture();
   await using served = serveDesk(fixture.desk);
   const mark = join(fixture.folder, "mark");
-  const job = fixture.give(`echo ran >>'${mark}'; sleep 0.5`);
+  const go = join(fixture.folder, "go");
+  const job = fixture.give(`echo ran >>'${mark}'; until [ -e '${go}' ]; do sleep 0.1; done`);
   const agents = [1, 2, 3].map(() => fixture.start({ url: localUrl(served), job }));
-  const ends = await Promise.all(agents.map((agent) => agent.ended()));
+  let over = 0;
+  const ending = Promise.all(agents.map((agent) => agent.ended().finally(() => over++)));
+  // It runs until the others have asked.
+  await eventually(() => over === 2 || undefined);
+  await Deno.writeTextFile(go, "");
+  const ends = await ending;
   assertEquals(ends.map(({ code }) => code), [0, 0, 0]);
   assertEquals(ends.filter(({ printed }) => printed.includes("Another agent has")).length, 2);
   assertEquals(Deno.readTextFileSync(mark), "ran\n");
