@@ -174,6 +174,21 @@ export class RemoteService extends EngineService<RemoteEngine> {
     return `echo run >>${this.folder}/ran; echo begun; sleep ${seconds}; echo done`;
   }
 
+  /** A command that notes each of its runs, and ends once it may. */
+  get notingUntilGo(): string {
+    return `echo run >>${this.folder}/ran; echo begun; ${this.untilGo}; echo done`;
+  }
+
+  /** A part of a command that ends once it may. */
+  get untilGo(): string {
+    return `until [ -e ${this.folder}/go ]; do sleep 0.1; done`;
+  }
+
+  /** Lets commands end. */
+  async go(): Promise<void> {
+    await Deno.writeTextFile(join(this.folder, "go"), "");
+  }
+
   /** The number of runs that were noted. */
   get ran(): number {
     return textOf(join(this.folder, "ran")).split("\n").length - 1;

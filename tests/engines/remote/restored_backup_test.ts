@@ -16,13 +16,15 @@ test("remote: a job that runs in the backup goes on, and nothing that it printed
   await using service = await RemoteService.make();
   const id = await service.submit(
     `echo run >>${service.folder}/ran
-    for i in $(seq 40); do echo line $i; sleep 0.1; done; echo result >$VH_OUTPUTS_DIR/file`,
+    for i in $(seq 40); do echo line $i; sleep 0.1; done
+    ${service.untilGo}; echo result >$VH_OUTPUTS_DIR/file`,
   );
   await service.said(id, "line 5");
   await service.backUp();
   await service.said(id, "line 15");
   const { interrupted, on_clusters } = await service.goOnFromBackup();
   assertEquals([interrupted, on_clusters], [[], [id]]);
+  await service.go();
   const { status, reason, outputs } = await service.ended(id);
   assertEquals([status, reason, outputs.map(({ path }) => path)], ["complete", undefined, [
     "file",
@@ -38,13 +40,13 @@ test("remote: outputs that were uploaded after the backup are listed, though the
   service.host.artifacts = new FolderStore(join(service.folder, "artifacts"));
   await service.restart();
   const id = await service.submit(
-    `echo begun; while [ ! -e ${service.folder}/go ]; do sleep 0.1; done
+    `echo begun; ${service.untilGo}
     for name in one two; do echo $name >$VH_OUTPUTS_DIR/$name; done`,
   );
   await service.said(id, "begun");
   await service.backUp();
   service.host.isAway = (request) => request === "POST end";
-  await Deno.writeTextFile(join(service.folder, "go"), "");
+  await service.go();
   await until(() => service.host.asked.includes("POST end"));
   await service.goOnFromBackup();
   service.host.isAway = false;
@@ -57,12 +59,13 @@ test("remote: outputs that were uploaded after the backup are listed, though the
 test("remote: a job that waited in the cluster when the backup was made, and runs since, goes on", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.pending = "no machine is free";
-  const id = await service.submit(service.noting(4));
+  const id = await service.submit(service.notingUntilGo);
   await until(async () => (await service.record(id)).waiting !== undefined);
   await service.backUp();
   service.cluster.faults.pending = undefined;
   await service.said(id, "begun");
   await service.goOnFromBackup();
+  await service.go();
   const { status, reason, machine } = await service.ended(id);
   assertEquals([status, reason, machine !== undefined], ["complete", undefined, true]);
   assertEquals(await service.printed(id, "stdout"), ["begun", "done"]);
@@ -72,14 +75,15 @@ test("remote: a job that waited in the cluster when the backup was made, and run
 test("remote: a log that was full since the backup is filled again, and the job ends", async () => {
   await using service = await RemoteService.make({ logBytesMax: 300_000 });
   const id = await service.submit(
-    `echo begun; while [ ! -e ${service.folder}/go ]; do sleep 0.1; done
-    seq 100000; sleep 3`,
+    `echo begun; ${service.untilGo}
+    seq 100000; until [ -e ${service.folder}/restored ]; do sleep 0.1; done`,
   );
   await service.said(id, "begun");
   await service.backUp();
-  await Deno.writeTextFile(join(service.folder, "go"), "");
+  await service.go();
   await until(async () => (await getJob(service.store, id))?.is_log_full === true);
   await service.goOnFromBackup();
+  await Deno.writeTextFile(join(service.folder, "restored"), "");
   const { status, reason } = await service.ended(id);
   assertEquals([status, reason], ["complete", undefined]);
   assertEquals((await service.printed(id, "stdout")).slice(0, 3), ["begun", "1", "2"]);
@@ -87,9 +91,10 @@ test("remote: a log that was full since the backup is filled again, and the job 
 
 test("remote: a job that ended after the backup ends as an error which says that its end is not known", async () => {
   await using service = await RemoteService.make({ silence_ms: 300, settle_ms: 100 });
-  const id = await service.submit(service.noting(1));
+  const id = await service.submit(service.notingUntilGo);
   await service.said(id, "begun");
   await service.backUp();
+  await service.go();
   await service.ended(id);
   await until(async () => (await service.cluster.copies(id)).length === 0);
   await service.goOnFromBackup();
