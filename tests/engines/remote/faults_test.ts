@@ -35,9 +35,10 @@ async function endsWell(service: RemoteService, id: string): Promise<void> {
 test("remote: a job whose launch got no answer is not launched again", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.unanswered = 1;
-  const id = await service.submit(service.noting(1.5));
+  const id = await service.submit(service.notingUntilGo);
   await service.said(id, "begun");
   assertEquals((await service.cluster.copies(id)).length, 1);
+  await service.go();
   await endsWell(service, id);
 });
 
@@ -50,18 +51,20 @@ test("remote: a launch that was lost is made again", async () => {
 test("remote: of a job that was started twice one agent runs the command", async () => {
   await using service = await RemoteService.make();
   service.cluster.faults.doubled = 1;
-  const id = await service.submit(service.noting(2));
+  const id = await service.submit(service.notingUntilGo);
   await service.said(id, "begun");
   await until(async () => (await service.cluster.copies(id)).length === 2);
+  await service.go();
   await endsWell(service, id);
 });
 
 test("remote: of a job that appears late, and was launched again, one runs the command", async () => {
   await using service = await RemoteService.make({ settle_ms: 300 });
-  service.cluster.faults.delay_ms = 900;
-  const id = await service.submit(service.noting(1.5));
+  service.cluster.faults.late = 1;
+  const id = await service.submit(service.notingUntilGo);
   await service.said(id, "begun");
   await until(async () => (await service.cluster.copies(id)).length > 1);
+  await service.go();
   await endsWell(service, id);
 });
 
@@ -90,10 +93,7 @@ test("remote: a job that the cluster does not show is not lost while its agent i
   const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
   const silence_ms = 600_000;
   await using service = await RemoteService.make({ silence_ms }, { clock });
-  const go = join(service.folder, "go");
-  const id = await service.submit(
-    `echo run >>${service.folder}/ran; echo begun; until [ -e ${go} ]; do sleep 0.1; done; echo done`,
-  );
+  const id = await service.submit(service.notingUntilGo);
   await service.said(id, "begun");
   service.cluster.faults.isForgetful = true;
   const beats = () => service.host.asked.filter((each) => each === "POST beat").length;
@@ -105,7 +105,7 @@ test("remote: a job that the cluster does not show is not lost while its agent i
     await until(() => beats() >= heard + 2);
     await until(() => service.cluster.looks >= looks + 2);
   }
-  await Deno.writeTextFile(go, "");
+  await service.go();
   await endsWell(service, id);
 });
 
@@ -113,25 +113,18 @@ test("remote: a wall clock that jumps ahead ends no time limit", async () => {
   let ahead_ms = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms };
   await using service = await RemoteService.make({}, { clock });
-  const go = join(service.folder, "go");
-  const id = await service.submit(
-    `echo run >>${service.folder}/ran; echo begun; until [ -e ${go} ]; do sleep 0.1; done; echo done`,
-    { time_limit: 600 },
-  );
+  const id = await service.submit(service.notingUntilGo, { time_limit: 600 });
   await service.said(id, "begun");
   ahead_ms = 3_600_000;
   const { looks } = service.cluster;
   await until(() => service.cluster.looks > looks + 3);
-  await Deno.writeTextFile(go, "");
+  await service.go();
   await endsWell(service, id);
 });
 
 test("remote: a cluster that is away says nothing about its jobs, and that is shown", async () => {
   await using service = await RemoteService.make({ silence_ms: 500 });
-  const go = join(service.folder, "go");
-  const running = await service.submit(
-    `echo run >>${service.folder}/ran; echo begun; until [ -e ${go} ]; do sleep 0.1; done; echo done`,
-  );
+  const running = await service.submit(service.notingUntilGo);
   await service.said(running, "begun");
   service.cluster.faults.isAway = true;
   const waiting = await service.submit("echo late");
@@ -149,7 +142,7 @@ test("remote: a cluster that is away says nothing about its jobs, and that is sh
   service.host.isAway = false;
   await delay(300);
   service.cluster.faults.isAway = false;
-  await Deno.writeTextFile(go, "");
+  await service.go();
   await endsWell(service, running);
   assertEquals((await service.ended(waiting)).status, "complete");
   const { reachable, waiting: why } = await service.record(waiting);
@@ -336,7 +329,7 @@ test("remote: a job whose machine is lost ends as an error, or runs again where 
     ),
   ]);
   await service.said(once, "begun");
-  await service.said(again, "begun");
+  await service.said(again, '{"a": 1}');
   await service.cluster.destroy(once);
   await service.cluster.destroy(again);
   const { status, reason } = await service.ended(once);
@@ -433,14 +426,11 @@ test("remote: a job that has ended while its cluster is away for good can be sto
 
 test("remote: a command that the cluster's signal reaches before the agent tells so, too", async () => {
   await using service = await RemoteService.make();
-  const go = join(service.folder, "go");
-  const id = await service.submit(
-    `echo begun; while [ ! -e ${go} ]; do sleep 0.1; done; kill -TERM $$`,
-  );
+  const id = await service.submit(`echo begun; ${service.untilGo}; kill -TERM $$`);
   await service.said(id, "begun");
   const { claim } = await getJob(service.store, id) ?? {};
   service.host.isAway = true;
-  await Deno.writeTextFile(go, "");
+  await service.go();
   await until(() => textOf(join(claim?.folder ?? "", "control", "exit_code")) !== "");
   await service.cluster.terminate(id);
   service.host.isAway = false;

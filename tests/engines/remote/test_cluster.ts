@@ -24,8 +24,8 @@ export interface Faults {
   dropped?: number;
   /** The next launches that start another job a moment later. */
   doubled?: number;
-  /** The time after which a job appears, in milliseconds. */
-  delay_ms?: number;
+  /** The next launches whose jobs appear with the job of a launch that comes behind them. */
+  late?: number;
   /** Jobs are not shown, though they run. */
   isForgetful?: boolean;
   /** A name that was taken stands for its first job until that is removed, as in Kubernetes. */
@@ -104,6 +104,8 @@ export class TestCluster implements Backend {
   readonly #folder: string;
   readonly #delays = new Set<ReturnType<typeof setTimeout>>();
   readonly #lives = new Lives();
+  /** What starts the jobs that were launched. */
+  readonly #starts: (() => Promise<void>)[] = [];
   /** Each resolves when the process of a job has ended. */
   readonly #ends = new Set<Promise<unknown>>();
   /** The number of requests to look at jobs. */
@@ -123,8 +125,9 @@ export class TestCluster implements Backend {
     const made = { id: name, isNew: true };
     if (take(faults, "dropped")) return made;
     const start = () => this.#start(name, script);
-    if (faults.delay_ms === undefined) await start();
-    else this.#delays.add(setTimeout(start, faults.delay_ms));
+    this.#starts.push(start);
+    if (take(faults, "late")) return made;
+    await Promise.all(this.#starts.splice(0).map((each) => each()));
     if (take(faults, "doubled")) this.#delays.add(setTimeout(start, DOUBLE_MS));
     if (take(faults, "unanswered")) throw new TypeError("the connection was closed");
     return made;
@@ -240,7 +243,7 @@ export class TestCluster implements Backend {
   }
 }
 
-function take(faults: Faults, name: "unanswered" | "dropped" | "doubled"): boolean {
+function take(faults: Faults, name: "unanswered" | "dropped" | "doubled" | "late"): boolean {
   const left = faults[name] ?? 0;
   if (left > 0) faults[name] = left - 1;
   return left > 0;
