@@ -33,10 +33,11 @@ Deno.test("remote: when its instance is taken for gone, a job goes on under the 
   host.artifacts = new FolderStore(join(folder.path, "artifacts"));
   const engineOn = (store: Store, name: string) =>
     host.makeEngine({ store, dataFolder: join(folder.path, name), onChange() {} });
-  const ran = join(folder.path, "ran");
+  const [ran, go] = [join(folder.path, "ran"), join(folder.path, "go")];
   const execution = executionOf({
     engine: { type: "remote" },
-    command: `echo ran >>${ran}; for i in $(seq 30); do echo line $i; sleep 0.1; done`,
+    command: `echo ran >>${ran}; for i in $(seq 30); do echo line $i; sleep 0.1; done
+      until [ -e ${go} ]; do sleep 0.1; done`,
   });
   const before = engineOn(first, "first");
   await before.start();
@@ -49,6 +50,7 @@ Deno.test("remote: when its instance is taken for gone, a job goes on under the 
   await lead(second, "memory");
   const after = engineOn(second, "second");
   await after.start();
+  await Deno.writeTextFile(go, "");
   const record = async () => await getExecution(second, execution.id);
   await until(async () => hasEnded((await record())?.status ?? "queued"));
 
