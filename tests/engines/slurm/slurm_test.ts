@@ -116,13 +116,14 @@ slurmTest(
   "a token that is revoked says nothing about jobs, until there is another",
   async (service, cluster) => {
     const engine = cluster.settings();
-    const first = await service.submit(service.noting(3), { engine });
+    const first = await service.submit(service.notingUntilGo, { engine });
     await service.said(first, "begun");
     await Deno.writeTextFile(cluster.tokenFile, "revoked");
     await until(async () => (await service.record(first)).reachable === false);
     const second = await service.submit("echo second", { engine });
     await until(async () => (await service.record(second)).waiting !== undefined);
     await Deno.writeTextFile(cluster.tokenFile, await cluster.newToken());
+    await service.go();
     assertEquals((await service.ended(first)).status, "complete");
     assertEquals((await service.ended(second)).status, "complete");
     assertEquals(service.ran, 1);
