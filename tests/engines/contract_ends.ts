@@ -5,6 +5,7 @@
  */
 import { assertEquals, assertRejects } from "@std/assert";
 import { ConflictError } from "../../src/platform/errors.ts";
+import { newId } from "../../src/platform/ids.ts";
 import { saveExecution } from "../../src/store/records/executions.ts";
 import type { Case } from "./contract_case.ts";
 import { until } from "./service.ts";
@@ -258,12 +259,29 @@ export const ends: Case[] = [
     name: "after closing nothing starts, and what runs may end until the deadline",
     executionsMax: 1,
     async test(service) {
-      const running = await service.submit("echo begun; sleep 1; echo ended");
-      const waiting = await service.submit("echo ran");
-      await service.said(running, "begun");
-      await service.engine.close(60_000);
-      assertEquals((await service.record(running)).status, "complete");
-      assertEquals((await service.record(waiting)).status, "queued");
+      const { engine } = service;
+      const running = service.execution("echo begun; sleep 1; echo ended");
+      // The oldest starts first.
+      const waiting = service.execution("echo ran", { id: newId(Date.now() + 1_000) });
+      for (const each of [running, waiting]) {
+        await service.store.committer.commit(saveExecution(each));
+      }
+      // As soon as the engine hears of the command, which is before it hears of its end, however late that is.
+      let closing: Promise<void> | undefined;
+      let reading = Promise.resolve();
+      const unwatch = engine.watchLog(running.id, () => {
+        reading = reading.then(async () => {
+          const printed = await service.printed(running.id, "stdout");
+          if (printed.includes("begun")) closing ??= engine.close(60_000);
+        });
+      });
+      for (const each of [running, waiting]) engine.submit(each);
+      await until(() => closing !== undefined);
+      unwatch();
+      await reading;
+      await closing;
+      assertEquals((await service.record(running.id)).status, "complete");
+      assertEquals((await service.record(waiting.id)).status, "queued");
     },
   },
   {
