@@ -139,19 +139,17 @@ Deno.test("limits hold while the service is away", { ignore }, async () => {
     { limits },
   );
   await using served = serveDesk(fixture.desk);
-  let isAway = false;
-  await using proxy = proxyTo(() => served.port, () => isAway ? "drop" : "pass");
+  const control = (file: string) =>
+    fixture.left().some((name) => existing(join(fixture.folder, "work", name, "control", file)));
+  // From the begin of the command on.
+  let isAway = true;
+  await using proxy = proxyTo(
+    () => served.port,
+    () => isAway && (control("session") || control("exit_code")) ? "drop" : "pass",
+  );
   const agent = fixture.start({ url: proxy.url, job });
-  await eventually(() => fixture.left().length > 0 || undefined);
-  await eventually(() => {
-    const [name = ""] = fixture.left();
-    return existing(join(fixture.folder, "work", name, "control/session"));
-  });
-  isAway = true;
   await eventually(() => existing(mark));
-  const [name = ""] = fixture.left();
-  const exitCode = join(fixture.folder, "work", name, "control/exit_code");
-  await eventually(() => existing(exitCode));
+  await eventually(() => control("exit_code") || undefined);
   isAway = false;
   assertEquals((await agent.ended()).code, 0);
   const { end } = fixture.desk.state(job.id);
@@ -163,13 +161,17 @@ Deno.test(
   { ignore },
   async () => {
     await using fixture = new AgentFixture();
-    const job = fixture.give("echo a line; echo result >../outputs/file; sleep 1; exit 6");
+    const go = join(fixture.folder, "go");
+    const job = fixture.give(
+      `echo a line; echo result >../outputs/file; until [ -e ${go} ]; do sleep 0.1; done; exit 6`,
+    );
     await using served = serveDesk(fixture.desk);
     let isAway = false;
     await using proxy = proxyTo(() => served.port, () => isAway ? "drop" : "pass");
     const agent = fixture.start({ url: proxy.url, job, env: { HOOKLAUNCH_PATIENCE: "3" } });
     await eventually(() => fixture.desk.stream(job.id, "stdout") === "a line\n" || undefined);
     isAway = true;
+    await Deno.writeTextFile(go, "");
     const { code, printed } = await agent.ended();
     assertEquals(code, 1);
     assertStringIncludes(printed, "the service has not answered for 3 s");
