@@ -12,7 +12,8 @@ import { processesWith } from "./git_fixture.ts";
 
 /** Stands for ssh. No signal to git's own session reaches it, so it surely ends later than git. */
 const LATE = `#!/bin/sh
-exec setsid sh -c ': >"$0.began"; sleep 0.5; :' "$0"
+exec setsid sh -c ': >"$0.began"; until [ -e "$0.go" ] || [ ! -e "$0" ]; do sleep 0.05; done
+  sleep 0.5; :' "$0"
 `;
 
 Deno.test("git: one that is ended has ended when what it started has, too", async () => {
@@ -32,6 +33,7 @@ Deno.test("git: one that is ended has ended when what it started has, too", asyn
   );
   await eventually(() => Deno.stat(`${ssh}.began`).catch(() => undefined), { what: "ssh" });
   closing.abort();
+  await Deno.writeTextFile(`${ssh}.go`, "");
   await ended;
   assertEquals([...(await processesWith(ssh)).values()], []);
 });
