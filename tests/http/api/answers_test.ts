@@ -459,7 +459,11 @@ Deno.test("every answer is what the description says, and nothing beside it", as
     const body = { name: "ci", ...limits, expires_at: "2100-01-01T00:00:00Z" };
     const { id, token } = await ask("/tokens/", { method: "POST", body, status: 201 });
     await ask("/triggers/", { headers: { authorization: `Bearer ${token}` } });
-    await ask("/tokens/");
+    // Its use is stored beside the answer.
+    await eventually(async () => {
+      const { results } = await ask("/tokens/");
+      return results.some((each: Json) => each.last_used_at) || undefined;
+    });
     await ask("/tokens/{id}/", { method: "DELETE", at: { id }, status: 204 });
     await ask("/audit/");
     await ask("/instances/");
