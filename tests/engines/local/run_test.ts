@@ -427,7 +427,7 @@ test("run: what a command leaves running is ended", async () => {
     (trap '' TERM; echo $BASHPID >$VH_OUTPUTS_DIR/stubborn; exec sleep 100) &
     set -m
     sleep 100 & echo $! >$VH_OUTPUTS_DIR/grouped
-    sleep 0.1
+    until [ -s $VH_OUTPUTS_DIR/stubborn ]; do sleep 0.01; done
     echo done`);
   assertEquals(status, "complete");
   assertEquals(await fixture.printed(id, "stdout"), ["done"]);
