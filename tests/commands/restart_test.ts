@@ -24,15 +24,19 @@ async function send(url: string, start_ms: number): Promise<"at once" | "again" 
   return (await launch())?.ok ? "again" : "lost";
 }
 
-const cases: [what: string, flags: string[], env: Record<string, string>, command: string][] = [
-  ["an idle service", ["--wait"], {}, "true"],
-  ["a busy service, under systemd", [], { INVOCATION_ID: "1" }, "echo begun; sleep 1.5"],
+const cases: [what: string, flags: string[], env: Record<string, string>, status: string][] = [
+  ["an idle service", ["--wait"], {}, "complete"],
+  ["a busy service, under systemd", [], { INVOCATION_ID: "1" }, "started"],
 ];
 
-for (const [what, flags, env, command] of cases) {
+for (const [what, flags, env, status] of cases) {
   Deno.test(`a restart of ${what} loses no request of a sender that tries again once`, async () => {
     await using folder = await temporaryFolder();
     await Deno.mkdir(`${folder.path}/p`);
+    // A busy one is stopped while commands run, and has a while to wait for them.
+    const busy =
+      `until [ -e ${folder.path}/stops ] || [ ! -d ${folder.path} ]; do sleep 0.1; done; sleep 1.5`;
+    const command = status === "complete" ? "true" : busy;
     const step = `- step: { name: s, image: i, command: '${command}' }\n`;
     await Deno.writeTextFile(`${folder.path}/p/valohai.yaml`, step);
     const actions = [{ type: "run_execution", step: "s" }];
@@ -57,12 +61,13 @@ for (const [what, flags, env, command] of cases) {
     assertEquals(await send(`${url}/launch/${ID}/`, start_ms), "at once");
     await eventually(async () => {
       const page = await (await fetch(`${url}/executions/`, { headers })).json();
-      return page.results[0]?.status === (command === "true" ? "complete" : "started") || undefined;
+      return page.results[0]?.status === status || undefined;
     });
     const sent: Promise<string>[] = [];
     let isServed = false;
     const served = second.expect(/Listening on/).then(() => isServed = true);
     first.child.kill("SIGTERM");
+    await Deno.writeTextFile(`${folder.path}/stops`, "");
     for (let left = 3; left > 0; left -= isServed ? 1 : 0) {
       sent.push(send(`${url}/launch/${ID}/`, start_ms));
       await delay(50);
