@@ -8,7 +8,8 @@ import { systemClock } from "../../src/platform/clock.ts";
 import { newId } from "../../src/platform/ids.ts";
 import type { Store } from "../../src/store/store.ts";
 import { TestClock } from "../data.ts";
-import { sharedStore, standIn, storeInMemory } from "../store/fixture.ts";
+import { removeKeptOf } from "../../src/store/records/kept_requests.ts";
+import { sharedStore, standIn, storeInMemory, storeOn, watchedKv } from "../store/fixture.ts";
 
 const MIB = 1024 * 1024;
 const SECRETS = secretBox([new Uint8Array(32)]);
@@ -164,4 +165,22 @@ Deno.test("requests that make room for one end with their trigger", async () => 
   await next.kept.forget("a");
   await deadline(keeping, 30_000);
   assertEquals(next.kept.size, { requests: 0, bytes: 0 });
+});
+
+Deno.test("of a request whose trigger goes while it is stored, nothing is left", async () => {
+  const kv = await Deno.openKv(":memory:");
+  const other = storeOn(kv);
+  let isRemoved = false;
+  const store = storeOn(watchedKv(kv, async ({ keys }, commit) => {
+    const answer = await commit();
+    if (!isRemoved && keys.some(([kind]) => kind === "kept")) {
+      isRemoved = true;
+      await removeKeptOf(other, "a");
+    }
+    return answer;
+  }));
+  await using own = await keeper({ store });
+  await own.keep("a", 200_000);
+  assertEquals(isRemoved, true);
+  assertEquals(await Array.fromAsync(kv.list({ prefix: [] }), ({ key }) => key), []);
 });

@@ -59,6 +59,10 @@ export async function putKept(
     headWrite(entryId, head),
   ]);
   await putKeptBody(store, entryId, body);
+  // A removal that came before its body has left that.
+  if (await getKeptIndex(store, { triggerId, entryId }) === undefined) {
+    await store.intake.write(removePayloadWrites(entryId, body.length));
+  }
 }
 
 /** The write that stores an encrypted head. */
