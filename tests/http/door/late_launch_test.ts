@@ -9,6 +9,7 @@ import type { Launch } from "../../../src/runs/accept.ts";
 import { eventually, startService, type TestService } from "../../data.ts";
 import { standIn } from "../../store/fixture.ts";
 import { KV_TOKEN, RemoteKv, type Way } from "../../store/kv_connect.ts";
+import { PATIENCE_MS } from "../../surroundings.ts";
 import { ARRIVAL, routesOf } from "../routes.ts";
 
 const OPEN = { isClosed: false, isReadOnly: false, commitsLeft: Infinity };
@@ -18,12 +19,12 @@ interface Remote extends AsyncDisposable {
   service: TestService;
   way: Way;
   /** The launches that came to be stored. */
-  accepting(): number;
+  accepting: readonly Launch[];
   /** Launches a trigger; returns the status, and after how many seconds to come again. */
   launch(id: string, options?: { signal?: AbortSignal; body?: BodyInit }): Promise<string>;
 }
 
-async function startRemote(): Promise<Remote> {
+async function startRemote({ timeout_ms = 500 } = {}): Promise<Remote> {
   const stack = new AsyncDisposableStack();
   const kv = stack.use(new RemoteKv());
   const way = kv.way();
@@ -31,11 +32,11 @@ async function startRemote(): Promise<Remote> {
   const secretKey = "00".repeat(32);
   const service = stack.use(await startService({ settings: { kv: way.url, secretKey } }));
   const bodies = stack.use(new BodyReader({ bodies_bytes_max: 100_000 }));
-  const databaseDeadline = stack.use(new DatabaseDeadline({ timeout_ms: 500, check_ms: 50 }));
+  const databaseDeadline = stack.use(new DatabaseDeadline({ timeout_ms, check_ms: 50 }));
   const { parts } = service.service;
-  let accepting = 0;
+  const accepting: Launch[] = [];
   const accept = (launch: Launch) => {
-    accepting++;
+    accepting.push(launch);
     return parts.acceptor.accept(launch);
   };
   const acceptor = standIn(parts.acceptor, { accept });
@@ -49,7 +50,7 @@ async function startRemote(): Promise<Remote> {
   return {
     service,
     way,
-    accepting: () => accepting,
+    accepting,
     async launch(id, { signal, body = "x" } = {}) {
       const url = `http://127.0.0.1:${server.addr.port}/api/v0/launch/${id}`;
       const answer = await fetch(url, { method: "POST", body, ...(signal && { signal }) });
@@ -102,7 +103,7 @@ Deno.test("a launch that was stored after its sender was answered 503 is withdra
 });
 
 Deno.test("a launch whose sender has gone is not stored", async () => {
-  await using remote = await startRemote();
+  await using remote = await startRemote({ timeout_ms: PATIENCE_MS });
   const { service, way, launch } = remote;
   const { id } = await service.trigger();
   await service.service.parts.triggers.prepared(id);
@@ -113,10 +114,10 @@ Deno.test("a launch whose sender has gone is not stored", async () => {
   while (intake.waiting === 0) others.push(intake.write([{ key: ["test"], value: 1 }]));
   const controller = new AbortController();
   const gone = launch(id, { signal: controller.signal }).catch(() => "gone");
-  await eventually(() => remote.accepting() === 1 || undefined);
+  await eventually(() => remote.accepting.length === 1);
   controller.abort();
   assertEquals(await gone, "gone");
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await eventually(() => remote.accepting[0]?.isAbandoned?.());
   way.isReadOnly = false;
   await Promise.all(others);
   await eventually(async () => (await launch(id)).startsWith("200") || undefined);
