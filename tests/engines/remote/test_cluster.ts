@@ -106,6 +106,8 @@ export class TestCluster implements Backend {
   readonly #lives = new Lives();
   /** What starts the jobs that were launched. */
   readonly #starts: (() => Promise<void>)[] = [];
+  /** Each resolves when the process of a job has begun. */
+  readonly #begins = new Set<Promise<void>>();
   /** Each resolves when the process of a job has ended. */
   readonly #ends = new Set<Promise<unknown>>();
   /** The number of requests to look at jobs. */
@@ -149,6 +151,7 @@ export class TestCluster implements Backend {
   async remove({ name }: JobRef): Promise<void> {
     this.#expectReachable();
     const folder = join(this.#folder, name);
+    await Promise.all(this.#begins);
     // An agent that still works there would make the folder again.
     while (await exists(folder)) {
       await this.destroy(name);
@@ -182,6 +185,7 @@ export class TestCluster implements Backend {
   /** Ends everything. */
   async end(): Promise<void> {
     for (const timer of this.#delays) clearTimeout(timer);
+    await Promise.all(this.#begins);
     await sh(KILL_ALL, this.#folder);
     await Promise.all(this.#ends);
     await this.#lives[Symbol.asyncDispose]();
@@ -226,6 +230,12 @@ export class TestCluster implements Backend {
       this.#delays.add(setTimeout(() => this.#start(name, script), 50));
       return;
     }
+    const begin = this.#begin(name, script).finally(() => this.#begins.delete(begin));
+    this.#begins.add(begin);
+    await begin;
+  }
+
+  async #begin(name: string, script: string): Promise<void> {
     const folder = join(this.#folder, name, crypto.randomUUID());
     await Deno.mkdir(folder, { recursive: true });
     await this.prepare(folder, script);
