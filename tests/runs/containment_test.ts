@@ -121,12 +121,14 @@ Deno.test("what failed while nothing could be stored is done again, what failed 
 });
 
 Deno.test("what the last action has made is stored with the end of its run or not at all, and begins then", async () => {
-  let isFull = true;
+  const hasLooked = Promise.withResolvers<void>();
   const kinds: unknown[][] = [];
-  await using store = await storeInMemory((commit, store) => {
-    if (!commit.keys.some(([kind]) => kind === "made")) return store();
+  await using store = await storeInMemory(async (commit, store) => {
+    if (!commit.keys.some(([kind]) => kind === "made")) return await store();
     kinds.push(commit.keys.map(([kind]) => kind));
-    return isFull ? Promise.reject(new TypeError("database or disk is full")) : store();
+    if (kinds.length === 1) throw new TypeError("database or disk is full");
+    await hasLooked.promise;
+    return await store();
   });
   const begun: string[] = [];
   await using desk = await startDesk(store, {
@@ -143,7 +145,7 @@ Deno.test("what the last action has made is stored with the end of its run or no
   await eventually(() => kinds.length > 0 ? true : undefined);
   assertEquals((await getRun(store, id))?.status, "pending");
   assertEquals(begun, []);
-  isFull = false;
+  hasLooked.resolve();
   await untilIdle(desk);
   assertEquals((await getRun(store, id))?.status, "completed");
   assertEquals((await store.kv.get(["made", id])).value, true);
