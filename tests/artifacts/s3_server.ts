@@ -1,6 +1,6 @@
 /** An S3 server of rclone on a folder, and a proxy before it that fails as a test wants. */
 import { has } from "../needs.ts";
-import { eventually } from "../surroundings.ts";
+import { eventually, freePort } from "../surroundings.ts";
 import { S3Store } from "../../src/artifacts/s3/mod.ts";
 import type { S3Location } from "../../src/artifacts/s3/location.ts";
 
@@ -38,9 +38,7 @@ export class S3Server implements AsyncDisposable {
   /** Starts the server itself. */
   async begin(): Promise<void> {
     const { accessKeyId, secretAccessKey } = CREDENTIALS;
-    using free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    this.#port = free.addr.port;
-    free.close();
+    this.#port = freePort();
     const script = 'PATH="$PATH:${XDG_CACHE_HOME:-$HOME/.cache}/hooklaunch/bin"; ' +
       'exec rclone serve s3 --config /dev/null --auth-key "$1" --addr "$2" "$3"';
     this.#child = new Deno.Command("sh", {

@@ -4,7 +4,7 @@
  * @module
  */
 import { join } from "node:path";
-import { eventually } from "../../surroundings.ts";
+import { eventually, freePort } from "../../surroundings.ts";
 
 /** Ports, in the order of the configuration: the controller, two nodes, slurmrestd. */
 type Ports = [number, number, number, number];
@@ -112,12 +112,7 @@ export class SlurmCluster implements AsyncDisposable {
 
   /** Starts a cluster. */
   static async start(): Promise<SlurmCluster> {
-    const listeners = Array.from(
-      { length: 4 },
-      () => Deno.listen({ hostname: "127.0.0.1", port: 0 }),
-    );
-    const [controller = 0, n1 = 0, n2 = 0, rest = 0] = listeners.map(({ addr }) => addr.port);
-    for (const listener of listeners) listener.close();
+    const [controller, n1, n2, rest] = [freePort(), freePort(), freePort(), freePort()];
     // The socket of munge has a path of at most 107 bytes.
     const folder = await Deno.makeTempDir({ dir: "/tmp", prefix: "hl-slurm-" });
     const cluster = new SlurmCluster(folder, [controller, n1, n2, rest]);

@@ -1,7 +1,7 @@
 /** A real Gitea, with one user. */
 import { join } from "node:path";
 import { has } from "../../../needs.ts";
-import { eventually } from "../../../surroundings.ts";
+import { eventually, freePort } from "../../../surroundings.ts";
 
 /** True where no Gitea can be started. */
 export const hasNoGitea = !has("gitea");
@@ -40,15 +40,12 @@ interface CommitStatus {
 /** A server on a folder of its own. */
 class Gitea implements AsyncDisposable {
   readonly #folder = Deno.makeTempDirSync();
-  readonly #port: number;
+  readonly #port = freePort();
   #pid = "";
   /** The token of its user, who may write repositories. */
   token = "";
 
-  private constructor() {
-    using free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    this.#port = free.addr.port;
-  }
+  private constructor() {}
 
   static async start(): Promise<Gitea> {
     const gitea = new Gitea();
