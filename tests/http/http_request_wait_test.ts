@@ -216,8 +216,9 @@ const pollCases: PollCase[] = [
 ];
 
 Deno.test("an action polls for the end of work", async (t) => {
+  const clock = new Ahead();
   await using receiver = startReceiver();
-  await using service = await startService();
+  await using service = await startService({ clock });
   const parts = { receiver, service };
   for (const { name, polls, settings, poll, status, reason, result } of pollCases) {
     await t.step(name, async () => {
@@ -281,9 +282,11 @@ Deno.test("an action polls for the end of work", async (t) => {
     const run = await launch(parts, path, {
       headers: { authorization: { secret: "a-token-of-the-tests" } },
       wait: {
-        poll: { url: "{answer.body.next}", until: "answer.body.done", every: 1, timeout: 2 },
+        poll: { url: "{answer.body.next}", until: "answer.body.done", every: 1, timeout: 600 },
       },
     });
+    await eventually(async () => (await sentOf(service, run))?.reason, { what: "a poll" });
+    clock.ahead_ms += 601_000;
     const { reason } = await state(service, run, "error");
     assertMatch(reason, /no public address/);
     assertEquals(other.at("/").length, 0);
