@@ -145,6 +145,8 @@ export class Pacer {
       item.isHeld = true;
       held.push([item, joins]);
     }
+    // It was closed meanwhile.
+    if (this.#abort.signal.aborted) return;
     held.sort(([one], [other]) => one.order - other.order);
     this.#order = (held.at(-1)?.[0].order ?? -1) + 1;
     for (const [item, joins] of held) this.#resume(item, joins);
