@@ -78,17 +78,16 @@ found=$(list "$1" 0)
  */
 const KILL_LEFT = `
 [ -e /proc/self/stat ] || exit 0
-cat /proc/[0-9]*/stat 2>/dev/null | awk '{
-  pid = $1
-  sub(/^.*\\) /, "")
-  if ($1 == "Z") next
-  if (pid == $4) led[pid] = 1
-  else session[pid] = $4
-} END { for (pid in session) if (!led[session[pid]]) print pid, session[pid] }' |
-while read -r pid session; do
-  outputs=$(tr '\\0' '\\n' <"/proc/$pid/environ" | grep -F "VH_OUTPUTS_DIR=$1/") || continue
-  id=\${outputs#"VH_OUTPUTS_DIR=$1/"} leader=
-  read -r leader _identity <"$1/\${id%%/*}/control/started"
+given="VH_OUTPUTS_DIR=$1/" root=$1
+for environ in $(grep -lsF "$given" /proc/[0-9]*/environ); do
+  pid=\${environ#/proc/} pid=\${pid%/environ}
+  read -r stat <"/proc/$pid/stat" || continue
+  # Field 6 of proc_pid_stat(5), of which two are gone.
+  set -- \${stat##*) }
+  session=$4 leader=
+  [ ! -e "/proc/$session" ] || continue
+  id=$(tr '\\0' '\\n' <"$environ" | grep -F "$given") id=\${id#"$given"}
+  read -r leader _identity <"$root/\${id%%/*}/control/started"
   [ "$leader" != "$session" ] || kill -KILL "$pid"
 done 2>/dev/null
 `;
