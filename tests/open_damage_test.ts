@@ -58,7 +58,7 @@ for (const { kind, open, beside } of damages) {
   }
 }
 
-/** What is listed of a trigger and its one run, and the page that shows it. */
+/** Records that may be damaged, and the page of the API that reads each. */
 const lists: {
   kind: string;
   rest(of: { triggerId: string; runId: string }): Deno.KvKey;

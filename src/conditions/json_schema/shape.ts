@@ -37,7 +37,7 @@ export interface Shape {
   formats: string[];
   /** The JSON within texts. */
   wrapped?: Partial<Record<Wrapping, Shape>>;
-  /** Not all values were looked at, or a schema cannot check one: any value is right here. */
+  /** True where a schema is to take every value: some were not looked at, or cannot be checked. */
   isOpen?: true;
 }
 

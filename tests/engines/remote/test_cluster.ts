@@ -104,7 +104,7 @@ export class TestCluster implements Backend {
   readonly #folder: string;
   readonly #delays = new Set<ReturnType<typeof setTimeout>>();
   readonly #lives = new Lives();
-  /** What starts the jobs that were launched. */
+  /** The functions that start the launched jobs, in order. */
   readonly #starts: (() => Promise<void>)[] = [];
   /** Each resolves when the process of a job has begun. */
   readonly #begins = new Set<Promise<void>>();
