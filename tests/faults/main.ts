@@ -37,7 +37,8 @@ interface Part {
 
 const { values, positionals } = parseArguments();
 const rounds = Number(values.kills);
-const faultsMax = Number(values.faults);
+/** Returns how many faults a part has that has so many if not said otherwise. */
+const faultsOf = (usual: number) => values.faults === undefined ? usual : Number(values.faults);
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1e9));
 
 const parts: Readonly<Record<string, Part>> = {
@@ -133,14 +134,14 @@ const parts: Readonly<Record<string, Part>> = {
   network: {
     what:
       "Three to five instances, denokv, S3 and agents in network namespaces, between which packets are lost",
-    run: (findings, random) => network(findings, random, Math.min(20, faultsMax)),
+    run: (findings, random) => network(findings, random, faultsOf(20)),
   },
   paces: {
     what: "Runs with a pace on three instances for ten minutes, killed at random moments",
     needs: "denokv",
     run: (findings, random) =>
       instances(findings, random, {
-        faults: Array.from({ length: Math.min(40, faultsMax) }, () =>
+        faults: Array.from({ length: faultsOf(40) }, () =>
           random.pick(["kill", "kill", "kill", "stop", "freeze", "connections", "database kill"])),
         gap_ms: 10_000,
         // Beside other load an answer takes long.
@@ -158,7 +159,7 @@ const parts: Readonly<Record<string, Part>> = {
     needs: "denokv",
     run: (findings, random) =>
       instances(findings, random, {
-        faults: Array.from({ length: Math.min(20, faultsMax) }, () =>
+        faults: Array.from({ length: faultsOf(20) }, () =>
           random.pick([
             "kill",
             "kill",
@@ -240,7 +241,8 @@ const USAGE = `Usage: deno task faults [--seed NUMBER] [--kills NUMBER] [--fault
   report    repeat the runs of src/docs/proof.md with their seeds, and simulate and plant mistakes
   --seed    what is drawn at random follows from it; without it another one is taken, and printed
   --kills   how often the service is killed, 100 times if not said otherwise
-  --faults  the most faults of the parts "network", "paces" and "steps", which have 20 or 40
+  --faults  how many faults the parts "network", "paces" and "steps" have, 20 or 40 if not said
+            otherwise: a fault takes up to a minute
 
 Parts, all of them unless some are named:
 ${Object.entries(parts).map(([name, { what }]) => `  ${name.padEnd(10)} ${what}`).join("\n")}`;
@@ -253,8 +255,8 @@ if (positionals.join() === "report") Deno.exit(await report() === 0 ? 0 : 1);
 const unknown = positionals.filter((name) => !(name in parts));
 if (unknown.length > 0) fail(`There is no part ${unknown.join(", ")}`);
 if (!Number.isSafeInteger(seed)) fail(`--seed must be a whole number, found ${values.seed}`);
-if (Number.isNaN(faultsMax) || faultsMax < 1) {
-  fail(`--faults must be a number of at least 1, found ${values.faults}`);
+if (!Number.isSafeInteger(faultsOf(1)) || faultsOf(1) < 1) {
+  fail(`--faults must be a whole number of at least 1, found ${values.faults}`);
 }
 if (!Number.isSafeInteger(rounds) || rounds < 1) {
   fail(`--kills must be a whole number of at least 1, found ${values.kills}`);
@@ -273,7 +275,7 @@ function parseArguments() {
       options: {
         seed: { type: "string" },
         kills: { type: "string", default: "100" },
-        faults: { type: "string", default: "Infinity" },
+        faults: { type: "string" },
         help: { type: "boolean", default: false },
       },
       allowPositionals: true,
