@@ -44,7 +44,7 @@ export function candidatesReader(
         reason: `${place} is missing`,
       };
     }
-    const items = splitAll(present, scheme.list_separator);
+    const items = splitAll(splitAll(present, scheme.set_separator), scheme.list_separator);
     const candidates = namedItems(items, scheme.field, scheme);
     if (items.length > ITEMS_MAX || candidates.length > max) {
       return {
@@ -130,8 +130,8 @@ function readTimestampItem(
   if (timestamp?.in !== "signature") return undefined;
   const [value, ...others] = namedItems(items, timestamp.name, scheme);
   if (value === undefined) return { reason: `${place} holds no ${timestamp.name}` };
-  // Of two, one could be signed and the other fresh.
-  return others.length === 0
+  // Of two that differ, one could be signed and the other fresh.
+  return others.every((other) => other === value)
     ? value
     : { reason: `${place} is ambiguous: it holds ${timestamp.name} more than once` };
 }

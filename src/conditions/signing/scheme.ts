@@ -61,6 +61,8 @@ export interface Scheme {
   prefix: string;
   /** The text between several signatures or fields. */
   list_separator?: string | undefined;
+  /** A row alone: the text between lists, each of which has a time and a signature. */
+  set_separator?: string | undefined;
   /** The text between a field's name and its value. */
   field_separator?: string | undefined;
   /** The name of the fields that hold signatures; other fields are ignored. */

@@ -15,7 +15,7 @@ import { staticToken } from "../../../src/conditions/static_token.ts";
 import { rsaPairs } from "../../rsa_keys.ts";
 import { checkOnce, NOW_MS } from "../fixture.ts";
 import { keyRecipes } from "./key_recipes.ts";
-import { macRecipes } from "./recipes.ts";
+import { mac, macRecipes } from "./recipes.ts";
 import { tokenRecipes } from "./token_recipes.ts";
 import { signatureVectors } from "./key_vectors.ts";
 import { macVectors } from "./vectors.ts";
@@ -47,6 +47,25 @@ for (const [preset, recipe] of Object.entries(macRecipes)) {
     assertNotEquals(await check({}, wrong), undefined);
   });
 }
+
+Deno.test("preset persona: while its secret is changed, the old one passes and so does the new one", async () => {
+  const [old, changed] = [SECRET, `${SECRET}2`];
+  const time = NOW_MS / 1000;
+  const set = (secret: string, at = time, content = `${at}.${BODY}`) =>
+    `t=${at},v1=${mac("sha256", secret, content, "hex")}`;
+  const check = (header: string, secret: string) =>
+    checkOnce(hmac, { preset: "persona", secrets: [secret] }, {
+      headers: { ...JSON_TYPE, "persona-signature": header },
+      body: BODY,
+      receivedAt_ms: NOW_MS,
+    });
+  const both = `${set(old)} ${set(changed)}`;
+  for (const secret of [old, changed]) assertEquals(await check(both, secret), undefined);
+  assertNotEquals(await check(both, `${SECRET}3`), undefined);
+  // A signed time that is old, and a fresh one that is not signed.
+  const replayed = `${set(old, time - 3600)} ${set("x")}`;
+  assertNotEquals(await check(replayed, old), undefined);
+});
 
 for (const [preset, { algorithm, shown, send }] of Object.entries(keyRecipes)) {
   Deno.test(`preset ${preset}: a signature as its provider documents it passes`, async () => {

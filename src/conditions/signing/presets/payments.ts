@@ -202,12 +202,13 @@ export const payments = {
       title: "Persona",
       source: "https://docs.withpersona.com/webhooks-best-practices",
       setup: "Open Webhooks > Create webhook. Copy the secret.",
-      note: "While a secret is changed, two signatures stand with a blank between them: set one",
       vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "/data/attributes/name" },
       scheme: {
         algorithm: "sha256",
         header: "Persona-Signature",
+        // While a secret is changed, there are two sets of `t=…,v1=…`.
+        set_separator: " ",
         list_separator: ",",
         field_separator: "=",
         field: "v1",
