@@ -17,6 +17,10 @@ const events: Record<string, [unknown, unknown]> = {
     { action: "applicationSubmit", webhookActionId: "75395d87-4044-4dc4-bc29-0cec185e5f06" },
     { action: "applicationSubmit", webhookActionId: "d1b1f3fd-995a-4066-88ab-8ce4f6960654" },
   ],
+  quickbooks: [
+    [{ id: "88cd52aa-33b6-4351-9aa4-47572edbd068", type: "qbo.account.created.v1" }],
+    [{ id: "5f3ce6c1-0d4e-4b5c-9d6f-8f0f1f0c2f8a", type: "qbo.account.created.v1" }],
+  ],
   new_relic: [{ id: "0ea2df1c", state: "ACTIVATED" }, { id: "0ea2df1c", state: "CLOSED" }],
   scale: [
     { task: { task_id: "576c41bf", status: "completed" }, task_id: "576c41bf" },
@@ -47,7 +51,9 @@ Deno.test("no preset takes for a delivery's id what two events of it share", () 
     assertNotEquals(one, undefined, name);
     assertNotEquals(one, other, name);
   }
-  for (const name of ["ashby", "datocms"]) assertNotEquals(idField(name), undefined, name);
+  for (const name of ["ashby", "datocms", "quickbooks"]) {
+    assertNotEquals(idField(name), undefined, name);
+  }
 });
 
 /** Requests of CloudEvents, whose id need only be unique under their source. */

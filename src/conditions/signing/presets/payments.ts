@@ -157,7 +157,14 @@ export const payments = {
       source: "https://developer.intuit.com/app/developer/qbo/docs/develop/webhooks",
       setup: "Open the app's Webhooks at developer.intuit.com. Copy the verifier token.",
       vector: "independent",
-      scheme: { algorithm: "sha256", encoding: "base64", header: "intuit-signature" },
+      // Lists of CloudEvents: blogs.intuit.com/2025/11/12/upcoming-change-to-webhooks-payload-structure
+      event: { in: "body", name: "/0/type" },
+      scheme: {
+        algorithm: "sha256",
+        encoding: "base64",
+        header: "intuit-signature",
+        delivery_id: { in: "body", name: "/0/id" },
+      },
     },
     dwolla: {
       title: "Dwolla",
