@@ -62,7 +62,7 @@ function responseFor(
   { status, content_type, text }: NonNullable<NonNullable<Preset["needs"]>["response"]>,
   { response }: AnswerSettings,
 ): Record<string, unknown> {
-  const isOther = content_type !== undefined || response === undefined;
+  const isOther = (content_type ?? text) !== undefined || response === undefined;
   const type = content_type === "application/xml" ? "xml" : "text";
   return {
     ...(isOther && { type, text: text ?? "" }),
@@ -95,8 +95,13 @@ function refusedNeeds(each: NamedPreset, trigger: AnswerSettings): Problem[] {
 }
 
 function responseNeeds({ preset }: NamedPreset, { response }: AnswerSettings): Problem[] {
-  const { status, content_type } = preset.needs?.response ?? {};
+  const { status, content_type, text } = preset.needs?.response ?? {};
   const problems: Problem[] = [];
+  if (text === "" && hasBody(response)) {
+    const detail = `${preset.title} takes no answer with a body: ` +
+      'set response: { type: text, text: "" }';
+    problems.push({ pointer: "/response", detail });
+  }
   if (status !== undefined && response?.status !== status) {
     const detail = `${preset.title} needs a response with status: ${status}`;
     problems.push({ pointer: "/response", detail });
@@ -107,6 +112,11 @@ function responseNeeds({ preset }: NamedPreset, { response }: AnswerSettings): P
     problems.push({ pointer: "/response", detail: what + emptyAnswer(preset) });
   }
   return problems;
+}
+
+function hasBody(response: AnswerSettings["response"]): boolean {
+  if (response?.status === 204 || response?.status === 205) return false;
+  return response === undefined || response.type === "json" || response.text !== "";
 }
 
 /** Tells whether a Content-Type is the one that a provider needs; XML has two names (RFC 7303 section 9.2). */

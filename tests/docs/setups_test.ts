@@ -98,6 +98,7 @@ Deno.test("the console's form makes of each provider a trigger without warnings,
     assert(preset.needs !== undefined || needsSecret(name), found.join("\n"));
   }
   assertEquals([...asked].sort(), [
+    "airtable",
     "google_cloud_monitoring",
     "linkedin",
     "salesforce",

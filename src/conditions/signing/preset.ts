@@ -25,7 +25,7 @@ export interface Preset {
     readonly response?: {
       readonly status?: number;
       readonly content_type?: string;
-      /** The body that the provider expects, as a text of that type. */
+      /** The body that the provider expects, as a text of that type: empty where it takes none. */
       readonly text?: string;
     };
   };

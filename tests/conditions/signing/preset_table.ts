@@ -104,6 +104,7 @@ function needsText({ refused, response }: NonNullable<Preset["needs"]>): string 
   const answer = {
     ...(status !== undefined && { status }),
     ...(content_type === "application/xml" && { type: "xml", text: `'${text}'` }),
+    ...(text === "" && { type: "text", text: '""' }),
   };
   return [...written("refused", refused), ...written("response", answer)].join(" and ");
 }

@@ -22,8 +22,8 @@ const needs: Need[] = [
   {
     name: "xero",
     settings: { conditions: [{ type: "hmac", preset: "xero", secrets: [SECRET] }] },
-    button: "Set 401 for wrong signatures",
-    expected: { refused: { authentication: 401 } },
+    button: "Set 401 for wrong signatures, an empty answer",
+    expected: { refused: { authentication: 401 }, response: { type: "text", text: "" } },
   },
   {
     name: "discord_events",

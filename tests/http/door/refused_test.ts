@@ -204,8 +204,14 @@ const TWILIO = {
   conditions: [{ type: "hmac", preset: "twilio", secrets: ["the auth token of an account"] }],
 };
 
+const AIRTABLE = {
+  conditions: [{ type: "hmac", preset: "airtable", secrets: ["YSBzZWNyZXQgb2YgQWlydGFibGU="] }],
+};
+
 /** Answers that their provider takes. */
 const fitting: Record<string, unknown>[] = [
+  { ...AIRTABLE, response: { type: "text", text: "" } },
+  { ...AIRTABLE, response: { type: "json", json: {}, status: 204 } },
   { ...TWILIO, response: { type: "xml", text: "<Response/>" } },
   { ...TWILIO, response: { type: "text", text: "<Response/>", content_type: "text/xml" } },
   {
@@ -241,6 +247,11 @@ const warned: { settings: Record<string, unknown>; pointer: string; detail: RegE
     pointer: "/response",
     detail:
       /^Twilio needs a response of application\/xml: set response: \{ type: xml, text: "<Response\/>" \} for an empty answer$/,
+  })),
+  ...[undefined, { type: "json", json: {} }, { type: "text", text: "ok" }].map((response) => ({
+    settings: { ...AIRTABLE, ...(response && { response }) },
+    pointer: "/response",
+    detail: /^Airtable takes no answer with a body: set response: \{ type: text, text: "" \}$/,
   })),
   {
     settings: { response: { type: "json", json: '{"run":"{run_id}"}' } },

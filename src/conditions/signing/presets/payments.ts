@@ -144,8 +144,7 @@ export const payments = {
       source: "https://developer.xero.com/documentation/guides/webhooks/configuring-your-server/",
       setup:
         "Open the app's Webhooks at developer.xero.com. Choose the events, and copy the webhooks key. Xero sends right and wrong signatures first.",
-      needs: { refused: { authentication: 401 } },
-      note: "Takes no answer with a body: give the trigger's response an empty text",
+      needs: { refused: { authentication: 401 }, response: { text: "" } },
       vector: {
         none:
           "its page; xero-node 20.0.0, which has nothing for webhooks; public code that names its header",

@@ -79,6 +79,7 @@ export const planning = {
       source: "https://airtable.com/developers/web/api/webhooks-overview",
       setup: "Create the webhook by the API, and copy `macSecretBase64` of the answer.",
       note: "Sends no data: read the changes by the API",
+      needs: { response: { text: "" } },
       disablesEndpoints: true,
       vector: "independent",
       scheme: {

@@ -49,6 +49,7 @@ function describe({ refused = {}, response }: NeededSettings): string {
   return [
     ...causes,
     ...(status === undefined ? [] : [`${status} for what is accepted`]),
+    ...(type === "text" && status === undefined ? ["an empty answer"] : []),
     ...(type === "xml" ? ["the answer in XML that it waits for"] : []),
   ].join(", ");
 }
