@@ -68,6 +68,9 @@ export const commerce = {
     vector: "library",
     event: { in: "header", name: "X-Shopify-Topic", other_name: "Shopify-Topic" },
     disablesEndpoints: true,
+    // shopify.dev/docs/apps/build/compliance/privacy-law-compliance
+    note:
+      "Of an app's compliance webhooks it asks for 401 where a signature is wrong: add `refused: { authentication: 401 }`",
     scheme: {
       algorithm: "sha256",
       encoding: "base64",

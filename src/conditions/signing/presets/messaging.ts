@@ -123,7 +123,9 @@ export const messaging = {
     setup: "Open Sending > Webhooks > Add webhook. The secret is the HTTP webhook signing key.",
     vector: "library",
     event: { in: "body", name: "/event-data/event" },
-    note: "Signs its timestamp and token alone: the event data is not covered",
+    // The pages securing-webhooks, on late requests, and webhook-retries.
+    note:
+      "Signs its timestamp and token alone: the event data is not covered. Asks for a generous check of the time, since its requests can be late: where the trigger log tells of old ones, set `tolerance`, and add `deduplication`. Sends again for eight hours after any answer but 200 and 406: with a payload filter set `refused: { filter: 200 }`",
     scheme: {
       algorithm: "sha256",
       body_field: "/signature/signature",

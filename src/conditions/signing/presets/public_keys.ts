@@ -27,6 +27,9 @@ export const publicKeys = {
     setup:
       "Open the application's General Information. Copy the public key, and paste the URL as Interactions Endpoint URL.",
     vector: "library",
+    // discord.com/developers/docs/interactions/receiving-and-responding
+    note:
+      'Waits three seconds for an answer such as `{"type":4,"data":{"content":"…"}}`: give the trigger such a response',
     scheme: { ...discordScheme, delivery_id: { in: "body", name: "id" } },
     handshakes: [{
       method: "POST",
