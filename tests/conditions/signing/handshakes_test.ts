@@ -73,8 +73,14 @@ const questions: Question[] = [
     asks: { headers: { "X-Hook-Secret": "b537207f20cbfa02357cf448134da559" }, body: "{}" },
     body: "",
     headers: { "X-Hook-Secret": "b537207f20cbfa02357cf448134da559" },
-    not: { headers: { "X-Hook-Signature": "1d6207fe" }, body: '{"events":[]}' },
+    not: json({ events: [{ action: "added" }] }),
   },
+  ...["asana", "line"].map((preset): Question => ({
+    preset,
+    asks: json({ events: [] }),
+    body: "",
+    not: json({ events: [{}] }),
+  })),
   {
     preset: "smartsheet",
     asks: {

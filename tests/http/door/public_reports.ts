@@ -71,6 +71,7 @@ const slackSigned = (body: string): Sent => {
   };
   return formed(body, headers);
 };
+const lineSigned = (body: string) => posted(body, { "x-line-signature": hmac(body, "base64") });
 const answerOfX = new RegExp(
   `^\\{"response_token":"sha256=${hmac("abc", "base64").replaceAll("+", "\\+")}"\\}$`,
 );
@@ -163,6 +164,36 @@ export const makeReports = (): Report[] => [
     sent: [],
     runs: 0,
     warned: /Xero needs refused: \{ authentication: 401 \}/,
+  },
+  {
+    name:
+      "LINE's check of the URL holds no event: it gets 200 beside deduplication, and launches nothing",
+    settings: {
+      conditions: [{ type: "hmac", preset: "line", secrets: [SECRET] }, { type: "deduplication" }],
+    },
+    sent: [
+      [lineSigned('{"destination":"Uabc","events":[]}'), 200, /^$/],
+      [
+        posted('{"destination":"Uabc","events":[]}', { "x-line-signature": hmac("x", "base64") }),
+        400,
+      ],
+      [lineSigned('{"destination":"Uabc","events":[{"webhookEventId":"01FZ"}]}'), 200],
+    ],
+    runs: 1,
+  },
+  {
+    name: "Asana's heartbeat gets 200 beside a filter, and launches nothing",
+    settings: {
+      conditions: [
+        { type: "hmac", preset: "asana", secrets: [SECRET] },
+        { type: "payload_filter", expression: "body.events.exists(e, e.action == 'added')" },
+      ],
+    },
+    sent: [
+      [posted('{"events":[]}', { "x-hook-signature": hmac('{"events":[]}') }), 200, /^$/],
+      [posted('{"events":[]}', { "x-hook-signature": hmac("x") }), 400],
+    ],
+    runs: 0,
   },
   {
     name: "Google Cloud Monitoring gives its password when it is asked for it",

@@ -4,7 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
-import { handshakesAlone } from "./handshakes.ts";
+import { handshakesAlone, withoutEvents } from "./handshakes.ts";
 
 /** The rows. */
 export const chat = {
@@ -90,6 +90,8 @@ export const chat = {
       setup: "Open the channel's Messaging API > Webhook URL. The secret is the channel secret.",
       vector: "library",
       event: { in: "body", name: "/events/0/type" },
+      // developers.line.biz/en/docs/messaging-api/verify-webhook-url
+      handshakes: [withoutEvents],
       scheme: {
         algorithm: "sha256",
         encoding: "base64",

@@ -12,6 +12,14 @@ const hubChallenge = [{
   response: { type: "text", text: "{query['hub.challenge']}" },
 }] as const satisfies HandshakePreset["handshakes"];
 
+/** A signed request whose list of events is empty: the provider looks whether the URL answers. */
+export const withoutEvents = {
+  method: "POST",
+  when: "has(body.events) && size(body.events) == 0",
+  verified: true,
+  response: { type: "text", text: "" },
+} as const satisfies HandshakePreset["handshakes"][number];
+
 /** The rows. */
 export const handshakesAlone = {
   cloudevents: {
