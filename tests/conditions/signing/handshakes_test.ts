@@ -75,7 +75,43 @@ const questions: Question[] = [
     headers: { "X-Hook-Secret": "b537207f20cbfa02357cf448134da559" },
     not: json({ events: [{ action: "added" }] }),
   },
-  ...["asana", "line"].map((preset): Question => ({
+  {
+    preset: "terraform",
+    asks: json({
+      run_id: null,
+      notifications: [{ message: "Verification of ci", trigger: "verification" }],
+    }),
+    body: "",
+    not: json({ run_id: "run-1", notifications: [{ trigger: "run:completed" }] }),
+  },
+  {
+    preset: "ashby",
+    asks: json({ action: "ping", data: {} }),
+    body: "",
+    not: json({ action: "candidateHire", data: {} }),
+  },
+  {
+    preset: "viber",
+    asks: json({ event: "webhook", timestamp: 1457764197627, message_token: 241256543215 }),
+    body: "",
+    not: json({ event: "message", message_token: 241256543215 }),
+  },
+  {
+    preset: "sparkpost",
+    asks: json([{ msys: {} }]),
+    body: "",
+    not: json([{ msys: {} }, { msys: { message_event: { type: "delivery" } } }]),
+  },
+  {
+    preset: "woocommerce",
+    asks: {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: "webhook_id=7",
+    },
+    body: "",
+    not: json({ webhook_id: 7, id: 1 }),
+  },
+  ...["asana", "line", "xero"].map((preset): Question => ({
     preset,
     asks: json({ events: [] }),
     body: "",

@@ -71,6 +71,7 @@ const slackSigned = (body: string): Sent => {
   };
   return formed(body, headers);
 };
+const ENTROPY = '{"events":[],"firstEventSequence":0,"lastEventSequence":0,"entropy":"BHT"}';
 const lineSigned = (body: string) => posted(body, { "x-line-signature": hmac(body, "base64") });
 const answerOfX = new RegExp(
   `^\\{"response_token":"sha256=${hmac("abc", "base64").replaceAll("+", "\\+")}"\\}$`,
@@ -192,6 +193,45 @@ export const makeReports = (): Report[] => [
     sent: [
       [posted('{"events":[]}', { "x-hook-signature": hmac('{"events":[]}') }), 200, /^$/],
       [posted('{"events":[]}', { "x-hook-signature": hmac("x") }), 400],
+    ],
+    runs: 0,
+  },
+  {
+    name: "Xero's first requests hold no event: a filter lets them pass, and nothing is launched",
+    settings: {
+      conditions: [
+        { type: "hmac", preset: "xero", secrets: [SECRET] },
+        { type: "payload_filter", expression: "body.events.exists(e, e.eventType == 'CREATE')" },
+      ],
+      refused: { authentication: 401 },
+    },
+    sent: [
+      [posted(ENTROPY, { "x-xero-signature": hmac(ENTROPY, "base64") }), 200, /^$/],
+      [posted(ENTROPY, { "x-xero-signature": hmac("x", "base64") }), 401],
+    ],
+    runs: 0,
+  },
+  {
+    name: "WooCommerce's ping is not signed, gets 200, and launches nothing",
+    settings: { conditions: [{ type: "hmac", preset: "woocommerce", secrets: [SECRET] }] },
+    sent: [
+      [formed("webhook_id=7"), 200, /^$/],
+      [formed("webhook_id=7&id=1"), 400],
+      [posted('{"id":1}', { "x-wc-webhook-signature": hmac('{"id":1}', "base64") }), 200],
+    ],
+    runs: 1,
+  },
+  {
+    name: "SparkPost's test of a new webhook has no batch, and gets 200 beside deduplication",
+    settings: {
+      conditions: [
+        { type: "static_token", preset: "sparkpost", secrets: [SECRET] },
+        { type: "deduplication" },
+      ],
+    },
+    sent: [
+      [posted('[{"msys":{}}]', { authorization: `Basic ${btoa(`someone:${SECRET}`)}` }), 200, /^$/],
+      [posted('[{"msys":{}}]'), 400],
     ],
     runs: 0,
   },

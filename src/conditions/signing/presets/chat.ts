@@ -4,7 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
-import { handshakesAlone, withoutEvents } from "./handshakes.ts";
+import { handshakesAlone, tried, withoutEvents } from "./handshakes.ts";
 
 /** The rows. */
 export const chat = {
@@ -105,6 +105,8 @@ export const chat = {
       setup: "Register the URL by `set_webhook`. The secret is the authentication token.",
       vector: "library",
       event: { in: "body", name: "event" },
+      // The URL is set only if this is answered 200.
+      handshakes: [tried("body.event == 'webhook'")],
       // The message_token is the message's: that it was delivered and that it was seen have the same one.
       scheme: { algorithm: "sha256", header: "X-Viber-Content-Signature" },
     },

@@ -91,7 +91,12 @@ export const commerce = {
     vector: "independent",
     event: { in: "header", name: "X-WC-Webhook-Topic" },
     disablesEndpoints: true,
-    note: "The ping on saving the webhook is not signed, and so is refused",
+    // The ping on saving the webhook is a form, and is not signed.
+    handshakes: [{
+      method: "POST",
+      when: "has(body.webhook_id) && size(body) == 1",
+      response: { type: "text", text: "" },
+    }],
     scheme: {
       algorithm: "sha256",
       encoding: "base64",

@@ -4,6 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
+import { tried } from "./handshakes.ts";
 import { standardPreset } from "./standard.ts";
 
 /** The rows. */
@@ -62,9 +63,10 @@ export const delivery = {
         "https://developer.hashicorp.com/terraform/cloud-docs/workspaces/settings/notifications",
       setup:
         "Open the workspace's Settings > Notifications > Create a notification > Webhook. Enter a token.",
-      note: "Is saved only if its first request is answered 2xx",
       vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "/notifications/0/trigger" },
+      // A notification is saved only if its first request is answered 2xx.
+      handshakes: [tried("body.notifications[0].trigger == 'verification'")],
       scheme: { algorithm: "sha512", header: "X-TFE-Notification-Signature" },
     },
     launchdarkly: {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
+import { tried } from "./handshakes.ts";
 import { snsPreset } from "./sns.ts";
 import { standardPreset, svixPreset } from "./standard.ts";
 
@@ -130,6 +131,8 @@ export const email = {
       source: "https://developers.sparkpost.com/api/webhooks/",
       setup:
         "Open Webhooks > Create. Choose basic authentication, and enter the secret as the password.",
+      // The webhook is made only if this is answered 200.
+      handshakes: [tried("size(body) == 1 && size(body[0].msys) == 0")],
       token: { in: "header", name: "Authorization", basic: {} },
       delivery_id: { in: "header", name: "X-MessageSystems-Batch-ID" },
     },

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { HandshakeRow } from "../../handshake/row.ts";
 import type { HandshakePreset } from "../preset.ts";
 
 /** Meta's check, which others have taken over. */
@@ -12,13 +13,13 @@ const hubChallenge = [{
   response: { type: "text", text: "{query['hub.challenge']}" },
 }] as const satisfies HandshakePreset["handshakes"];
 
-/** A signed request whose list of events is empty: the provider looks whether the URL answers. */
-export const withoutEvents = {
-  method: "POST",
-  when: "has(body.events) && size(body.events) == 0",
-  verified: true,
-  response: { type: "text", text: "" },
-} as const satisfies HandshakePreset["handshakes"][number];
+/** A list of events that is empty: the provider looks whether the URL answers. */
+export const withoutEvents = tried("has(body.events) && size(body.events) == 0");
+
+/** Makes the answer to a request that only tries the URL, and that the conditions have let pass. */
+export function tried(when: string): HandshakeRow {
+  return { method: "POST", when, verified: true, response: { type: "text", text: "" } };
+}
 
 /** The rows. */
 export const handshakesAlone = {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
+import { withoutEvents } from "./handshakes.ts";
 import { standardPreset, svixPreset } from "./standard.ts";
 
 /** The rows. */
@@ -145,6 +146,8 @@ export const payments = {
       setup:
         "Open the app's Webhooks at developer.xero.com. Choose the events, and copy the webhooks key. Xero sends right and wrong signatures first.",
       needs: { refused: { authentication: 401 }, response: { text: "" } },
+      // Those first requests have no event.
+      handshakes: [withoutEvents],
       vector: {
         none:
           "its page; xero-node 20.0.0, which has nothing for webhooks; public code that names its header",

@@ -4,7 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
-import { withoutEvents } from "./handshakes.ts";
+import { tried, withoutEvents } from "./handshakes.ts";
 
 /** The rows. */
 export const planning = {
@@ -134,6 +134,8 @@ export const planning = {
       disablesEndpoints: true,
       vector: { none: "its page; public code that names its header" },
       event: { in: "body", name: "action" },
+      // developers.ashbyhq.com/docs/setting-up-webhooks: an error leaves the webhook disabled.
+      handshakes: [tried("body.action == 'ping'")],
       scheme: {
         algorithm: "sha256",
         header: "Ashby-Signature",
