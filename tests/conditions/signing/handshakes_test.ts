@@ -91,6 +91,24 @@ const questions: Question[] = [
     not: json({ action: "candidateHire", data: {} }),
   },
   {
+    preset: "cloudflare",
+    asks: json({
+      text: "Hello World! This is a test message sent from https://cloudflare.com. " +
+        "If you can see this, your webhook is configured properly.",
+    }),
+    body: "",
+    not: json({
+      text: "Health Check is Unhealthy",
+      alert_type: "health_check_status_notification",
+    }),
+  },
+  {
+    preset: "figma",
+    asks: json({ event_type: "PING", passcode: "secret", webhook_id: "1" }),
+    body: "",
+    not: json({ event_type: "FILE_UPDATE", passcode: "secret", webhook_id: "1" }),
+  },
+  {
     preset: "viber",
     asks: json({ event: "webhook", timestamp: 1457764197627, message_token: 241256543215 }),
     body: "",

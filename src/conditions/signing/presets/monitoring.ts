@@ -4,6 +4,7 @@
  * @module
  */
 import type { PresetGroup } from "../preset.ts";
+import { tried } from "./handshakes.ts";
 import { svixPreset } from "./standard.ts";
 
 /** The note of a provider that lets the owner choose headers. */
@@ -118,6 +119,7 @@ export const monitoring = {
       setup:
         "Open Notifications > Destinations > Webhooks > Create. Enter a secret. Cloudflare sends a test message first.",
       event: { in: "body", name: "alert_type" },
+      handshakes: [tried("body.text.contains('test message sent from https://cloudflare.com')")],
       token: { in: "header", name: "cf-webhook-auth" },
     },
     fastly_logs: {

@@ -160,6 +160,8 @@ export const planning = {
       note: "An answer of 400 stops the webhook",
       disablesEndpoints: true,
       event: { in: "body", name: "event_type" },
+      // developers.figma.com/docs/rest-api/webhooks-events: sent when the webhook is created.
+      handshakes: [tried("body.event_type == 'PING'")],
       token: { in: "body", name: "passcode" },
     },
     pipedrive: {
