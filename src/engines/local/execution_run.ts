@@ -7,7 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import { deadline } from "@std/async/deadline";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import { isShortage, messageOf } from "../../platform/errors.ts";
-import { type Execution, hasEnded } from "../../store/records/executions.ts";
+import type { Execution } from "../../store/records/executions.ts";
 import { Capture } from "./capture.ts";
 import { readExitCode } from "./control_files.ts";
 import { type DiskUse, diskUseOf } from "./disk_use.ts";
@@ -49,6 +49,8 @@ export class ExecutionRun {
   #watch: Watch | undefined;
   /** The end that is decided. */
   #ending: Ending | undefined;
+  /** True once its end is stored, or is not to be stored any more: until then its files tell that it has run. */
+  isSettled = false;
   /** True once its command has ended for good, so that nothing is left to stop. */
   #isOver = false;
   /** True once the log says that it waits. */
@@ -66,11 +68,6 @@ export class ExecutionRun {
 
   get #isDetached(): boolean {
     return this.#detaching.signal.aborted;
-  }
-
-  /** True when its record says that it has ended. */
-  get hasEnded(): boolean {
-    return hasEnded(this.#execution.status);
   }
 
   /** Starts it and stays with it until it has ended or is let go. Never rejects. */
@@ -170,7 +167,7 @@ export class ExecutionRun {
   /** Repeats work that fails for lack of files or processes: the execution is found again, as by the next service. */
   #retryOnShortage(work: () => Promise<void>): Promise<void> {
     return retryOnShortage(work, {
-      again: () => this.hasEnded ? this.#folder.tidy() : this.#find(),
+      again: () => this.isSettled ? this.#folder.tidy() : this.#find(),
       onShortage: (error) => {
         const details = this.#logged(error);
         if (!this.#hasLoggedWait) logger.warn("Execution {execution_id} waits: {error}", details);
@@ -387,7 +384,8 @@ export class ExecutionRun {
     });
     if (!await this.#archive(signal)) return;
     const isSaved = await this.#context.save(this.#execution);
-    if (isSaved || !this.#context.closing.aborted) await folder.tidy();
+    this.isSettled = isSaved || !this.#context.closing.aborted;
+    if (this.isSettled) await folder.tidy();
   }
 
   /** Copies the results to where other instances see them, if to anywhere. Returns false when it is let go. */

@@ -212,7 +212,7 @@ export class LocalEngine implements Engine {
   async forget(executionId: string, part?: "log" | "outputs"): Promise<void> {
     const running = this.#running.get(executionId);
     const isOpen = this.#queue.has(executionId) || this.#others.has(executionId);
-    if (isOpen || (await running?.run)?.hasEnded === false) {
+    if (isOpen || (await running?.run)?.isSettled === false) {
       throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
     }
     await running?.over;
@@ -295,7 +295,7 @@ export class LocalEngine implements Engine {
   async #over(run: ExecutionRun, executionId: string): Promise<void> {
     this.#takenOver.delete(executionId);
     // The leader, which removes what is old, has no part of these files.
-    const isLeft = this.#sharesWork && !this.#leads && run.hasEnded;
+    const isLeft = this.#sharesWork && !this.#leads && run.isSettled;
     if (isLeft) await this.#files.folderOf(executionId).remove();
   }
 

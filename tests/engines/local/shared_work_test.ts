@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { claimWaiting } from "../../../src/engines/local/claiming.ts";
 import { LocalEngine } from "../../../src/engines/local/mod.ts";
+import { UnavailableError } from "../../../src/platform/errors.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { stopped, writeEnd } from "../../../src/engines/shared/execution_end.ts";
@@ -62,8 +63,12 @@ class Machines implements AsyncDisposable {
   /** Adds a machine with so many places, or an instance that starts on one after another. The first one leads. */
   async add(
     executionsMax: number,
-    { isShared = true, hasRoom = (): boolean => true, after = undefined as Machine | undefined } =
-      {},
+    {
+      isShared = true,
+      hasRoom = (): boolean => true,
+      after = undefined as Machine | undefined,
+      artifacts = new FolderStore(join(this.folder, "artifacts"), { isShared }),
+    } = {},
   ): Promise<Machine> {
     const leads = this.all.length === 0;
     const folder = after?.folder ?? join(this.folder, `machine${this.all.length}`);
@@ -72,7 +77,7 @@ class Machines implements AsyncDisposable {
     const told: string[] = [];
     const engine = new LocalEngine({
       store,
-      artifacts: new FolderStore(join(this.folder, "artifacts"), { isShared }),
+      artifacts,
       projects: { checkout: (_project, _commit, destination) => Deno.mkdir(destination) },
       clock: systemClock,
       dataFolder: folder,
@@ -495,6 +500,66 @@ Deno.test("what a machine has claimed goes on under the next leader, which is to
   await until(() => next.told.includes(`${theirs.id} complete`));
   assertEquals(next.told.filter((each) => each === `${theirs.id} complete`).length, 1);
   assertEquals(machines.begunIds.toSorted(), executions.map(({ id }) => id).toSorted());
+});
+
+/** Keeps nothing while it is away. */
+class AwayStore extends FolderStore {
+  asked = 0;
+  /** Returns the error by which it is away, if it is. */
+  away: () => Error | undefined = () => new UnavailableError("It is away", 1);
+
+  override async put(...args: Parameters<FolderStore["put"]>): Promise<void> {
+    this.asked++;
+    const error = this.away();
+    if (error === undefined) return await super.put(...args);
+    await new Response(args[1]).body?.cancel();
+    throw error;
+  }
+}
+
+Deno.test("what has ended on a machine that could not store it is not begun again there", async (t) => {
+  await t.step("since its instance was taken for gone", async () => {
+    await using machines = await Machines.make();
+    const leader = await machines.add(1);
+    const other = await machines.add(1);
+    const executions = await machines.submitTo(leader, other, machines.untilOpen);
+    other.store.shared?.lanes.fence();
+    await machines.open();
+    await other.leave();
+    await machines.add(1, { after: other });
+    await ended(leader.store, executions);
+    assertEquals(await statuses(leader.store, executions), ["complete", "complete"]);
+    assertEquals(machines.begunIds.length, 2);
+  });
+
+  await t.step("since the artifact store was away when it stopped", async () => {
+    await using machines = await Machines.make();
+    const leader = await machines.add(1);
+    const artifacts = new AwayStore(join(machines.folder, "away"), { isShared: true });
+    const other = await machines.add(1, { artifacts });
+    const executions = await machines.submitTo(leader, other, machines.untilOpen);
+    await machines.open();
+    await until(() => artifacts.asked > 0);
+    await other.leave(0);
+    await machines.add(1, { after: other });
+    await ended(leader.store, executions);
+    assertEquals(await statuses(leader.store, executions), ["complete", "complete"]);
+    assertEquals(machines.begunIds.length, 2);
+  });
+
+  await t.step("since there were too many open files", async () => {
+    await using machines = await Machines.make();
+    const leader = await machines.add(1);
+    const artifacts = new AwayStore(join(machines.folder, "artifacts"), { isShared: true });
+    artifacts.away = () =>
+      artifacts.asked > 1 ? undefined : Object.assign(new Error("Too many"), { code: "EMFILE" });
+    const other = await machines.add(1, { artifacts });
+    const executions = await machines.submitTo(leader, other, machines.untilOpen);
+    await machines.open();
+    await ended(leader.store, executions);
+    assertEquals(await statuses(leader.store, executions), ["complete", "complete"]);
+    assertEquals([machines.begunIds.length, artifacts.asked], [2, 2]);
+  });
 });
 
 Deno.test("a machine keeps no files of executions that are gone, and beside the leader those of open ones alone", async () => {
