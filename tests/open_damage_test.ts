@@ -9,6 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { DATABASE_FILE } from "../src/store/file/database_file.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "./data.ts";
 import { collectLog } from "./log_records.ts";
+import { damageMarked, storedUnder, TO_DAMAGE } from "./store/fixture.ts";
 
 const ID = "01900000-0000-7000-8000-00000000000f";
 
@@ -107,3 +108,27 @@ for (const { kind, rest, page } of lists) {
     assertEquals(logs.lines().filter((line) => !line.endsWith(" is damaged")), []);
   });
 }
+
+Deno.test("cleanup removes what deleted triggers have left, also where a record of it is no value", async () => {
+  await using logs = await collectLog("error");
+  await using service = await startService();
+  const { store } = service.service.parts;
+  const kinds = ["rate", "delivery", "dismissal"];
+  const ids: string[] = [];
+  for (const damaged of kinds) {
+    const { id } = await service.trigger();
+    ids.push(id);
+    assertEquals((await service.api("DELETE", `triggers/${id}/`)).status, 204);
+    for (const kind of kinds) {
+      for (const part of kind === "rate" ? [60, 3_600] : ["a", "b"]) {
+        const isDamaged = kind === damaged && part !== "b" && part !== 3_600;
+        await store.kv.set([kind, id, part], isDamaged ? TO_DAMAGE : true);
+      }
+    }
+  }
+  assertEquals(damageMarked(join(service.folder, "data", DATABASE_FILE)), kinds.length);
+  const { leftovers } = await service.service.cleanUp();
+  assertEquals(leftovers, ids.length * kinds.length * 2);
+  for (const kind of kinds) assertEquals(await storedUnder(store, kind), []);
+  assertEquals(logs.lines(), []);
+});

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { DatabaseSync } from "node:sqlite";
 import { Committer, type CommitterEvents } from "../../src/store/commit/committer.ts";
 import { Reads } from "../../src/store/read/batched_get.ts";
 import { pendingEntries, type PendingRun } from "../../src/store/records/runs.ts";
@@ -42,6 +43,16 @@ export async function openTestStore(options: OpenStoreOptions = {}): Promise<Tes
       await folder[Symbol.asyncDispose]();
     },
   };
+}
+
+/** The value of records that {@linkcode damageMarked} damages. */
+export const TO_DAMAGE = "this is to be damaged";
+
+/** Overwrites the bytes of marked values in a database file, as a disk that lies would, and returns their number. */
+export function damageMarked(file: string): number {
+  using database = new DatabaseSync(file, { timeout: 10_000 });
+  const damage = "update kv set v = x'ff0fdeadbeef' where instr(v, cast(? as blob)) > 0";
+  return Number(database.prepare(damage).run(TO_DAMAGE).changes);
 }
 
 /** One commit, as a test sees it. */

@@ -80,12 +80,12 @@ interface ScanOptions {
   last?: Deno.KvKey | undefined;
   /** Entries that are read at a time. */
   batchSize?: number;
-  /** Number of key parts after the prefix. All are ids. */
+  /** The most key parts after the prefix by which entries differ. Each is an id or a whole number. */
   ids?: number;
 }
 
 /**
- * All entries under a prefix whose next part is an id, a hash or a project's name, in their order,
+ * All entries under a prefix whose next part is an id, a hash, a project's name or a whole number, in their order,
  * those that cannot be decoded among them.
  */
 export async function* scan(
@@ -110,7 +110,7 @@ export async function* scan(
     // It was in the batch to come: what is before it comes one by one, until it is the next itself.
     if (await fails(kv, behind(prefix, last))) {
       let found = await findUndecodable(kv, prefix, last);
-      for (let id = 1; found && id < ids; id++) {
+      for (let id = 1; found && id < ids && !await isDamaged(kv, found); id++) {
         // Others of the same first id may come before it.
         const isBegun = last?.[found.length - 1] === found.at(-1);
         found = await findUndecodable(kv, found, isBegun ? last : undefined);
@@ -122,9 +122,11 @@ export async function* scan(
         throw new RangeError(`Cannot decode what is stored under ${prefix.join("/")}`);
       }
     } else {
-      for await (const { key, value } of kv.list(behind(prefix, last), { limit: 1 })) {
+      for await (
+        const { key, value, versionstamp } of kv.list(behind(prefix, last), { limit: 1 })
+      ) {
         last = key;
-        yield { key, value };
+        yield { key, value, versionstamp };
       }
     }
   }
@@ -141,11 +143,23 @@ export function upTo(prefix: Deno.KvKey, end: string | undefined): Deno.KvListSe
 }
 
 /**
- * The key of the next entry, which cannot be decoded. The database does not tell it either, so its id
- * is found digit by digit: it is the first entry behind the last, so what ends behind it cannot be read,
- * and what ends before it is empty. Undefined when it has no such id, or was removed meanwhile.
+ * The key of the next entry, which cannot be decoded, up to the part behind the prefix. The database does not tell it
+ * either, so it is searched: it is the first entry behind the last, so what ends behind it cannot be read, and what
+ * ends before it is empty. Undefined when it is neither an id nor a whole number, or was removed meanwhile.
  */
 async function findUndecodable(
+  kv: Deno.Kv,
+  prefix: Deno.KvKey,
+  last?: Deno.KvKey,
+): Promise<Deno.KvKey | undefined> {
+  // Numbers come behind texts.
+  const isBehind = typeof last?.[prefix.length] === "number";
+  const id = isBehind ? undefined : await findId(kv, prefix, last);
+  return id ?? await findNumber(kv, prefix, last);
+}
+
+/** Finds an id character by character. */
+async function findId(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
   last?: Deno.KvKey,
@@ -157,7 +171,11 @@ async function findUndecodable(
     end > from && await fails(kv, { start, end: [...prefix, end] });
   let id = "";
   while (id.length < ID_LENGTH_MAX) {
-    const next = await leastOf(ID_CHARACTERS, (next) => isUpTo(`${id}${next}\x7f`));
+    const at = await least(
+      [0, ID_CHARACTERS.length - 1],
+      (at) => isUpTo(`${id}${ID_CHARACTERS.charAt(at)}\x7f`),
+    );
+    const next = ID_CHARACTERS.charAt(at);
     id += next;
     // What holds of none leads to the last of all.
     if (ID_CHARACTERS.endsWith(next) && !await isUpTo(`${id}\x7f`)) return undefined;
@@ -166,24 +184,50 @@ async function findUndecodable(
   return undefined;
 }
 
-/** The first character that something holds of, as it does of all behind it. */
-async function leastOf(
-  characters: string,
-  holds: (character: string) => Promise<boolean>,
-): Promise<string> {
-  let [low, high] = [0, characters.length - 1];
+/** Finds a whole number. */
+async function findNumber(
+  kv: Deno.Kv,
+  prefix: Deno.KvKey,
+  last?: Deno.KvKey,
+): Promise<Deno.KvKey | undefined> {
+  const start = last === undefined ? prefix : [...last, true];
+  const from = last?.[prefix.length];
+  const isUpTo = (end: number) => fails(kv, { start, end: [...prefix, end, true] });
+  // A text that is no id comes before it.
+  if (typeof from !== "number" && await isUpTo(-1)) return undefined;
+  const range = [typeof from === "number" ? from + 1 : 0, Number.MAX_SAFE_INTEGER] as const;
+  const found = await least(range, isUpTo);
+  return await isUpTo(found) ? [...prefix, found] : undefined;
+}
+
+/** The first number of a range that something holds of, as it does of all behind it. */
+async function least(
+  [low, high]: readonly [number, number],
+  holds: (number: number) => Promise<boolean>,
+): Promise<number> {
   while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (await holds(characters.charAt(middle))) high = middle;
+    const middle = low + Math.floor((high - low) / 2);
+    if (await holds(middle)) high = middle;
     else low = middle + 1;
   }
-  return characters.charAt(low);
+  return low;
 }
 
 /** Returns true when a value is stored under a key, even a damaged one. */
 export async function isStored(kv: Deno.Kv, key: Deno.KvKey): Promise<boolean> {
   try {
     return (await kv.get(key)).versionstamp !== null;
+  } catch (error) {
+    if (!isUndecodable(error)) throw error;
+    return true;
+  }
+}
+
+/** Returns true when the value under a key cannot be decoded. */
+export async function isDamaged(kv: Deno.Kv, key: Deno.KvKey): Promise<boolean> {
+  try {
+    await kv.get(key);
+    return false;
   } catch (error) {
     if (!isUndecodable(error)) throw error;
     return true;

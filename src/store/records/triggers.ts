@@ -269,9 +269,9 @@ export async function removeLeftovers(
   const writes: Write[] = [];
   let found = 0;
   for (const kind of LEFTOVERS) {
-    const options = { limit: limit - found };
-    if (options.limit === 0) break;
-    for await (const { key } of store.kv.list<unknown>({ prefix: [kind, triggerId] }, options)) {
+    if (found === limit) break;
+    for await (const { key } of scan(store.kv, [kind, triggerId], { batchSize: limit })) {
+      if (found === limit) break;
       found++;
       writes.push({ key });
     }

@@ -54,12 +54,14 @@ import {
 } from "../../../src/store/records/trigger_log.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../../runs/fixture.ts";
 import {
+  damageMarked,
   listPending,
   openTestStore,
   standIn,
   storedUnder,
   storeInMemory,
   type TestStore,
+  TO_DAMAGE,
 } from "../fixture.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -142,6 +144,36 @@ Deno.test("a scan finds what cannot be decoded among those of one owner", async 
   );
 });
 
+Deno.test("a scan finds what cannot be decoded among those that differ by a number, and those of fewer parts", async () => {
+  await using open = await openTestStore();
+  const { kv } = open.store;
+  const made: [string, ...Deno.KvKeyPart[]][] = [
+    ["e1"],
+    ["e2"],
+    ["e3", 0],
+    ["e4", 7],
+    ["e5", 7],
+    ["e5", 123_456],
+    ["e5", 123_457],
+    ["e6", "log", 1],
+    ["e6", "log", 2],
+    ["e6", "rest", 1],
+  ];
+  const all = made.map((parts): [Deno.KvKey, unknown] => {
+    const isDamaged = /e[23]|123456|log,2/.test(parts.join());
+    return [["rate", ...parts], isDamaged ? TO_DAMAGE : true];
+  });
+  for (const each of all) await kv.set(...each);
+  assertEquals(damageMarked(join(open.folder, DATABASE_FILE)), 4);
+  const found = await Array.fromAsync(scan(kv, ["rate"], { ids: 3 }));
+  assertEquals(
+    found.map(({ key, value = TO_DAMAGE }) => [key, value]),
+    all,
+  );
+  const of = await Array.fromAsync(scan(kv, ["rate", "e5"]), ({ key }) => key[2]);
+  assertEquals(of, [7, 123_456, 123_457]);
+});
+
 Deno.test("deliveries whose window is over are forgotten, and those that cannot be decoded", async () => {
   await using open = await openTestStore();
   const { store } = open;
@@ -196,25 +228,27 @@ Deno.test("the secrets of an execution that are damaged read as none, and hide n
   assertEquals(found, [sealed, undefined, sealed]);
 });
 
-Deno.test("a scan goes on when what cannot be decoded is removed while it is looked for", async () => {
-  await using open = await openTestStore();
-  const { kv } = open.store;
-  for (let removedAt = 1, isOver = false; !isOver; removedAt++) {
-    for (const id of ["n1", "n2", "n3"]) await kv.set(["pending", id, "t"], id);
-    damage(open, "pending", ["n2"]);
-    let looks = 0;
-    const list = async function* (...[selector, options]: Parameters<Deno.Kv["list"]>) {
-      if (++looks === removedAt) await kv.delete(["pending", "n2", "t"]);
-      yield* kv.list(selector, options);
-    };
-    const watched: Deno.Kv = Object.assign(Object.create(kv), { list });
-    const found = await Array.fromAsync(scan(watched, ["pending"], { ids: 2 }));
-    isOver = looks < removedAt;
-    const others = found.filter(({ key }) => key[1] !== "n2").map(({ value }) => value);
-    assertEquals(others, ["n1", "n3"], `removed at ${removedAt}`);
-    if (isOver) assertEquals(found.length, 3);
-  }
-});
+for (const part of ["t", 5]) {
+  Deno.test(`a scan goes on when what cannot be decoded is removed while it is looked for, behind a ${typeof part}`, async () => {
+    await using open = await openTestStore();
+    const { kv } = open.store;
+    for (let removedAt = 1, isOver = false; !isOver; removedAt++) {
+      for (const id of ["n1", "n2", "n3"]) await kv.set(["pending", id, part], id);
+      damage(open, "pending", ["n2"]);
+      let looks = 0;
+      const list = async function* (...[selector, options]: Parameters<Deno.Kv["list"]>) {
+        if (++looks === removedAt) await kv.delete(["pending", "n2", part]);
+        yield* kv.list(selector, options);
+      };
+      const watched = standIn(kv, { list });
+      const found = await Array.fromAsync(scan(watched, ["pending"], { ids: 2 }));
+      isOver = looks < removedAt;
+      const others = found.filter(({ key }) => key[1] !== "n2").map(({ value }) => value);
+      assertEquals(others, ["n1", "n3"], `removed at ${removedAt}`);
+      if (isOver) assertEquals(found.length, 3);
+    }
+  });
+}
 
 Deno.test("a value that cannot be decoded reads as none, and other failures are not hidden", async () => {
   await using open = await openTestStore();
