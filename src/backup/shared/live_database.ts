@@ -3,11 +3,12 @@
  *
  * @module
  */
-import { UnavailableError } from "../../platform/errors.ts";
-import { scan } from "../../store/read/scan.ts";
+import { isDamaged, isUndecodable, scan } from "../../store/read/scan.ts";
 import type { StoredRecord } from "./record_chunks.ts";
 
 const BATCH_SIZE = 500;
+/** The most parts of a key behind its kind. */
+const KEY_PARTS_MAX = 3;
 /** Reads of single records that are under way at a time. */
 const AT_ONCE = 16;
 
@@ -22,23 +23,40 @@ export interface LiveDatabase {
   /** The versionstamp of the mark. */
   since: string;
   signal: AbortSignal;
+  /** Told of each record that cannot be decoded, perhaps more than once. It is not in the copy. */
+  onDamage(key: Deno.KvKey): void;
 }
 
 /** Reads the records of a kind, or of all kinds under a prefix. */
 export async function* recordsOf(
-  { kv, signal }: LiveDatabase,
+  { kv, signal, onDamage }: LiveDatabase,
   prefix: Deno.KvKey,
 ): AsyncGenerator<ReadRecord> {
-  for await (const entry of scan(kv, prefix, { batchSize: BATCH_SIZE })) {
+  const options = { batchSize: BATCH_SIZE, ids: KEY_PARTS_MAX };
+  for await (const { key, value, versionstamp = "" } of scan(kv, prefix, options)) {
     signal.throwIfAborted();
-    if (entry.value === undefined) {
-      throw new UnavailableError(
-        `Cannot back up the database: its record ${entry.key.map(String).join("/")} is damaged`,
-        1,
-      );
-    }
-    yield { ...entry, versionstamp: entry.versionstamp ?? "" };
+    if (value === undefined) onDamage(key);
+    else yield { key, value, versionstamp };
   }
+}
+
+/** Reads single records as they were at one moment: those that are there. */
+export async function readTogether(
+  { kv, onDamage }: LiveDatabase,
+  keys: readonly Deno.KvKey[],
+): Promise<ReadRecord[]> {
+  try {
+    return present(await kv.getMany<unknown[]>(keys));
+  } catch (error) {
+    // One damaged value makes the read of all fail.
+    if (!isUndecodable(error)) throw error;
+  }
+  const whole: Deno.KvKey[] = [];
+  for (const key of keys) {
+    if (await isDamaged(kv, key)) onDamage(key);
+    else whole.push(key);
+  }
+  return present(await kv.getMany<unknown[]>(whole));
 }
 
 /** Reads the records of each of many things, some at a time. */
@@ -57,7 +75,7 @@ export async function* inGroups<T>(
 }
 
 /** Returns the entries of a read that are there. */
-export function present(entries: readonly Deno.KvEntryMaybe<unknown>[]): ReadRecord[] {
+function present(entries: readonly Deno.KvEntryMaybe<unknown>[]): ReadRecord[] {
   return entries.flatMap(({ key, value, versionstamp }) =>
     versionstamp === null ? [] : [{ key, value, versionstamp }]
   );

@@ -11,13 +11,14 @@
  * - What was accepted since the mark is left out, with what it has launched, unless it was seen to be pending.
  * - The configuration is read again until nothing of it has changed meanwhile.
  *
- * Retention must remove nothing meanwhile.
+ * Retention must remove nothing meanwhile. A record that cannot be decoded is left out: all others are in the copy.
  *
  * @module
  */
 import { hash } from "node:crypto";
 import { UnavailableError } from "../../platform/errors.ts";
 import { keys } from "../../store/keys.ts";
+import { scan } from "../../store/read/scan.ts";
 import { CONFIGURATION, META_OF_INSTANCES, OF_INSTANCES, OF_RUNS, WORK } from "./families.ts";
 import { type LiveDatabase, type ReadRecord, recordsOf } from "./live_database.ts";
 import { LiveRuns } from "./live_runs.ts";
@@ -32,10 +33,10 @@ const CONFIGURATION_READS_MAX = 20;
 /** Stores the mark, and reads all records of the database. */
 export async function* liveRecords(
   kv: Deno.Kv,
-  signal: AbortSignal,
+  parts: Pick<LiveDatabase, "signal" | "onDamage">,
 ): AsyncGenerator<StoredRecord> {
   const { versionstamp: since } = await kv.set(keys.backupMark(), crypto.randomUUID());
-  const database: LiveDatabase = { kv, since, signal };
+  const database: LiveDatabase = { kv, since, ...parts };
   const runs = new LiveRuns(database);
   yield* runs.read();
   const read = new Set<string>([...OF_INSTANCES, ...CONFIGURATION, ...LiveRuns.KINDS]);
@@ -66,12 +67,12 @@ async function* unrelated(
   read: Set<string>,
 ): AsyncGenerator<StoredRecord> {
   const { kv, since } = database;
-  let start: Deno.KvKey = [""];
+  let last: Deno.KvKey = [""];
   for (;;) {
-    const [next] = await Array.fromAsync(kv.list({ start, end: [true] }, { limit: 1 }));
+    const { value: next } = await scan(kv, [], { last, batchSize: 1 }).next();
     if (next === undefined) return;
     const kind = String(next.key[0]);
-    start = [`${kind}\0`];
+    last = [kind, true];
     if (read.has(kind)) continue;
     for await (const record of recordsOf(database, [kind])) {
       const isNew = record.versionstamp > since;

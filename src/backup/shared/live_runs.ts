@@ -8,7 +8,7 @@ import { hash } from "node:crypto";
 import { keys } from "../../store/keys.ts";
 import { type ActionOutcome, PENDING_KINDS } from "../../store/records/runs.ts";
 import { callbackId } from "../../triggers/callback_id.ts";
-import { inGroups, type LiveDatabase, present, recordsOf } from "./live_database.ts";
+import { inGroups, type LiveDatabase, readTogether, recordsOf } from "./live_database.ts";
 import type { StoredRecord } from "./record_chunks.ts";
 
 /** The facts of a run's record that its other records are found by. */
@@ -64,10 +64,9 @@ export class LiveRuns {
     if (this.#moving.has(id)) return false;
     const known = this.#leftOut.get(id);
     if (known !== undefined) return known;
-    const { kv, since } = this.#database;
     const looked = [keys.pending(id, triggerId), keys.held(id, triggerId), keys.run(id)];
-    const found = await kv.getMany<unknown[]>(looked);
-    const isLeftOut = found.some(({ versionstamp }) => (versionstamp ?? "") > since);
+    const found = await readTogether(this.#database, looked);
+    const isLeftOut = found.some(({ versionstamp }) => versionstamp > this.#database.since);
     this.#leftOut.set(id, isLeftOut);
     return isLeftOut;
   }
@@ -110,22 +109,19 @@ export class LiveRuns {
 
   /** Reads the records of a run, of one moment; none where it was withdrawn. */
   async #readOne(id: string, { triggerId, burst }: Moving): Promise<StoredRecord[]> {
-    const { kv, signal } = this.#database;
-    signal.throwIfAborted();
-    const trigger = triggerId ?? Object((await kv.get(keys.run(id))).value).trigger_id;
+    this.#database.signal.throwIfAborted();
+    const trigger = triggerId ?? await this.#triggerOf(id);
     if (typeof trigger !== "string") return [];
-    const found = present(
-      await kv.getMany<unknown[]>([
-        keys.run(id),
-        keys.pending(id, trigger),
-        keys.held(id, trigger),
-        keys.triggerRun(trigger, id),
-        keys.callbackDue(id),
-        keys.statusDue(id),
-        keys.turn(id),
-        ...burst ? [burst] : [],
-      ]),
-    );
+    const found = await readTogether(this.#database, [
+      keys.run(id),
+      keys.pending(id, trigger),
+      keys.held(id, trigger),
+      keys.triggerRun(trigger, id),
+      keys.callbackDue(id),
+      keys.statusDue(id),
+      keys.turn(id),
+      ...burst ? [burst] : [],
+    ]);
     const [first] = found;
     const [kind] = first?.key ?? [];
     if (first === undefined || !(kind === "run" || kind === "pending" || kind === "held")) {
@@ -134,16 +130,19 @@ export class LiveRuns {
     const facts: RunFacts = kind === "run" ? Object(first.value) : Object(first.value).run;
     this.#noteLaunched(id, facts);
     const { delivery_id, replay_of } = facts;
-    const lists = present(
-      await kv.getMany<unknown[]>([
-        ...delivery_id === undefined ? [] : [keys.sentId(hash("sha256", delivery_id), id)],
-        ...replay_of === undefined ? [] : [keys.replayOf(replay_of, id)],
-      ]),
-    );
+    const lists = await readTogether(this.#database, [
+      ...delivery_id === undefined ? [] : [keys.sentId(hash("sha256", delivery_id), id)],
+      ...replay_of === undefined ? [] : [keys.replayOf(replay_of, id)],
+    ]);
     const payload = await Array.fromAsync(recordsOf(this.#database, ["payload", id]));
     // The burst may have closed, and another one begun.
     const own = found.filter(({ key, value }) => key[0] !== "burst" || Object(value).run_id === id);
     return [...own, ...lists, ...payload];
+  }
+
+  async #triggerOf(id: string): Promise<unknown> {
+    const [run] = await readTogether(this.#database, [keys.run(id)]);
+    return Object(run?.value).trigger_id;
   }
 
   #noteLaunched(id: string, { actions = [], callback }: RunFacts): void {

@@ -9,8 +9,8 @@ import { WORK, type WorkKind } from "./families.ts";
 import {
   inGroups,
   type LiveDatabase,
-  present,
   type ReadRecord,
+  readTogether,
   recordsOf,
 } from "./live_database.ts";
 import type { LiveRuns } from "./live_runs.ts";
@@ -119,9 +119,8 @@ export class LiveWork {
     const nodes = this.#nodes.get(pipeline_id);
     if (nodes !== undefined) return !nodes.has(id);
     // One that was launched since the pipelines were read.
-    const { kv, since } = this.#database;
-    const { versionstamp } = await kv.get<unknown>(["pipeline", pipeline_id]);
-    return (versionstamp ?? "") > since;
+    const [pipeline] = await readTogether(this.#database, [["pipeline", pipeline_id]]);
+    return (pipeline?.versionstamp ?? "") > this.#database.since;
   }
 
   /** Reads the records of one piece of work, and of the last attempt at it, as they were at one moment. */
@@ -129,7 +128,7 @@ export class LiveWork {
     work: WorkKind,
     id: string,
   ): Promise<{ records: ReadRecord[]; facts: WorkFacts | undefined }> {
-    const { kv, signal } = this.#database;
+    const { signal } = this.#database;
     let attempt: string | undefined;
     for (let reads = 0; reads < READS_MAX; reads++) {
       signal.throwIfAborted();
@@ -137,7 +136,7 @@ export class LiveWork {
       const looked = ids.flatMap((each) =>
         [work.kind, work.open, ...work.beside].map((kind): Deno.KvKey => [kind, each])
       );
-      const heads = present(await kv.getMany<unknown[]>(looked));
+      const heads = await readTogether(this.#database, looked);
       const record = heads.find(({ key }) => key[0] === work.kind && key[1] === id);
       if (record === undefined) return { records: [], facts: undefined };
       const facts = factsOf(record);
@@ -154,7 +153,7 @@ export class LiveWork {
         }
       }
       const isSame = work.lists.length === 0 ||
-        versionsOf(present(await kv.getMany<unknown[]>(looked))) === versionsOf(heads);
+        versionsOf(await readTogether(this.#database, looked)) === versionsOf(heads);
       if (isSame) return { records: [...heads, ...parts], facts };
     }
     throw new UnavailableError(

@@ -21,6 +21,7 @@ import { ChunkBuilder } from "./record_chunks.ts";
 
 /** Bytes of a database file, and of the chunks that it is made from, for each byte of these. */
 const FILE_SHARE = 3;
+const DAMAGED = "This record of the database is damaged, and is not in the backup";
 
 /** The source and the target of an archive. */
 interface SharedArchiveOptions {
@@ -53,7 +54,11 @@ export async function writeSharedArchive(
     };
     await archive.addText(HEADER_ENTRY, `${JSON.stringify(header)}\n`);
     const here = folders && new ExecutionsHere(await idsOfFolders(folders.data));
-    const { records, recordBytes } = await addRecords(archive, liveRecords(kv, signal), here);
+    const damaged = new Set<string>();
+    const onDamage = (key: Deno.KvKey) => void damaged.add(key.map(String).join("/"));
+    const read = liveRecords(kv, { signal, onDamage });
+    const { records, recordBytes } = await addRecords(archive, read, here);
+    for (const path of damaged) onFlaw({ path, detail: DAMAGED });
     await archive.addText(RECORDS_ENTRY, `${JSON.stringify({ records })}\n`);
     if (folders !== undefined && here !== undefined) {
       const { addExecutions, addMachineId, addProjects } = await import("../contents.ts");

@@ -2,7 +2,7 @@
  * Backups of a shared database that changes meanwhile: between any two reads of one, launches are stored, or their
  * work, or its end. No record of the copy may contradict another.
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, fail } from "@std/assert";
 import { hash } from "node:crypto";
 import { liveRecords } from "../../../src/backup/shared/live_records.ts";
 import { newId } from "../../../src/platform/ids.ts";
@@ -205,7 +205,10 @@ async function copyOf(
   }, () => 1 + Math.floor(random() * 8));
   const copy = new Map<string, unknown>();
   const { signal } = new AbortController();
-  for await (const { key, value } of liveRecords(busy.kv, signal)) copy.set(key.join(" "), value);
+  const onDamage = (key: Deno.KvKey) => fail(`${key} is not damaged`);
+  for await (const { key, value } of liveRecords(busy.kv, { signal, onDamage })) {
+    copy.set(key.join(" "), value);
+  }
   return { copy, before };
 }
 

@@ -1,6 +1,7 @@
 /** Backups of a shared database: scheduled ones of an instance, those of a place without files, and what is restored. */
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
+import { hash } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { backUp } from "../../../src/backup/backup.ts";
 import { findBackup } from "../../../src/backup/find.ts";
@@ -10,7 +11,8 @@ import { runHostedBackupJob } from "../../../src/hosted/backup_jobs.ts";
 import { isBackupDue } from "../../../src/hosted/pending_work.ts";
 import { cleanUp } from "../../../src/runs/cleanup.ts";
 import type { Service } from "../../../src/service/service.ts";
-import { keys } from "../../../src/store/keys.ts";
+import { newId } from "../../../src/platform/ids.ts";
+import { FORMAT_VERSION, keys } from "../../../src/store/keys.ts";
 import { getExecution, hasEnded } from "../../../src/store/records/executions.ts";
 import { CREDENTIALS, hasNoS3, S3Server } from "../../artifacts/s3_server.ts";
 import {
@@ -23,6 +25,7 @@ import {
 } from "../../data.ts";
 import { has } from "../../needs.ts";
 import { denokv } from "../../store/denokv.ts";
+import { damageMarked, TO_DAMAGE } from "../../store/fixture.ts";
 import { KV_TOKEN, RemoteKv } from "../../store/kv_connect.ts";
 import { OPTIONS } from "../fixture.ts";
 
@@ -248,6 +251,62 @@ Deno.test("where no files are kept, a backup is read back, and what is wrong wit
   await Deno.copyFile(path, `${folder.path}/${later}`);
   const proven = await runHostedBackupJob({ ...job, kind: "prove", name: later }, signal);
   assertMatch(JSON.stringify(proven), /of another moment/);
+});
+
+Deno.test("records that are damaged are named, and a backup has all others", async () => {
+  await using folder = await temporaryFolder();
+  const file = `${folder.path}/kv`;
+  using kv = await Deno.openKv(file);
+  const [first, second, trigger] = [newId(1), newId(2), newId(3)];
+  const run = { trigger_id: trigger, delivery_id: "sent", actions: [] };
+  const sent = hash("sha256", "sent");
+  // Each damaged one has whole neighbours. What is under way is left out with its record.
+  const records: [key: Deno.KvKey, value: unknown][] = [
+    [keys.format(), FORMAT_VERSION],
+    [keys.textBraces("a"), TO_DAMAGE],
+    [keys.textBraces("b"), true],
+    [keys.audit(first), TO_DAMAGE],
+    [keys.audit(second), true],
+    [keys.run(first), { ...run, id: first }],
+    [keys.run(second), TO_DAMAGE],
+    [keys.sentId(sent, first), TO_DAMAGE],
+    [keys.sentId(sent, second), true],
+    [keys.payload(first, 0), new Uint8Array(3)],
+    [keys.payload(first, 1), TO_DAMAGE],
+    [keys.payload(first, 2), new Uint8Array(3)],
+    [keys.turn(first), { trigger_id: trigger }],
+    [keys.statusDue(first), TO_DAMAGE],
+    [keys.pending(second, trigger), TO_DAMAGE],
+    [keys.execution(first), TO_DAMAGE],
+    [keys.execution(second), { id: second, run_id: first, trigger_id: trigger }],
+    [keys.jobOutput(second, "a"), TO_DAMAGE],
+    [keys.jobOutput(second, "b"), true],
+    [keys.jobLog(second, 0), TO_DAMAGE],
+    [keys.jobLog(second, 700), true],
+    [keys.trigger(trigger), TO_DAMAGE],
+    [keys.triggerName("a"), trigger],
+    [keys.rate(trigger, 60), TO_DAMAGE],
+    [keys.rate(trigger, 3_600), true],
+    [keys.deliveryCount("2026-01-01", trigger, first), TO_DAMAGE],
+    [keys.deliveryCount("2026-01-01", trigger, second), true],
+  ];
+  for (const each of records) await kv.set(...each);
+  const damaged = records.filter(([, value]) => value === TO_DAMAGE).map(([key]) => key.join("/"));
+  await kv.set(keys.executionOpen(first), "started");
+  assertEquals(damageMarked(file), damaged.length);
+
+  const target = `${folder.path}/backup.tar.gz`;
+  const { flaws } = await backUp({ ...OPTIONS, data: `${folder.path}/none`, kv, target });
+  assertEquals(flaws.map(({ path }) => path).sort(), damaged.toSorted());
+  const data = `${folder.path}/restored`;
+  const { source } = await findBackup(target, () => undefined);
+  assertEquals((await restore({ ...OPTIONS, data, source })).flaws.length, damaged.length);
+  using restored = await Deno.openKv(`${data}/hooklaunch.kv`);
+  const whole = records.filter(([, value]) => value !== TO_DAMAGE);
+  assertEquals(
+    await recordsOf(restored),
+    new Map(whole.map(([key, value]) => [key.join(" "), value])),
+  );
 });
 
 Deno.test("a service that is closed opens for a backup that is due", async () => {
