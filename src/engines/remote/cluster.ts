@@ -281,9 +281,9 @@ export class Cluster {
 
   /** Has the cluster end a job whose agent does not do so. */
   async #force({ execution, job }: Pair): Promise<void> {
-    const { context: { clock, settings: { grace_ms } }, backend } = this.#parts;
+    const { context, backend } = this.#parts;
     if (job.stop_at === undefined) return;
-    if (clock.now() - Date.parse(job.stop_at) < grace_ms + STOP_MS) return;
+    if (context.age_ms(job.id, job.stop_at) < context.settings.grace_ms + STOP_MS) return;
     await backend.cancel(jobRef(job, execution), this.#timeLimit());
   }
 

@@ -89,6 +89,8 @@ export class RemoteContext {
   readonly #onChange: ((execution: Execution) => void) | undefined;
   /** When each agent was last heard, by the steady clock. */
   readonly #heard_ms = new Map<string, number>();
+  /** When times in each execution's records were, by the steady clock. */
+  readonly #times_ms = new Map<string, Map<string, number>>();
   #lastHeard_ms = 0;
   readonly #began_ms: number;
 
@@ -145,9 +147,21 @@ export class RemoteContext {
     return this.#lastHeard_ms;
   }
 
-  /** Forgets when an agent was heard. */
+  /**
+   * Returns how long ago a time in an execution's records was, in milliseconds. That the wall clock is set changes
+   * nothing once it was asked for.
+   */
+  age_ms(executionId: string, time: string): number {
+    const now_ms = this.clock.steady();
+    const times_ms = this.#times_ms.getOrInsertComputed(executionId, () => new Map());
+    const passed_ms = Math.max(0, this.clock.now() - Date.parse(time));
+    return now_ms - times_ms.getOrInsert(time, now_ms - passed_ms);
+  }
+
+  /** Forgets when an agent was heard, and times of its execution. */
   unhear(executionId: string): void {
     this.#heard_ms.delete(executionId);
+    this.#times_ms.delete(executionId);
   }
 }
 

@@ -220,9 +220,8 @@ export class Ticker {
   async #keepTimeLimit({ execution: { id, time_limit, started_at }, job }: Pair): Promise<void> {
     const { context } = this.#parts;
     if (time_limit === undefined || started_at === undefined || job.stop_at !== undefined) return;
-    const until_ms = Date.parse(started_at) + time_limit * 1_000 + TIME_LIMIT_SLACK_MS;
-    // A wall clock that jumps ahead is no time that the command has had.
-    if (Math.min(context.clock.now(), context.clock.steady()) < until_ms) return;
+    const limit_ms = time_limit * 1_000 + TIME_LIMIT_SLACK_MS;
+    if (context.age_ms(id, started_at) < limit_ms) return;
     await context.turns.take(id, async () => {
       const execution = await getExecution(context.store, id);
       const job = await getJob(context.store, id);

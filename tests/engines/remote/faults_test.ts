@@ -109,18 +109,52 @@ test("remote: a job that the cluster does not show is not lost while its agent i
   await endsWell(service, id);
 });
 
-test("remote: a wall clock that jumps ahead ends no time limit", async () => {
-  let ahead_ms = 0;
-  const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms };
-  await using service = await RemoteService.make({}, { clock });
-  const id = await service.submit(service.notingUntilGo, { time_limit: 600 });
-  await service.said(id, "begun");
-  ahead_ms = 3_600_000;
-  const { looks } = service.cluster;
-  await until(() => service.cluster.looks > looks + 3);
-  await service.go();
-  await endsWell(service, id);
-});
+for (const [way, set_ms] of [["ahead", 3_600_000], ["back", -3_600_000]] as const) {
+  test(`remote: a wall clock that is set ${way} keeps neither a time limit nor a stop from its time`, async () => {
+    let [passed_ms, offset_ms] = [0, 0];
+    const clock = {
+      ...systemClock,
+      now: () => systemClock.now() + passed_ms + offset_ms,
+      steady: () => systemClock.steady() + passed_ms,
+    };
+    await using service = await RemoteService.make({}, { clock });
+    const { cluster, host } = service;
+    const looked = async () => {
+      const { looks } = cluster;
+      await until(() => cluster.looks > looks + 2);
+    };
+    let cancelled = 0;
+    cluster.cancel = () => Promise.resolve(void cancelled++);
+    // Before a job begins, and after it has.
+    offset_ms = set_ms;
+    const early = await service.submit(service.notingUntilGo, { time_limit: 600 });
+    await service.said(early, "begun");
+    await looked();
+    offset_ms = 0;
+    const late = await service.submit(service.notingUntilGo, { time_limit: 600 });
+    await until(() => service.ran === 2);
+    await looked();
+    offset_ms = set_ms;
+    await looked();
+    for (const id of [early, late]) assertEquals((await service.record(id)).status, "started");
+    // The agents do not hear of the end.
+    host.isAway = true;
+    passed_ms += 600_000 + 15_000 + 1_000;
+    for (const id of [early, late]) {
+      await until(async () => (await service.record(id)).status === "stopping");
+    }
+    await looked();
+    offset_ms = 0;
+    await looked();
+    assertEquals(cancelled, 0);
+    passed_ms += 2_000 + 30_000 + 1_000;
+    await until(() => cancelled > 1);
+    host.isAway = false;
+    for (const id of [early, late]) {
+      assertMatch((await service.ended(id)).reason ?? "", /time limit of 600 s/);
+    }
+  });
+}
 
 test("remote: a cluster that is away says nothing about its jobs, and that is shown", async () => {
   await using service = await RemoteService.make({ silence_ms: 500 });
