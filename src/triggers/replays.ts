@@ -76,7 +76,11 @@ export class Replays {
       before = next;
     } while (before !== undefined);
     // A backup may have read the mark of one before its end, and its record after that.
-    const over = (await markedReplays(store)).filter((id) => !this.#running.has(id));
+    const over: string[] = [];
+    for (const id of await markedReplays(store)) {
+      // One that was made meanwhile has its record.
+      if ((await getReplay(store, id))?.state !== "running") over.push(id);
+    }
     await store.committer.writeInParts(over.map((id) => ({ key: keys.runningReplay(id) })));
   }
 
@@ -125,7 +129,9 @@ export class Replays {
     await Promise.all(Array.from(this.#running.values(), ({ end }) => end));
   }
 
+  /** Begins with a replay. One that is made while a start looks for replays may have begun. */
   #run(begun: Replay): void {
+    if (this.#running.has(begun.id)) return;
     const abort = new AbortController();
     const end = this.#untilEnd({ ...begun }, abort.signal)
       .finally(() => this.#running.delete(begun.id));

@@ -184,6 +184,44 @@ Deno.test("a replay that waits for its next launch is work that goes on", async 
   await eventually(() => !again.isWorking(), { what: "the end of what the replay has launched" });
 });
 
+for (const when of ["before", "after"] as const) {
+  Deno.test(`a replay that is stored ${when} a start has listed replays is performed once, and stays marked`, async () => {
+    const { service, id } = await withRuns(["good", "good"]);
+    await using _ = service;
+    const { parts } = service.service;
+    const { committer, kv } = parts.store;
+    const [stored, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const writeInParts = committer.writeInParts.bind(committer);
+    committer.writeInParts = async (writes) => {
+      await writeInParts(writes);
+      if (!writes.some(({ key }) => key[0] === "replay")) return;
+      stored.resolve();
+      await begun.promise;
+    };
+    let making: ReturnType<typeof service.api> | undefined;
+    const make = async () => {
+      making ??= service.api("POST", "replays/", { filter: { trigger: id }, rate: 0.01 });
+      await stored.promise;
+    };
+    const list = kv.list.bind(kv);
+    const watched = async function* (...[selector, options]: Parameters<Deno.Kv["list"]>) {
+      if ("prefix" in selector && selector.prefix[0] === "pending_replay") await make();
+      yield* list(selector, options);
+    };
+    if (when === "before") await make();
+    else Object.assign(kv, { list: watched });
+    await parts.replays.start();
+    Object.assign(kv, { list });
+    begun.resolve();
+    const { id: made } = (await making)?.body ?? {};
+    await eventually(async () => (await replays(service, id)).length === 1 || undefined);
+    assertEquals(await storedUnder(parts.store, "pending_replay"), [made]);
+    // One that was performed twice would go on, and keep a timer.
+    const { body } = await service.api("POST", `replays/${made}/stop/`);
+    assertEquals([body.state, body.launched], ["stopped", 1]);
+  });
+}
+
 Deno.test("a replay goes on when the database does not store how far it is", async () => {
   const { service, id } = await withRuns(["good", "good"]);
   await using _ = service;
