@@ -290,26 +290,46 @@ test("remote: what cannot be prepared ends that execution, with the reason", asy
   assertMatch(reason ?? "", /^Cannot run: Cannot fetch model.*inputs.folders/);
 });
 
-test("remote: a job that is stopped while it brings many short files brings no more of them", async () => {
-  await using service = await RemoteService.make();
-  const body = new TextEncoder().encode("one two");
-  const { run_id } = service.execution("");
-  await service.store.committer.write(payloadWrites(run_id, body));
-  const names = Array.from({ length: 300 }, (_, nth) => `${nth}.csv`);
-  const { promise: asked, resolve: begin } = Promise.withResolvers<void>();
-  service.host.isAway = (each) => {
-    if (each === "GET 1") begin();
-    return false;
-  };
-  const data = names.map((name) => ({ name, payload_of: run_id, size: body.length }));
-  const id = await service.submit("echo never", { inputs: { data } });
-  await asked;
-  await service.engine.stop(id);
-  assertEquals((await service.ended(id)).status, "stopped");
-  assertEquals(await service.printed(id, "event"), ["Stopped by request"]);
-  const brought = service.host.asked.filter((each) => /^GET \d+$/.test(each)).length;
-  assert(brought < names.length, `${brought} files were brought`);
-});
+const ENDS_WHILE_BRINGING: {
+  what: string;
+  end(service: RemoteService, id: string): Promise<unknown>;
+  expected: [status: string, event: string];
+}[] = [
+  {
+    what: "that is stopped",
+    end: ({ engine }, id) => engine.stop(id),
+    expected: ["stopped", "Stopped by request"],
+  },
+  {
+    what: "that the cluster ends",
+    end: ({ cluster }, id) => cluster.terminate(id),
+    expected: ["error", "The engine ended the job before its command had ended"],
+  },
+];
+
+for (const { what, end, expected } of ENDS_WHILE_BRINGING) {
+  test(`remote: a job ${what} while it brings many short files brings no more of them`, async () => {
+    await using service = await RemoteService.make();
+    const body = new TextEncoder().encode("one two");
+    const { run_id } = service.execution("");
+    await service.store.committer.write(payloadWrites(run_id, body));
+    const names = Array.from({ length: 300 }, (_, nth) => `${nth}.csv`);
+    const { promise: asked, resolve: begin } = Promise.withResolvers<void>();
+    service.host.isAway = (each) => {
+      if (each === "GET 1") begin();
+      return false;
+    };
+    const data = names.map((name) => ({ name, payload_of: run_id, size: body.length }));
+    const id = await service.submit("echo never", { inputs: { data } });
+    await asked;
+    await end(service, id);
+    const { status } = await service.ended(id);
+    assertEquals([status, ...await service.printed(id, "event")], expected);
+    const brought = service.host.asked.filter((each) => /^GET \d+$/.test(each)).length;
+    assert(brought < names.length, `${brought} files were brought`);
+    assertEquals(await service.printed(id, "stdout"), []);
+  });
+}
 
 test("remote: what is still brought for a run that was lost is over before the next run gets its files", async () => {
   await using service = await HeldService.start();

@@ -68,6 +68,7 @@ prepare() {
     look
   done
   mv control/answer control/manifest
+  looked=
   set --
   while read -r word a b c d e f; do
     case $word in
@@ -77,6 +78,11 @@ prepare() {
         decode "$a"
         set -- "$@" "$decoded" ;;
       file)
+        # Nothing looks while a short file is brought.
+        if [ "$steady" != "$looked" ]; then
+          look
+          looked=$steady
+        fi
         if [ -n "$ending" ]; then return 0; fi
         make_folders "$@" || return 1
         set --
