@@ -24,7 +24,10 @@ interface CommandValues {
 }
 
 /** Signs that mean nothing within quotes of any interpreter. */
-const PLAIN = /^[\p{L}\p{N} _.,:;/+=~^-]*$/u;
+const PLAIN = /^[\p{L}\p{N} _.,:/+=~^-]*$/u;
+/** Words that begin quotes, or code, of Perl with any sign behind them, such as `qx/…/` (perlop, "Quote-Like Operators"). */
+const PERL_QUOTES = /(?<![\p{L}\p{N}_])(?:q[qrwx]?|m|s|y|tr)[^\p{L}\p{N}_ ]/u;
+const PERL = /^#!.*perl/;
 /** A first line that names a shell with the quotes of `sh`. */
 const SHELL = /^#!\s*\S*\/(?:env\s+(?:-S\s*)?(?:\S*\/)?)?(?:a|ba|da|k|z)?sh(?:\s|$)/;
 
@@ -45,7 +48,7 @@ export function buildScript(
   values: CommandValues,
   budget = new PlaceholderBudget(),
 ): string {
-  const quote = hasShellQuotes(commands.join("\n").trim()) ? shellQuote : plainWord;
+  const quote = quoteOf(commands.join("\n").trim());
   return commands.map((command) => trim(fill(command, { ...values, quote }, budget)))
     .filter(Boolean).join("\n");
 }
@@ -53,13 +56,19 @@ export function buildScript(
 /** Writes a value into a script. */
 type Quote = (text: string) => string;
 
+function quoteOf(script: string): Quote {
+  if (hasShellQuotes(script)) return shellQuote;
+  const isPerl = PERL.test(script);
+  return (text) => plainWord(text, isPerl);
+}
+
 /**
- * Returns a text that no interpreter takes for more than a part of a text.
+ * Returns a text that no interpreter takes for more than a part of a text, or a name.
  *
  * @throws {ActionError} when it holds signs that may be code
  */
-function plainWord(text: string): string {
-  if (PLAIN.test(text)) return shellQuote(text);
+function plainWord(text: string, isPerl: boolean): string {
+  if (PLAIN.test(text) && !(isPerl && PERL_QUOTES.test(text))) return shellQuote(text);
   throw new ActionError(
     `Cannot write ${
       JSON.stringify(truncate(text, 100))

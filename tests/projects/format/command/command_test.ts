@@ -136,6 +136,29 @@ Deno.test("command: what a script's placeholders become", () => {
   }
 });
 
+/** Scripts whose interpreter is no shell, and values that are code to it. */
+const codeCases: [program: string, line: string, value: string, isCode: boolean][] = [
+  ["tclsh", "puts {parameter-value:x}", "a;puts ran;", true],
+  ["tclsh", "puts {parameter-value:x}", "a, b", false],
+  ["perl", "print {parameter-value:x};", "qx:/bin/date:", true],
+  ["perl", "print {parameter-value:x};", "1.s/^/reset/e", true],
+  ["perl", 'print "{parameter-value:x}";', "tr-a-b-", true],
+  ["perl", 'print "{parameter-value:x}";', "s3://bucket/models/qx_2.bin", false],
+  ["python3", 'print("{parameter-value:x}")', "a/m/b", false],
+];
+
+Deno.test("command: no value becomes code of an interpreter that is no shell", () => {
+  for (const [program, line, value, isCode] of codeCases) {
+    const script = () =>
+      buildScript([`#!/usr/bin/env ${program}`, line], {
+        parameters: declare({ name: "x" }),
+        values: new Map([["x", value]]),
+      });
+    if (isCode) assertThrows(script, ActionError, "it may be code there", value);
+    else script();
+  }
+});
+
 Deno.test("command: without a source path its placeholder stays", () => {
   const script = buildScript(["a {source-path}"], { parameters, values });
   assertEquals(script, "a {source-path}");
