@@ -6,7 +6,9 @@ import { assertEquals } from "@std/assert";
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { newId } from "../src/platform/ids.ts";
 import { DATABASE_FILE } from "../src/store/file/database_file.ts";
+import { keys } from "../src/store/keys.ts";
 import { endOfExecution, endOfRun, startService, type TestService } from "./data.ts";
 import { collectLog } from "./log_records.ts";
 import { damageMarked, storedUnder, TO_DAMAGE } from "./store/fixture.ts";
@@ -131,4 +133,34 @@ Deno.test("cleanup removes what deleted triggers have left, also where a record 
   assertEquals(leftovers, ids.length * kinds.length * 2);
   for (const kind of kinds) assertEquals(await storedUnder(store, kind), []);
   assertEquals(logs.lines(), []);
+});
+
+Deno.test("cleanup removes abandoned uploads, also where a chunk of one is no value", async () => {
+  await using logs = await collectLog("error");
+  await using service = await startService();
+  const { store } = service.service.parts;
+  const ids = [newId(1), newId(2)];
+  for (const id of ids) {
+    await store.kv.set(keys.upload(id), true);
+    for (const index of [0, 1, 2]) {
+      await store.kv.set(keys.payload(id, index), index === 1 ? TO_DAMAGE : new Uint8Array(3));
+    }
+  }
+  assertEquals(damageMarked(join(service.folder, "data", DATABASE_FILE)), ids.length);
+  assertEquals((await service.service.cleanUp()).uploads, ids.length);
+  for (const kind of ["upload", "payload"]) assertEquals(await storedUnder(store, kind), []);
+  assertEquals(logs.lines(), []);
+});
+
+Deno.test("a notifier is deleted with all that it has told of, also where a record of it is no value", async () => {
+  await using service = await startService();
+  const { store } = service.service.parts;
+  const to = { type: "webhook", url: "https://example.com/" };
+  const notifier = { name: "ops", on: ["silent"], silent: "1h", to };
+  assertEquals((await service.api("PUT", "notifiers/ops/", notifier)).status, 201);
+  await store.kv.set(keys.toldCause("ops", "a"), TO_DAMAGE);
+  await store.kv.set(keys.toldCause("ops", "b"), true);
+  assertEquals(damageMarked(join(service.folder, "data", DATABASE_FILE)), 1);
+  assertEquals((await service.api("DELETE", "notifiers/ops/")).status, 204);
+  assertEquals(await storedUnder(store, "told_cause"), []);
 });

@@ -136,7 +136,7 @@ export async function deleteNotifier(store: Store, name: string): Promise<void> 
     { key: keys.notifierState(name) },
   ]);
   for (const kind of ["told_cause", "notifier_silences"]) {
-    const found = store.kv.list({ prefix: [kind, name] });
+    const found = scan(store.kv, [kind, name]);
     const writes = await Array.fromAsync(found, ({ key }) => ({ key }));
     await store.committer.writeInParts(writes);
   }

@@ -246,6 +246,6 @@ export async function removeUpload(store: Store, runId: string): Promise<void> {
   if (!await isStored(store.kv, keys.upload(runId))) return;
   if (store.artifacts) await removePayloadArtifact(store.artifacts, runId);
   const writes: Write[] = [];
-  for await (const { key } of store.kv.list({ prefix: ["payload", runId] })) writes.push({ key });
+  for await (const { key } of scan(store.kv, ["payload", runId])) writes.push({ key });
   await store.intake.writeInParts([...writes, { key: keys.upload(runId) }]);
 }
