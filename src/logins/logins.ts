@@ -164,7 +164,6 @@ async function admitted(
     ...(projects && { projects }),
     provider: providerKey(provider),
     revision: providerRevision(provider),
-    checked_at: new Date(now_ms).toISOString(),
     expires_at: new Date(now_ms + ACCESS_MS).toISOString(),
   };
   await putPerson(store, person);

@@ -36,7 +36,6 @@ export async function storePerson(
     scope: "admin",
     provider: providerKey(PROVIDER),
     revision: providerRevision(PROVIDER),
-    checked_at: new Date().toISOString(),
     expires_at: new Date(Date.now() + DAY_MS).toISOString(),
     ...person,
   };

@@ -44,13 +44,6 @@ export class SecretMasker {
     return found.length === 0 ? content : masked(content, found);
   }
 
-  /** Masks a text. */
-  maskText(text: string): string {
-    const content = Buffer.from(text);
-    const masked = this.mask(content);
-    return masked === content ? text : Buffer.from(masked).toString();
-  }
-
   #find(content: Uint8Array): Range[] {
     const found: Range[] = [];
     const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength);

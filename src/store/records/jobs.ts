@@ -70,8 +70,6 @@ export interface Job {
     /** Some of what is in the outputs folder and no output. */
     left_out: string[];
   };
-  /** Set once the log says how it ended. */
-  is_end_logged?: true;
   closed_at?: string;
   /** Set once the engine was asked to end it. */
   is_cancelled?: true;

@@ -24,8 +24,6 @@ export interface Person {
   /** The key of the provider, and the revision of its settings that has decided on the access. */
   provider: string;
   revision: string;
-  /** The time of the last login at the issuer. */
-  checked_at: string;
   /** The access ends then, unless the person logs in at the issuer again. */
   expires_at: string;
 }
