@@ -3,21 +3,14 @@
  *
  * @module
  */
+import { joinedBytes } from "../platform/joined_bytes.ts";
 
 const encoder = new TextEncoder();
 
 /** Writes a value with its tag and length. */
 export function der(tag: number, ...content: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const length = content.reduce((sum, part) => sum + part.length, 0);
-  const head = [tag, ...lengthBytes(length)];
-  const bytes = new Uint8Array(head.length + length);
-  bytes.set(head);
-  let at = head.length;
-  for (const part of content) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
+  return joinedBytes([Uint8Array.of(tag, ...lengthBytes(length)), ...content]);
 }
 
 /** Writes a SEQUENCE. */

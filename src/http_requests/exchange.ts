@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import { HooklaunchError, messageOf } from "../platform/errors.ts";
+import { joinedBytes } from "../platform/joined_bytes.ts";
 import type { Network } from "../platform/network/connection.ts";
 import { FetchError } from "../platform/network/fetch_errors.ts";
 import { fetchPublic } from "../platform/network/fetch_public.ts";
@@ -255,11 +256,5 @@ async function firstBytes(answer: Answer): Promise<{ bytes: Uint8Array; isCut: b
     isCut = length > READ_BYTES_MAX;
     if (isCut) break;
   }
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return { bytes: bytes.subarray(0, READ_BYTES_MAX), isCut };
+  return { bytes: joinedBytes(chunks).subarray(0, READ_BYTES_MAX), isCut };
 }

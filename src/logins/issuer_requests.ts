@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { joinedBytes } from "../platform/joined_bytes.ts";
 import { isLoopbackHost } from "./issuer_url.ts";
 import { LoginError } from "./failure.ts";
 import { messageOf } from "../platform/errors.ts";
@@ -115,11 +116,5 @@ async function readBody({ body }: Response): Promise<Uint8Array<ArrayBuffer> | u
     if (length > ANSWER_BYTES_MAX) return undefined;
     chunks.push(chunk);
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+  return joinedBytes(chunks);
 }

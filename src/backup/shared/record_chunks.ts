@@ -5,6 +5,7 @@
  * @module
  */
 import { deserialize, serialize } from "node:v8";
+import { joinedBytes } from "../../platform/joined_bytes.ts";
 import { DamagedBackupError } from "../error.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
@@ -49,12 +50,7 @@ export class ChunkBuilder {
   /** Takes what there is as a chunk; undefined when there is nothing. */
   take(): Uint8Array<ArrayBuffer> | undefined {
     if (this.#bytes === 0) return undefined;
-    const chunk = new Uint8Array(this.#bytes);
-    let offset = 0;
-    for (const part of this.#parts) {
-      chunk.set(part, offset);
-      offset += part.length;
-    }
+    const chunk = joinedBytes(this.#parts);
     this.#parts = [];
     this.#bytes = 0;
     return chunk;

@@ -6,6 +6,7 @@
 import { gunzipSync, inflateRawSync, inflateSync } from "node:zlib";
 import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
 import type { JobInput } from "../../platform/heavy_work/job.ts";
+import { joinedBytes } from "../../platform/joined_bytes.ts";
 import { decodeBrotli } from "./brotli.ts";
 import type { Coding } from "./codings.ts";
 import { DecodingError, type DecodingFailure } from "./decoding_error.ts";
@@ -100,12 +101,5 @@ function unzip(decode: () => Uint8Array): Uint8Array {
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const [only, ...others] = parts;
-  if (only !== undefined && others.length === 0) return only;
-  const whole = new Uint8Array(parts.reduce((size, { length }) => size + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
+  return only !== undefined && others.length === 0 ? only : joinedBytes(parts);
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { writeAll } from "../../platform/files/bytes.ts";
+import { joinedBytes } from "../../platform/joined_bytes.ts";
 import { encodeChunk, encodeLine, type LogRecord, type StoredLine } from "./log_format.ts";
 import { LogError, readRecords } from "./log_reader.ts";
 
@@ -121,7 +122,7 @@ export class LogWriter {
       const message = "The disk was full: what was printed from here on is left out";
       records.unshift(encodeLine({ time: this.#lostAt, stream: "event", message }));
     }
-    const bytes = joined(records);
+    const bytes = joinedBytes(records);
     try {
       await writeAll(this.#file, bytes);
       this.#bytes += bytes.length;
@@ -148,16 +149,4 @@ export async function appendToLog(
   } finally {
     await log.close();
   }
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const [only] = parts;
-  if (only !== undefined && parts.length === 1) return only;
-  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { joinedBytes } from "../../platform/joined_bytes.ts";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import type { Launched } from "./launchers.ts";
@@ -285,11 +286,5 @@ async function readChunks(store: Store, prefix: Deno.KvKey): Promise<Uint8Array>
     logDamage(prefix);
     return new Uint8Array();
   }
-  const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
-  let offset = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return whole;
+  return joinedBytes(chunks);
 }

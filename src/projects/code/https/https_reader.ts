@@ -4,6 +4,7 @@
  * @module
  */
 import git, { type GitHttpRequest, type GitHttpResponse } from "isomorphic-git";
+import { joinedBytes } from "../../../platform/joined_bytes.ts";
 import type { Network } from "../../../platform/network/connection.ts";
 import { FetchError, TransientError } from "../../../platform/network/fetch_errors.ts";
 import type { Answer } from "../../../platform/network/http_exchange.ts";
@@ -146,7 +147,7 @@ export class HttpsReader implements RemoteReader {
       url,
       method,
       headers,
-      body: body && await wholeOf(body),
+      body: body && joinedBytes(await Array.fromAsync(body)),
       authorization: isNamed ? `Basic ${credentials}` : undefined,
       network,
       signal,
@@ -213,23 +214,7 @@ async function boundedAnswer(answer: Answer, bytesMax: number): Promise<Uint8Arr
     if (length > bytesMax) throw tooLarge(bytesMax);
     chunks.push(chunk);
   }
-  return joined(chunks, length);
-}
-
-async function wholeOf(body: AsyncIterableIterator<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return joined(chunks, chunks.reduce((sum, { length }) => sum + length, 0));
-}
-
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return bytes;
+  return joinedBytes(chunks);
 }
 
 async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array, undefined> {
