@@ -10,7 +10,7 @@ import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Network } from "../platform/network/connection.ts";
 import type { Worker } from "../runs/worker.ts";
-import { readPayload } from "../store/records/payloads.ts";
+import { readWholePayload } from "../store/records/payloads.ts";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import type { RunWork } from "../runs/work_state.ts";
 import { endedIdsOf } from "../store/records/run_lists.ts";
@@ -73,9 +73,8 @@ async function payloadOf(runId: string, { store, triggers }: Source): Promise<st
   if (run === undefined || run.payload.removed_at !== undefined) return undefined;
   if (run.payload.size > PAYLOAD_BYTES_MAX) return `(${run.payload.size} bytes)`;
   try {
-    const { size, sha256 } = run.payload;
-    const chunks = await Array.fromAsync(readPayload(store, runId, size, sha256));
-    const shown = await shownPayload({ triggers }, run, await new Blob(chunks).bytes());
+    const body = await readWholePayload(store, runId, run.payload);
+    const shown = await shownPayload({ triggers }, run, body);
     return new TextDecoder().decode(shown).slice(0, PAYLOAD_LENGTH_MAX);
   } catch (error) {
     return `(It cannot be read: ${messageOf(error)})`;

@@ -10,7 +10,7 @@ import { maskBody } from "../conditions/masked_body.ts";
 import { type LaunchRequest, launchRequest } from "../conditions/request.ts";
 import type { Author } from "../store/records/audit.ts";
 import type { ActionSettings, Run } from "../store/records/runs.ts";
-import { readPayload } from "../store/records/payloads.ts";
+import { readWholePayload } from "../store/records/payloads.ts";
 import type { KeptPlace } from "../store/records/kept_requests.ts";
 import type { Store } from "../store/store.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -275,12 +275,5 @@ export function expectPayload({ payload: { removed_at } }: Run): void {
  */
 export async function wholePayload(store: Store, run: Run): Promise<Uint8Array> {
   expectPayload(run);
-  const { id, payload: { size, sha256 } } = run;
-  const body = new Uint8Array(size);
-  let offset = 0;
-  for await (const chunk of readPayload(store, id, size, sha256)) {
-    body.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return body;
+  return await readWholePayload(store, run.id, run.payload);
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { readPayload } from "../../store/records/payloads.ts";
+import { readWholePayload } from "../../store/records/payloads.ts";
 import type { FoundDelivery } from "../../store/records/deliveries.ts";
 import { getHttpRequest } from "../../store/records/http_requests.ts";
 import type { Run } from "../../store/records/runs.ts";
@@ -154,19 +154,9 @@ async function acceptedRequest(parts: DeliveryParts, run: Run): Promise<RequestD
 }
 
 async function bodyOf(parts: DeliveryParts, run: Run): Promise<string | undefined> {
-  const { id, payload: { size, sha256 } } = run;
-  const body = new Uint8Array(size);
-  let offset = 0;
-  try {
-    for await (const chunk of readPayload(parts.store, id, size, sha256)) {
-      body.set(chunk, offset);
-      offset += chunk.length;
-    }
-  } catch {
-    // A damaged payload is told of where it is asked for by itself.
-    return undefined;
-  }
-  return (await shownPayload(parts, run, body)).toBase64();
+  // A damaged payload is told of where it is asked for by itself.
+  const body = await readWholePayload(parts.store, run.id, run.payload).catch(() => undefined);
+  return body && (await shownPayload(parts, run, body)).toBase64();
 }
 
 /** Returns that all conditions have passed, where they are still those that the request met. */

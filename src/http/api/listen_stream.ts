@@ -9,7 +9,7 @@ import {
   type FoundDelivery,
   searchDeliveries,
 } from "../../store/records/deliveries.ts";
-import { readPayload } from "../../store/records/payloads.ts";
+import { readWholePayload } from "../../store/records/payloads.ts";
 import type { Run } from "../../store/records/runs.ts";
 import type { DeliveryEntry } from "../../store/records/trigger_log_entries.ts";
 import type { HeldRequest } from "../../triggers/listeners.ts";
@@ -197,7 +197,8 @@ async function storedRun(
   run: Run,
   seesSecrets: boolean,
 ): Promise<Omit<ListenedDelivery, "delivery">> {
-  const { id, request, payload: { size, sha256, content_type } } = run;
+  const { id, request, payload } = run;
+  const { size, content_type } = payload;
   const { headers = {}, query = "" } = request ?? {};
   const type = content_type === undefined ? {} : { "content-type": content_type };
   const head = {
@@ -207,17 +208,9 @@ async function storedRun(
     headers: Object.entries({ ...type, ...headers }),
   };
   if (size > LISTENED_BODY_BYTES_MAX) return { ...head, missing: "too long" };
-  const body = new Uint8Array(size);
-  let offset = 0;
-  try {
-    for await (const chunk of readPayload(parts.store, id, size, sha256)) {
-      body.set(chunk, offset);
-      offset += chunk.length;
-    }
-  } catch {
-    // It is past its retention, or damaged, which is told where it is asked for by itself.
-    return { ...head, missing: "not kept" };
-  }
+  // One that is past its retention, or damaged, is told of where it is asked for by itself.
+  const body = await readWholePayload(parts.store, id, payload).catch(() => undefined);
+  if (body === undefined) return { ...head, missing: "not kept" };
   const shown = seesSecrets ? body : await shownPayload(parts, run, body);
   return { ...head, body: shown.toBase64() };
 }

@@ -8,7 +8,7 @@ import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
 import { readValue, readWhole, scan, whole } from "../read/scan.ts";
 import type { Store } from "../store.ts";
-import { putKeptBody, readPayload, removePayloadWrites } from "./payloads.ts";
+import { putKeptBody, readWholePayload, removePayloadWrites } from "./payloads.ts";
 
 /** A kept request without its head and its body. */
 export interface KeptIndex {
@@ -79,18 +79,9 @@ export async function getKept(
   const index = await getKeptIndex(store, place);
   const head = index && await readValue(store.kv, keys.keptHead(entryId));
   if (index === undefined || typeof head !== "string") return undefined;
-  const body = new Uint8Array(index.size);
-  let offset = 0;
-  try {
-    for await (const chunk of readPayload(store, entryId, index.size, index.sha256)) {
-      body.set(chunk, offset);
-      offset += chunk.length;
-    }
-  } catch {
-    // It is being stored, or removed, or damaged: nothing could be done with a part of it.
-    return undefined;
-  }
-  return { ...index, head, body };
+  // One that is being stored or removed, or is damaged: nothing could be done with a part of it.
+  const body = await readWholePayload(store, entryId, index).catch(() => undefined);
+  return body && { ...index, head, body };
 }
 
 /** All kept requests, those of a trigger together, oldest first. */

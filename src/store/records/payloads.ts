@@ -171,6 +171,26 @@ export async function* readPayload(
   }
 }
 
+/**
+ * Reads all of a payload.
+ *
+ * @throws {UnavailableError} when an artifact store has the payload and does not answer
+ * @throws {CorruptPayloadError} when it is not what came
+ */
+export async function readWholePayload(
+  store: Store,
+  runId: string,
+  { size, sha256 }: { size: number; sha256: string },
+): Promise<Uint8Array<ArrayBuffer>> {
+  const body = new Uint8Array(size);
+  let offset = 0;
+  for await (const chunk of readPayload(store, runId, size, sha256)) {
+    body.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return body;
+}
+
 async function readChunk(
   store: Store,
   runId: string,
