@@ -11,6 +11,7 @@ import { fillUrl, shownAddress } from "../http_requests/url_values.ts";
 import { ActionError } from "../platform/errors.ts";
 import { headerValue } from "../platform/network/header_text.ts";
 import { mediaType } from "../platform/network/media_type.ts";
+import { isObject } from "../platform/objects.ts";
 import type { Write } from "../store/commit/change.ts";
 import {
   createHttpRequestWrites,
@@ -184,8 +185,9 @@ function bodyOf(
 }
 
 function form(body: unknown): string {
-  const isMap = typeof body === "object" && body !== null && !Array.isArray(body);
-  if (!isMap) return refuse("body", "expected a map of fields, since its content type is a form");
+  if (!isObject(body)) {
+    return refuse("body", "expected a map of fields, since its content type is a form");
+  }
   const fields = Object.entries(body).flatMap(([name, value]) =>
     [value].flat().map((each) => {
       const isText = ["string", "number", "boolean"].includes(typeof each);

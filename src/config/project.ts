@@ -6,6 +6,7 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { engineSettingsSchema } from "../engines/settings.ts";
+import { withoutFields } from "../platform/objects.ts";
 import { describeValue } from "../platform/schema/describe.ts";
 import { parseInput } from "../platform/schema/nulls.ts";
 import { hideUserInfo, isBaseUrl } from "../platform/network/urls.ts";
@@ -20,6 +21,7 @@ import { addressProblem, isRelativePath, isSshAddress } from "../projects/code/r
 const ADDRESS_LENGTH_MAX = 2_048;
 /** A record with it has room for the rest. */
 const CONFIG_LENGTH_MAX = 48 * 1024;
+/** The fields that the service fills in: what was read can be written back. */
 const READ_ONLY = ["revision", "warnings"];
 
 /** An error about an address must not show the password in it. */
@@ -129,7 +131,7 @@ function wrongSource(
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseProject(value: unknown): Project {
-  const project = parseInput(projectSchema, withoutReadOnly(value), "the project");
+  const project = parseInput(projectSchema, withoutFields(value, READ_ONLY), "the project");
   if ((Object(value).engine ?? undefined) === undefined) withoutEngine.add(project);
   return project;
 }
@@ -137,12 +139,4 @@ export function parseProject(value: unknown): Project {
 /** Returns true for a project that {@linkcode parseProject} has read, and that names its engine. */
 export function namesEngine(project: Project): boolean {
   return !withoutEngine.has(project);
-}
-
-/** Leaves out the fields that the service fills in: what was read can be written back. */
-function withoutReadOnly(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)),
-  );
 }

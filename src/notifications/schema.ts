@@ -97,9 +97,7 @@ export const notifierSchema = z.strictObject({
  * @throws {InvalidInputError} with everything that is wrong with it
  */
 export function parseNotifier(value: unknown): NotifierSettings {
-  const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
-  const written = isMap ? withoutReadOnly(value) : value;
-  const made = parseInput(notifierSchema, written, "the notifier");
+  const made = parseInput(notifierSchema, withoutReadOnly(value), "the notifier");
   // The schema has the fields of the record.
   return made as NotifierSettings;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { withoutFields } from "../platform/objects.ts";
 
 const READ_ONLY = [
   "url",
@@ -19,6 +20,5 @@ const READ_ONLY = [
 
 /** Removes the fields that the service adds, so that a trigger can be written as it was read. */
 export function withoutReadOnly(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !READ_ONLY.includes(name)));
+  return withoutFields(value, READ_ONLY);
 }

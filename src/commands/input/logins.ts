@@ -6,6 +6,7 @@
  */
 import { readFileSync } from "node:fs";
 import { InvalidInputError, messageOf } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import { configurationPath, writeConfiguration } from "./contexts.ts";
 import { lookUpInKeyring } from "./keyring.ts";
 
@@ -71,8 +72,8 @@ export async function writeLogins(logins: Record<string, Login>): Promise<void> 
 }
 
 function isLogins(value: unknown): value is Record<string, Login> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) &&
-    Object.values<unknown>({ ...value }).every((each) => {
+  return isObject(value) &&
+    Object.values(value).every((each) => {
       const { token, expires_at } = Object(each);
       return ["string", "undefined"].includes(typeof token) && typeof expires_at === "string";
     });

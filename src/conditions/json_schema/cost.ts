@@ -3,11 +3,12 @@
  *
  * @module
  */
+import { isObject } from "../../platform/objects.ts";
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { parsePattern } from "../cel/pattern.ts";
 import type { LaunchRequest } from "../request.ts";
 import { FORMATS } from "./formats.ts";
-import { isObject, referencesOf, type Schema, schemasIn } from "./keywords.ts";
+import { referencesOf, type Schema, schemasIn } from "./keywords.ts";
 
 /** Within these limits a check takes a few milliseconds at most. */
 const STEPS_MAX = 20_000;

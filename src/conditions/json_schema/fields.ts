@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject } from "./keywords.ts";
+import { isObject } from "../../platform/objects.ts";
 import type { Shape } from "./shape.ts";
 import { unwrap, unwrapping } from "./wrapped.ts";
 

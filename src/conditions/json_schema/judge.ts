@@ -5,6 +5,7 @@
  * @module
  */
 import { messageOf } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import { childOf, pointerParts } from "../../platform/schema/pointer.ts";
 import { truncate } from "../../platform/text/display.ts";
 import { percentDecode } from "../../platform/network/urls.ts";
@@ -13,7 +14,7 @@ import type { Refusal } from "../check.ts";
 import type { CredentialField } from "../field.ts";
 import { describeBody, type LaunchRequest, type ParsedBody } from "../request.ts";
 import { patternOfFormat } from "./formats.ts";
-import { isObject, type Schema } from "./keywords.ts";
+import type { Schema } from "./keywords.ts";
 import type { CompiledSchema, Mismatch } from "./validator.ts";
 
 const SHOWN_MAX = 200;

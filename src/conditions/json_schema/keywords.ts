@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isObject } from "../../platform/objects.ts";
 import { pointer } from "../../platform/schema/pointer.ts";
 
 /** A schema as an object, or true or false. */
@@ -102,11 +103,6 @@ interface SchemaPlace {
   /** The pointer to it from the schema that has it. */
   at: string;
   schema: unknown;
-}
-
-/** Tells whether a value is an object of JSON. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Returns the form of a keyword; undefined where it is unknown. */

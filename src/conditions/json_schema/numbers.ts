@@ -4,9 +4,10 @@
  *
  * @module
  */
+import { isObject } from "../../platform/objects.ts";
 import { pointer } from "../../platform/schema/pointer.ts";
 import { isInt64 } from "../../platform/text/exact_json.ts";
-import { isObject, schemasIn } from "./keywords.ts";
+import { schemasIn } from "./keywords.ts";
 
 /** Stands for a number that no double holds, such as 1e400. */
 const BEYOND = 2n ** 64n;

@@ -4,6 +4,7 @@
  * @module
  */
 import { messageOf, type Problem } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import { pointer } from "../../platform/schema/pointer.ts";
 import { truncate } from "../../platform/text/display.ts";
 import { parsePattern } from "../cel/pattern.ts";
@@ -12,7 +13,6 @@ import {
   anchorsOf,
   formOf,
   IN_PLACE,
-  isObject,
   localReference,
   referencesOf,
   schemasIn,

@@ -3,10 +3,10 @@
  *
  * @module
  */
+import { isObject } from "../../platform/objects.ts";
 import { isInt64 } from "../../platform/text/exact_json.ts";
 import type { Schema } from "./keywords.ts";
 import { hasFormat } from "./formats.ts";
-import { isObject } from "./keywords.ts";
 import { unwrap, type Wrapping } from "./wrapped.ts";
 
 /** Limits of a shape: what is beyond them is left open. */

@@ -6,10 +6,11 @@
  */
 import { type Schema as PackageSchema, Validator } from "@cfworker/json-schema";
 import { TooLargeError } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import { childOf, pointer, pointerParts } from "../../platform/schema/pointer.ts";
 import { matches } from "../cel/pattern.ts";
 import { formatOfPattern, FORMATS } from "./formats.ts";
-import { anchorsOf, formOf, isObject, localReference, type Schema, schemasIn } from "./keywords.ts";
+import { anchorsOf, formOf, localReference, type Schema, schemasIn } from "./keywords.ts";
 import { numbersOf, placesOfBigints, withStandIns } from "./numbers.ts";
 
 /** Keywords that assert nothing, and those that are put in another form. */

@@ -3,8 +3,8 @@
  *
  * @module
  */
+import { isObject } from "../../platform/objects.ts";
 import { parseExactJson } from "../../platform/text/exact_json.ts";
-import { isObject } from "./keywords.ts";
 
 /** The forms in which a text holds JSON. */
 export type Wrapping = "json" | "base64";

@@ -4,6 +4,7 @@
  * @module
  */
 import type { z } from "zod";
+import { isObject } from "../../platform/objects.ts";
 
 /** The container of a step's command. */
 export const MAIN = "main";
@@ -53,8 +54,4 @@ function mergeList(key: string | undefined, base: Json[], over: Json[]): Json[] 
     else merged.push(item);
   }
   return merged;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

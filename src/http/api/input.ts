@@ -13,6 +13,7 @@ import {
   TooLargeError,
   UnavailableError,
 } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import { readNumber, settleIntegers } from "../../platform/text/exact_integers.ts";
 import type { BodyReader, ReadBody } from "../body.ts";
 
@@ -119,9 +120,4 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 
 function invalid(detail: string): InvalidInputError {
   return new InvalidInputError("the request", detail);
-}
-
-/** Returns true for a JSON object. */
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

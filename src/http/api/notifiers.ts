@@ -8,6 +8,7 @@ import { z } from "zod";
 import { saveNotifier } from "../../notifications/save.ts";
 import { notifierSchema, parseNotifier } from "../../notifications/schema.ts";
 import { ChangedError, InvalidInputError, type Problem } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import {
   deleteNotifier,
@@ -190,8 +191,7 @@ function existing({ store }: Operator, name: string): Promise<StoredNotifier> {
 
 /** Reads a notifier whose name is in the path, and may be in the body. */
 function parseNamed(name: string, body: unknown): ReturnType<typeof parseNotifier> {
-  const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
-  const made = parseNotifier(isObject ? { name, ...body } : body);
+  const made = parseNotifier(isObject(body) ? { name, ...body } : body);
   if (made.name === name) return made;
   throw new InvalidInputError("the notifier", [{
     pointer: "/name",

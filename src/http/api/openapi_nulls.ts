@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isObject } from "../../platform/objects.ts";
 
 type Json = Record<string, unknown>;
 
@@ -39,8 +40,4 @@ function mapFields(fields: Json, change: (name: string, value: unknown) => unkno
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, change(name, value)]),
   );
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

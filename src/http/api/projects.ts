@@ -14,6 +14,7 @@ import {
   NotFoundError,
   type Problem,
 } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import { differencesOf } from "../../platform/schema/differences.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
 import type { FetchResult } from "../../projects/configured_code.ts";
@@ -288,10 +289,6 @@ function expectRevision(
     `Cannot change project "${name}": it ${found}. Read it again, and repeat the change with its ETag`,
     project && written ? differencesOf(projectSettings(project), written) : [],
   );
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**

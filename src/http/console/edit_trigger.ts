@@ -5,9 +5,9 @@
  * @module
  */
 import type { Problem } from "../../platform/errors.ts";
+import { isObject } from "../../platform/objects.ts";
 import type { ShownTrigger } from "../api/triggers.ts";
 import { readSettings } from "../../platform/text/exact_integers.ts";
-import { isObject } from "../api/input.ts";
 import { ApiCallError } from "./client.ts";
 import { filterOf, filterText } from "./filter_tries.ts";
 import type { Settings } from "./triggers.ts";

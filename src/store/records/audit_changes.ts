@@ -4,6 +4,7 @@
  * @module
  */
 import { isDeepStrictEqual } from "node:util";
+import { isObject } from "../../platform/objects.ts";
 import type { AuditedChange } from "./audit.ts";
 
 const CHANGES_MAX = 100;
@@ -27,8 +28,8 @@ export function changesBetween(before: unknown, after: unknown): AuditedChange[]
 function* differences(pointer: string, before: unknown, after: unknown): Generator<AuditedChange> {
   if (isDeepStrictEqual(before, after)) return;
   if (
-    !isPlain(before) && !isPlain(after) || (before !== undefined && !isPlain(before)) ||
-    (after !== undefined && !isPlain(after))
+    !isObject(before) && !isObject(after) || (before !== undefined && !isObject(before)) ||
+    (after !== undefined && !isObject(after))
   ) {
     yield {
       pointer,
@@ -37,16 +38,12 @@ function* differences(pointer: string, before: unknown, after: unknown): Generat
     };
     return;
   }
-  const [left, right] = [before, after].map((value) => isPlain(value) ? value : {});
+  const [left, right] = [before, after].map((value) => isObject(value) ? value : {});
   for (const name of Object.keys({ ...left, ...right })) {
     if (UNTOLD.has(name)) continue;
     const step = name.replaceAll("~", "~0").replaceAll("/", "~1");
     yield* differences(`${pointer}/${step}`, left?.[name], right?.[name]);
   }
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function shown(value: unknown): unknown {

@@ -4,6 +4,7 @@
  * @module
  */
 import { isDeepStrictEqual } from "node:util";
+import { withoutFields } from "../../platform/objects.ts";
 import type { Write } from "../commit/change.ts";
 import { NOTIFIERS, triggerChangeWrite } from "../commit/trigger_version.ts";
 import type { CauseSubject } from "./notifications.ts";
@@ -152,8 +153,8 @@ export function notifierSettings(notifier: NotifierSettings): NotifierSettings {
 }
 
 /** Removes the fields that the service adds, so that a notifier can be written as it was read. */
-export function withoutReadOnly(notifier: object): object {
-  return Object.fromEntries(Object.entries(notifier).filter(([name]) => !READ_ONLY.includes(name)));
+export function withoutReadOnly(notifier: unknown): unknown {
+  return withoutFields(notifier, READ_ONLY);
 }
 
 /** Reads how far a notifier is. */

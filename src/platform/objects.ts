@@ -1,0 +1,16 @@
+/**
+ * Objects of JSON and YAML.
+ *
+ * @module
+ */
+
+/** Tells an object from a list, from null and from all else. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Returns an object without some of its fields, and all else as it is. */
+export function withoutFields(value: unknown, names: readonly string[]): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
+}
