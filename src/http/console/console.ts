@@ -33,6 +33,7 @@ import type {
   OpenView,
   Route,
   Submission,
+  Submitted,
   TestRequest,
   View,
   Visit,
@@ -93,7 +94,7 @@ export class Console {
   }
 
   /** Performs a form. Without a session, the login keeps what was typed; so does a page behind a new session. */
-  async submit(context: Context, { submit }: Route): Promise<Response> {
+  async submit(context: Context, { submit, again }: Route): Promise<Response> {
     requireOwnOrigin(context.req.raw.headers, this.#ownOrigins(context));
     const form = await readForm(context, this.#parts.bodies);
     const session = await this.#sessions.of(context);
@@ -110,7 +111,11 @@ export class Console {
       return await this.#page(context, view, page, STATUS_CODE.Forbidden);
     }
     const visit: Submission = { ...await this.#visit(context, session), form };
-    const result = await submit?.(visit) ?? { to: "" };
+    const refused = async (error: unknown): Promise<Submitted> => {
+      if (again === undefined || !(error instanceof ApiCallError)) throw error;
+      return { page: await again(visit, error), status: error.status };
+    };
+    const result = await submit?.(visit).catch(refused) ?? { to: "" };
     if ("to" in result) return this.#redirect(context, result.to, result.notice);
     return await this.#page(
       context,

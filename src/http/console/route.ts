@@ -6,7 +6,7 @@
 import type { JSX } from "@hono/hono/jsx/jsx-runtime";
 import type { Access } from "../api/access.ts";
 import type { Authenticated } from "../api/auth.ts";
-import type { ApiClient } from "./client.ts";
+import type { ApiCallError, ApiClient } from "./client.ts";
 import type { DeviceApprovals } from "./device_approvals.ts";
 import type { OwnPasskeys } from "./own_passkeys.ts";
 
@@ -95,6 +95,8 @@ export interface Route<Path extends string = string> {
   show?(visit: Visit<Path>): Shown | Promise<Shown>;
   /** Performs a form. */
   submit?(submission: Submission<Path>): Promise<Submitted>;
+  /** Makes the page of a form again, with what the API refuses of it. Default: the page of an error. */
+  again?(submission: Submission<Path>, refused: ApiCallError): Html | Promise<Html>;
   /** Answers with something that is no page, such as a stream or a file. */
   answer?(visit: Visit<Path>, headers: Headers): Promise<Response>;
 }

@@ -156,18 +156,11 @@ function EditForm({ view, delivery, form }: EditProps): Html {
 }
 
 async function replay({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
-  try {
-    const run = await view.api.send<ShownRun>("POST", `deliveries/${id}/replay/`, {
-      ...await editedBody(view, id, form.get("body")),
-      ...(form.get("commit") ? { commit: form.get("commit") } : {}),
-    });
-    return { to: `deliveries/${run.id}`, notice: "Launched again: this is the new delivery" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    const typed = form.has("body") || form.has("commit") ? { form } : {};
-    const page = await DeliveryPage({ view, id, refused: error, ...typed });
-    return { page, status: error.status };
-  }
+  const run = await view.api.send<ShownRun>("POST", `deliveries/${id}/replay/`, {
+    ...await editedBody(view, id, form.get("body")),
+    ...(form.get("commit") ? { commit: form.get("commit") } : {}),
+  });
+  return { to: `deliveries/${run.id}`, notice: "Launched again: this is the new delivery" };
 }
 
 /** Returns the body that was typed. Without a change, the stored bytes are launched: a form has other line ends. */
@@ -184,30 +177,20 @@ async function editedBody(
 }
 
 async function diagnose({ view, params: { id } }: Submission<"/:id">): Promise<Submitted> {
-  try {
-    const { trigger_id } = await view.api.get<DeliveryDetails>(`deliveries/${id}/`);
-    const { findings } = await view.api.send<DiagnosisResult>(
-      "POST",
-      `triggers/${trigger_id}/diagnose/`,
-      { delivery_id: id },
-    );
-    return { page: await DeliveryPage({ view, id, findings }), status: 200 };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await DeliveryPage({ view, id, refused: error }), status: error.status };
-  }
+  const { trigger_id } = await view.api.get<DeliveryDetails>(`deliveries/${id}/`);
+  const { findings } = await view.api.send<DiagnosisResult>(
+    "POST",
+    `triggers/${trigger_id}/diagnose/`,
+    { delivery_id: id },
+  );
+  return { page: await DeliveryPage({ view, id, findings }), status: 200 };
 }
 
 async function stop(
   { view, params: { id, request } }: Submission<"/:id/:request">,
 ): Promise<Submitted> {
-  try {
-    await view.api.send("POST", `http-requests/${request}/stop/`);
-    return { to: `deliveries/${id}`, notice: "The HTTP request was stopped" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await DeliveryPage({ view, id, refused: error }), status: error.status };
-  }
+  await view.api.send("POST", `http-requests/${request}/stop/`);
+  return { to: `deliveries/${id}`, notice: "The HTTP request was stopped" };
 }
 
 /** Answers with the body as a file. */
@@ -227,19 +210,20 @@ async function download({ view, params: { id } }: Visit<"/:id">): Promise<Respon
 
 /** Launches a run that waits for its turn, or stops it. */
 async function decideTurn(
-  { view, params: { id, what } }: Submission<"/:id/:what">,
+  { view, params: { id } }: Submission<"/:id">,
+  what: "launch" | "stop",
 ): Promise<Submitted> {
-  if (what !== "launch" && what !== "stop") {
-    throw new ApiCallError(404, "There is no such page", []);
-  }
-  try {
-    await view.api.send<ShownRun>("POST", `runs/${id}/${what}/`);
-    const notice = what === "stop" ? "Stopped before its turn" : "It does not wait any more";
-    return { to: `deliveries/${id}`, notice };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await DeliveryPage({ view, id, refused: error }), status: error.status };
-  }
+  await view.api.send<ShownRun>("POST", `runs/${id}/${what}/`);
+  const notice = what === "stop" ? "Stopped before its turn" : "It does not wait any more";
+  return { to: `deliveries/${id}`, notice };
+}
+
+function again(
+  { view, params: { id }, form }: Submission<"/:id">,
+  refused: ApiCallError,
+): Promise<Html> {
+  const typed = form.has("body") || form.has("commit") ? { form } : {};
+  return DeliveryPage({ view, id, refused, ...typed });
 }
 
 /** The routes of one delivery. */
@@ -248,9 +232,14 @@ export const deliveryRoutes = [
     path: "/deliveries/:id",
     show: ({ view, params: { id } }) => DeliveryPage({ view, id }),
   }),
-  route({ path: "/deliveries/:id/replay", submit: replay }),
-  route({ path: "/deliveries/:id/diagnose", submit: diagnose }),
-  route({ path: "/deliveries/:id/turn/:what", submit: decideTurn }),
-  route({ path: "/deliveries/:id/stop/:request", submit: stop }),
+  route({ path: "/deliveries/:id/replay", submit: replay, again }),
+  route({ path: "/deliveries/:id/diagnose", submit: diagnose, again }),
+  route({
+    path: "/deliveries/:id/turn/launch",
+    submit: (sent) => decideTurn(sent, "launch"),
+    again,
+  }),
+  route({ path: "/deliveries/:id/turn/stop", submit: (sent) => decideTurn(sent, "stop"), again }),
+  route({ path: "/deliveries/:id/stop/:request", submit: stop, again }),
   route({ path: "/deliveries/:id/body", answer: download }),
 ];

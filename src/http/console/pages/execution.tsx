@@ -165,13 +165,8 @@ function Latest({ metadata }: Pick<ShownExecution, "metadata">): Html {
 }
 
 async function stop({ view, params: { id } }: Submission<"/:id">): Promise<Submitted> {
-  try {
-    await view.api.send("POST", `executions/${id}/stop/`);
-    return { to: `executions/${id}`, notice: "It was asked to stop" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await ExecutionPage({ view, id, refused: error }), status: error.status };
-  }
+  await view.api.send("POST", `executions/${id}/stop/`);
+  return { to: `executions/${id}`, notice: "It was asked to stop" };
 }
 
 /** The attempt that an address names. */
@@ -235,7 +230,11 @@ export const executionRoutes = [
     path: "/executions/:id",
     show: ({ view, params: { id } }) => ExecutionPage({ view, id }),
   }),
-  route({ path: "/executions/:id/stop", submit: stop }),
+  route({
+    path: "/executions/:id/stop",
+    submit: stop,
+    again: ({ view, params: { id } }, refused) => ExecutionPage({ view, id, refused }),
+  }),
   route({ path: "/executions/:id/log", answer: download }),
   route({ path: "/executions/:id/log/lines", answer: part }),
   route({ path: "/executions/:id/log/events", answer: follow }),

@@ -1,7 +1,7 @@
 /** `/pipelines/<id>`: the graph of a pipeline with the states of its nodes; approval, stopping, starting again. */
 import { hasPipelineEnded } from "../../../store/records/pipelines.ts";
 import type { PipelineDetails, ShownPipeline } from "../../api/pipelines.ts";
-import { ApiCallError, search } from "../client.ts";
+import { type ApiCallError, search } from "../client.ts";
 import { Values } from "../components/execution_facts.tsx";
 import { Action, Confirm } from "../components/form.tsx";
 import { LaunchedBy } from "../components/launched_by.tsx";
@@ -170,13 +170,15 @@ async function change(
   { view, params: { id } }: Submission<"/:id">,
   { path, body, notice }: { path: string; body?: unknown; notice: string },
 ): Promise<Submitted> {
-  try {
-    const shown = await view.api.send<ShownPipeline>("POST", `pipelines/${id}/${path}/`, body);
-    return { to: `pipelines/${shown.id}`, notice };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await PipelinePage({ view, id, refused: error }), status: error.status };
-  }
+  const shown = await view.api.send<ShownPipeline>("POST", `pipelines/${id}/${path}/`, body);
+  return { to: `pipelines/${shown.id}`, notice };
+}
+
+function again(
+  { view, params: { id } }: Submission<"/:id">,
+  refused: ApiCallError,
+): Promise<Html> {
+  return PipelinePage({ view, id, refused });
 }
 
 /** The routes of one pipeline. */
@@ -188,14 +190,17 @@ export const pipelineRoutes = [
   route({
     path: "/pipelines/:id/stop",
     submit: (sent) => change(sent, { path: "stop", notice: "It was asked to stop" }),
+    again,
   }),
   route({
     path: "/pipelines/:id/copy",
     submit: (sent) => change(sent, { path: "copy", notice: "This is the copy" }),
+    again,
   }),
   route({
     path: "/pipelines/:id/retry",
     submit: (sent) => change(sent, { path: "retry", notice: "This pipeline retries the other" }),
+    again,
   }),
   route({
     path: "/pipelines/:id/approve",
@@ -203,5 +208,6 @@ export const pipelineRoutes = [
       const node = sent.form.get("node") ?? "";
       return change(sent, { path: "approve", body: { node }, notice: `${node} goes on` });
     },
+    again,
   }),
 ];

@@ -209,14 +209,9 @@ function Steps({ view, name, contents }: { view: View; name: string; contents: P
 }
 
 async function fetchCode({ view, params: { name } }: Submission<"/:name">): Promise<Submitted> {
-  try {
-    const path = `projects/${encodeURIComponent(name)}/fetch/`;
-    const { branches } = await view.api.send<{ branches: Record<string, string> }>("POST", path);
-    return { page: await ProjectPage({ view, name, branches }), status: 200 };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await ProjectPage({ view, name, refused: error }), status: error.status };
-  }
+  const path = `projects/${encodeURIComponent(name)}/fetch/`;
+  const { branches } = await view.api.send<{ branches: Record<string, string> }>("POST", path);
+  return { page: await ProjectPage({ view, name, branches }), status: 200 };
 }
 
 type OfProject = Submission<"/:name">;
@@ -228,18 +223,14 @@ async function setSecret({ view, form, params: { name } }: OfProject): Promise<S
   const branches = (form.get("branches") ?? "").split(",").map((each) => each.trim())
     .filter(Boolean);
   const body = { value, ...(branches.length > 0 && { branches }) };
-  return await changeSecrets({ view, form, name }, {
-    notice: `The secret ${secret} is set`,
-    change: () => view.api.send("PUT", secretPath(name, secret), body),
-  });
+  await view.api.send("PUT", secretPath(name, secret), body);
+  return { to: `projects/${encodeURIComponent(name)}`, notice: `The secret ${secret} is set` };
 }
 
 async function removeSecret({ view, form, params: { name } }: OfProject): Promise<Submitted> {
   const secret = form.get("secret") ?? "";
-  return await changeSecrets({ view, form, name }, {
-    notice: `The secret ${secret} is removed`,
-    change: () => view.api.send("DELETE", secretPath(name, secret)),
-  });
+  await view.api.send("DELETE", secretPath(name, secret));
+  return { to: `projects/${encodeURIComponent(name)}`, notice: `The secret ${secret} is removed` };
 }
 
 /** @throws {ApiCallError} for what is no name: as a part of a path, it could mean another one */
@@ -251,18 +242,11 @@ function secretPath(project: string, secret: string): string {
   return `projects/${encodeURIComponent(project)}/secrets/${encodeURIComponent(secret)}/`;
 }
 
-async function changeSecrets(
-  { view, form, name }: { view: View; form: URLSearchParams; name: string },
-  { notice, change }: { notice: string; change(): Promise<unknown> },
-): Promise<Submitted> {
-  try {
-    await change();
-    return { to: `projects/${encodeURIComponent(name)}`, notice };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    const page = await ProjectPage({ view, name, refusedSecret: { error, form } });
-    return { page, status: error.status };
-  }
+function againWithSecret(
+  { view, form, params: { name } }: OfProject,
+  error: ApiCallError,
+): Promise<Html> {
+  return ProjectPage({ view, name, refusedSecret: { error, form } });
 }
 
 /** The routes of one project. */
@@ -271,7 +255,11 @@ export const projectRoutes = [
     path: "/projects/:name",
     show: ({ view, params: { name } }) => ProjectPage({ view, name }),
   }),
-  route({ path: "/projects/:name/fetch", submit: fetchCode }),
-  route({ path: "/projects/:name/secrets", submit: setSecret }),
-  route({ path: "/projects/:name/secrets/remove", submit: removeSecret }),
+  route({
+    path: "/projects/:name/fetch",
+    submit: fetchCode,
+    again: ({ view, params: { name } }, refused) => ProjectPage({ view, name, refused }),
+  }),
+  route({ path: "/projects/:name/secrets", submit: setSecret, again: againWithSecret }),
+  route({ path: "/projects/:name/secrets/remove", submit: removeSecret, again: againWithSecret }),
 ];

@@ -1,7 +1,7 @@
 /** `/projects`: all projects, and the form of a new one. */
 import type { ShownFailure } from "../../api/failures.ts";
 import type { ShownProject } from "../../api/projects.ts";
-import { ApiCallError, search } from "../client.ts";
+import { type ApiCallError, search } from "../client.ts";
 import { CsrfField, describedBy, Field, Input } from "../components/form.tsx";
 import { may, Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
@@ -217,20 +217,20 @@ async function create({ view, form }: Submission): Promise<Submitted> {
     const text = form.get(field)?.trim();
     return text ? [[field, text]] : [];
   });
-  try {
-    await view.api.send("POST", "projects/", {
-      name,
-      ...place || {},
-      ...Object.fromEntries(read),
-    });
-    return { to: `projects/${name}`, notice: "The project is added" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await ProjectsPage({ view, form, refused: error }), status: error.status };
-  }
+  await view.api.send("POST", "projects/", {
+    name,
+    ...place || {},
+    ...Object.fromEntries(read),
+  });
+  return { to: `projects/${name}`, notice: "The project is added" };
 }
 
 /** The route of the list. */
 export const projectsRoutes = [
-  route({ path: "/projects", show: ({ view }) => ProjectsPage({ view }), submit: create }),
+  route({
+    path: "/projects",
+    show: ({ view }) => ProjectsPage({ view }),
+    submit: create,
+    again: ({ view, form }, refused) => ProjectsPage({ view, form, refused }),
+  }),
 ];

@@ -7,7 +7,7 @@ import type { ShownRun } from "../../api/shown_run.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import type { TriggerSecrets } from "../../api/trigger_secrets.ts";
 import { neededSettings } from "../../../triggers/needs.ts";
-import { ApiCallError, search } from "../client.ts";
+import { type ApiCallError, search } from "../client.ts";
 import { Described, Secrets } from "../components/condition.tsx";
 import { DELIVERY_COLUMNS, DeliveryRow } from "../components/delivery_row.tsx";
 import { Action, Confirm, CsrfField, describedBy, Field } from "../components/form.tsx";
@@ -234,44 +234,31 @@ function TestForm(
 }
 
 async function test({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
-  try {
-    const headers = { "content-type": "application/json", ...headersOf(form.get("headers") ?? "") };
-    const body = (form.get("body") ?? "").replaceAll("\r\n", "\n");
-    const signed = await view.api.send<SignedResult>("POST", `triggers/${id}/sign/`, {
-      headers,
-      body,
-    });
-    const sent = Uint8Array.fromBase64(signed.body_base64);
-    const answer = await view.launch(id, {
-      query: new URL(signed.url).search,
-      headers: signed.headers,
-      body: sent,
-    });
-    await answer.body?.cancel();
-    const trigger = await readTrigger(view, id);
-    const delivery = await deliveryOf(view, id, sent);
-    const why = signed.problems.map(({ detail }) => `. ${detail}`).join("");
-    return { to: pageOf(trigger), notice: testMessage(answer, delivery, why) };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return {
-      page: await TriggerPage({ view, name: id, refused: error, form }),
-      status: error.status,
-    };
-  }
+  const headers = { "content-type": "application/json", ...headersOf(form.get("headers") ?? "") };
+  const body = (form.get("body") ?? "").replaceAll("\r\n", "\n");
+  const signed = await view.api.send<SignedResult>("POST", `triggers/${id}/sign/`, {
+    headers,
+    body,
+  });
+  const sent = Uint8Array.fromBase64(signed.body_base64);
+  const answer = await view.launch(id, {
+    query: new URL(signed.url).search,
+    headers: signed.headers,
+    body: sent,
+  });
+  await answer.body?.cancel();
+  const trigger = await readTrigger(view, id);
+  const delivery = await deliveryOf(view, id, sent);
+  const why = signed.problems.map(({ detail }) => `. ${detail}`).join("");
+  return { to: pageOf(trigger), notice: testMessage(answer, delivery, why) };
 }
 
 /** Launches a trigger by one of its schedules. */
 async function runSchedule({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
-  try {
-    const run = await view.api.send<ShownRun>("POST", `triggers/${id}/schedule/run/`, {
-      index: Number(form.get("index")),
-    });
-    return { to: `deliveries/${run.id}`, notice: "It is launched" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await TriggerPage({ view, name: id, refused: error }), status: error.status };
-  }
+  const run = await view.api.send<ShownRun>("POST", `triggers/${id}/schedule/run/`, {
+    index: Number(form.get("index")),
+  });
+  return { to: `deliveries/${run.id}`, notice: "It is launched" };
 }
 
 /** Finds the delivery that a test has made. */
@@ -293,40 +280,30 @@ async function changeSecrets(
   { view, params: { id }, form }: Submission<"/:id">,
   change: (secrets: ShownSecret[], place: number) => ShownSecret[],
 ): Promise<Submitted> {
-  try {
-    const trigger = await readTrigger(view, id);
-    const { conditions } = trigger;
-    const index = Number(form.get("condition"));
-    const changed = conditions.map((each, place) =>
-      place === index
-        ? { ...each, secrets: change(secretsOf(each), Number(form.get("place"))) }
-        : each
-    );
-    const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
-    await view.api.send("PATCH", `triggers/${id}/`, { conditions: changed }, ifMatch);
-    return { to: pageOf(trigger), notice: "The secrets are changed" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await TriggerPage({ view, name: id, refused: error }), status: error.status };
-  }
+  const trigger = await readTrigger(view, id);
+  const { conditions } = trigger;
+  const index = Number(form.get("condition"));
+  const changed = conditions.map((each, place) =>
+    place === index
+      ? { ...each, secrets: change(secretsOf(each), Number(form.get("place"))) }
+      : each
+  );
+  const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
+  await view.api.send("PATCH", `triggers/${id}/`, { conditions: changed }, ifMatch);
+  return { to: pageOf(trigger), notice: "The secrets are changed" };
 }
 
 /** Sets what the providers of a trigger need, or the secret with which one checks the URL. */
 async function setNeeds({ view, params: { id }, form }: Submission<"/:id">): Promise<Submitted> {
-  try {
-    const trigger = await readTrigger(view, id);
-    const preset = form.get("preset");
-    const added = { preset, secret: form.get("secret") ?? "" };
-    const patch = preset === null
-      ? neededSettings(trigger) ?? {}
-      : { handshakes: [...trigger.handshakes ?? [], added] };
-    const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
-    const changed = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, patch, ifMatch);
-    return { to: pageOf(changed), notice: "It answers as its provider needs it" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await TriggerPage({ view, name: id, refused: error }), status: error.status };
-  }
+  const trigger = await readTrigger(view, id);
+  const preset = form.get("preset");
+  const added = { preset, secret: form.get("secret") ?? "" };
+  const patch = preset === null
+    ? neededSettings(trigger) ?? {}
+    : { handshakes: [...trigger.handshakes ?? [], added] };
+  const ifMatch = { "if-match": `"${Number(form.get("revision"))}"` };
+  const changed = await view.api.send<ShownTrigger>("PATCH", `triggers/${id}/`, patch, ifMatch);
+  return { to: pageOf(changed), notice: "It answers as its provider needs it" };
 }
 
 function addSecret(sent: Submission<"/:id">): Promise<Submitted> {
@@ -343,20 +320,33 @@ function expireSecret(sent: Submission<"/:id">): Promise<Submitted> {
   );
 }
 
+function again(
+  { view, params: { id: name } }: Submission<"/:id">,
+  refused: ApiCallError,
+): Promise<Html> {
+  return TriggerPage({ view, name, refused });
+}
+
 /** The routes of one trigger. */
 export const triggerRoutes = [
   route({
     path: "/triggers/:name",
     show: ({ view, params: { name } }) => TriggerPage({ view, name }),
   }),
-  route({ path: "/triggers/:id/test", submit: test }),
-  route({ path: "/triggers/:id/needs", submit: setNeeds }),
-  route({ path: "/triggers/:id/schedule", submit: runSchedule }),
-  route({ path: "/triggers/:id/secrets/add", submit: addSecret }),
-  route({ path: "/triggers/:id/secrets/expire", submit: expireSecret }),
+  route({
+    path: "/triggers/:id/test",
+    submit: test,
+    again: ({ view, params: { id: name }, form }, refused) =>
+      TriggerPage({ view, name, refused, form }),
+  }),
+  route({ path: "/triggers/:id/needs", submit: setNeeds, again }),
+  route({ path: "/triggers/:id/schedule", submit: runSchedule, again }),
+  route({ path: "/triggers/:id/secrets/add", submit: addSecret, again }),
+  route({ path: "/triggers/:id/secrets/expire", submit: expireSecret, again }),
   route({
     path: "/triggers/:id/secrets/remove",
     submit: (sent) =>
       changeSecrets(sent, (secrets, place) => secrets.filter((_, index) => index !== place)),
+    again,
   }),
 ];

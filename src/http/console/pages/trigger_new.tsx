@@ -239,15 +239,10 @@ async function create({ view, form }: Submission): Promise<Submitted> {
     const tries = await triesOf(view, form.get("filter") ?? "", providerOf(form));
     return { page: await NewTriggerPage({ view, form, tries }), status: 200 };
   }
-  try {
-    const problems = problemsOfForm(form);
-    if (problems.length > 0) throw new ApiCallError(422, "The trigger is not made", problems);
-    const made = await view.api.send<ShownTrigger>("POST", "triggers/", settingsOfForm(form));
-    return { to: pageOf(made), notice: "The trigger is made. Give its URL to the sender" };
-  } catch (error) {
-    if (!(error instanceof ApiCallError)) throw error;
-    return { page: await NewTriggerPage({ view, form, refused: error }), status: error.status };
-  }
+  const problems = problemsOfForm(form);
+  if (problems.length > 0) throw new ApiCallError(422, "The trigger is not made", problems);
+  const made = await view.api.send<ShownTrigger>("POST", "triggers/", settingsOfForm(form));
+  return { to: pageOf(made), notice: "The trigger is made. Give its URL to the sender" };
 }
 
 /** The route of the form. */
@@ -259,5 +254,6 @@ export const newTriggerRoutes = [
       return NewTriggerPage({ view });
     },
     submit: create,
+    again: ({ view, form }, refused) => NewTriggerPage({ view, form, refused }),
   }),
 ];
