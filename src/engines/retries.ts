@@ -7,13 +7,13 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import { Alarms } from "../platform/waiting/alarms.ts";
+import { InTurn } from "../platform/waiting/in_turn.ts";
 import { every } from "../platform/waiting/timers.ts";
 import { nextAttempt, waitingAttempts } from "../store/records/attempts.ts";
 import { type Execution, executionWrites, getExecution } from "../store/records/executions.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
 import { stopped, writeEnd } from "./shared/execution_end.ts";
-import { Turns } from "./shared/turns.ts";
 
 /** The interval at which the database is asked for attempts whose end was stored, and not told. */
 const SWEEP_MS = 60_000;
@@ -36,7 +36,7 @@ interface RetriesParts {
 export class Retries {
   readonly #parts: RetriesParts;
   readonly #alarms: Alarms;
-  readonly #turns = new Turns();
+  readonly #turns = new InTurn();
   #endSweeps = () => {};
   #isClosed = false;
 
@@ -76,7 +76,7 @@ export class Retries {
    * @returns false when it does not wait
    */
   stop(attemptId: string, reason?: string): Promise<boolean> {
-    return this.#turns.take(attemptId, async () => {
+    return this.#turns.run(attemptId, async () => {
       const { store, clock, onChange } = this.#parts;
       const attempt = await getExecution(store, attemptId);
       if (attempt?.status !== "created") return false;
@@ -94,7 +94,7 @@ export class Retries {
     this.#isClosed = true;
     this.#endSweeps();
     this.#alarms.close();
-    await this.#turns.idle();
+    await this.#turns.settled();
   }
 
   async #sweep(): Promise<void> {
@@ -106,7 +106,7 @@ export class Retries {
   }
 
   #due(attemptId: string): void {
-    this.#turns.take(attemptId, () => this.#begin(attemptId)).catch((error) => {
+    this.#turns.run(attemptId, () => this.#begin(attemptId)).catch((error) => {
       log.error("Cannot begin attempt {attempt_id}, trying again: {error}", {
         attempt_id: attemptId,
         error: messageOf(error),

@@ -7,6 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../platform/clock.ts";
 import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
+import { InTurn } from "../platform/waiting/in_turn.ts";
 import { settleAll } from "../platform/waiting/promises.ts";
 import { engineIdOf } from "../store/records/attempts.ts";
 import { type Execution, hasEnded } from "../store/records/executions.ts";
@@ -45,8 +46,8 @@ interface PipelinesParts {
 /** All pipelines of a service. */
 export class Pipelines {
   readonly #parts: PipelinesParts;
-  /** The last piece of work of each pipeline: a pipeline's work is done in sequence. */
-  readonly #work = new Map<string, Promise<unknown>>();
+  /** The work of each pipeline is done in sequence. */
+  readonly #work = new InTurn();
   /** Pipelines whose reconciliation has not begun: it will see every change until then. */
   readonly #due = new Set<string>();
   /** Cancel the timers of reconciliations that failed. */
@@ -111,13 +112,13 @@ export class Pipelines {
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const cancel of this.#retries) cancel();
-    await Promise.all(this.#work.values());
+    await this.#work.settled();
   }
 
   /** Changes the record of a pipeline that has not ended, and reconciles it. */
   #change<T>(id: string, change: (pipeline: Pipeline) => T, otherwise: T): Promise<T> {
     const { store } = this.#parts;
-    return this.#queue(id, async () => {
+    return this.#work.run(id, async () => {
       const pipeline = await getPipeline(store, id);
       if (pipeline === undefined || hasPipelineEnded(pipeline.status)) return otherwise;
       const result = change(pipeline);
@@ -131,7 +132,7 @@ export class Pipelines {
   #reconcileSoon(id: string): void {
     if (this.#isClosing || this.#due.has(id)) return;
     this.#due.add(id);
-    this.#queue(id, async () => {
+    this.#work.run(id, async () => {
       this.#due.delete(id);
       if (!this.#isClosing) await this.#reconcile(id);
     }).catch((error) => {
@@ -184,17 +185,6 @@ export class Pipelines {
       if (output?.size !== size) return false;
     }
     return true;
-  }
-
-  /** Does work of a pipeline after its earlier work. */
-  #queue<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#work.get(id) ?? Promise.resolve();
-    const result = before.then(work);
-    const over = result.catch(() => {}).finally(() => {
-      if (this.#work.get(id) === over) this.#work.delete(id);
-    });
-    this.#work.set(id, over);
-    return result;
   }
 
   #retry(id: string): void {

@@ -202,7 +202,7 @@ export class Cluster {
   /** Works on a job as it is now, if its execution has not ended and it is still the same attempt. */
   async #turn({ id, attempt }: Job, work: (now: Pair) => Promise<void>): Promise<void> {
     const { turns, store } = this.#parts.context;
-    await turns.take(id, async () => {
+    await turns.run(id, async () => {
       const [execution, job] = await Promise.all([getExecution(store, id), getJob(store, id)]);
       if (execution === undefined || job?.attempt !== attempt || job.state === "closed") return;
       if (hasEnded(execution.status) || job.end !== undefined) return;

@@ -5,6 +5,7 @@
  */
 import type { ArtifactStore } from "../../artifacts/store.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { InTurn } from "../../platform/waiting/in_turn.ts";
 import type { Write } from "../../store/commit/change.ts";
 import { type Execution, executionWrites } from "../../store/records/executions.ts";
 import { executionEndWrites } from "../../store/records/notices.ts";
@@ -14,7 +15,6 @@ import type { LogWatchers } from "../shared/log_watchers.ts";
 import type { SecretsOfSteps } from "../engine.ts";
 import type { JobRef } from "./backend.ts";
 import { JobMaskers } from "./job_maskers.ts";
-import { Turns } from "../shared/turns.ts";
 import { Uploads } from "./uploads.ts";
 
 /** Limits and intervals of a remote engine. */
@@ -82,7 +82,7 @@ export class RemoteContext {
   readonly artifacts: ArtifactStore;
   readonly clock: Clock;
   readonly settings: RemoteSettings;
-  readonly turns = new Turns();
+  readonly turns = new InTurn();
   readonly uploads = new Uploads();
   readonly maskers: JobMaskers;
   readonly watchers: LogWatchers;

@@ -99,7 +99,7 @@ export class EngineDesk implements JobDesk {
   /** Notes that an agent came whose token is not known: the cluster's job may be another one than was launched. */
   async #noteStranger(executionId: string): Promise<void> {
     const { store, turns } = this.#context;
-    await turns.take(executionId, async () => {
+    await turns.run(executionId, async () => {
       const job = await getJob(store, executionId);
       if (job === undefined || job.state === "closed" || !job.is_own) return;
       delete job.is_own;
@@ -247,7 +247,7 @@ export class EngineDesk implements JobDesk {
   /** Does what an agent asks for in the turn of its execution. */
   #turn<T>(pass: JobPass, work: (job: Job | undefined) => Promise<T>): Promise<T> {
     const { turns, store } = this.#context;
-    return turns.take(pass.executionId, async () => {
+    return turns.run(pass.executionId, async () => {
       this.#expectOpen();
       return await work(await getJob(store, pass.executionId));
     });

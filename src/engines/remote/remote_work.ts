@@ -113,7 +113,7 @@ export class RemoteWork {
   /** See `Engine.stop`. */
   async stop(executionId: string, reason?: string): Promise<boolean> {
     const { turns, store } = this.#context;
-    return await turns.take(executionId, async () => {
+    return await turns.run(executionId, async () => {
       const execution = await getExecution(store, executionId);
       if (execution === undefined || hasEnded(execution.status)) return false;
       const job = await getJob(store, executionId);
@@ -157,7 +157,7 @@ export class RemoteWork {
   /** See `Engine.forget`. */
   async forget(executionId: string, part?: "log" | "outputs"): Promise<void> {
     const { turns, store, artifacts } = this.#context;
-    await turns.take(executionId, async () => {
+    await turns.run(executionId, async () => {
       const execution = await getExecution(store, executionId);
       if (execution !== undefined && !hasEnded(execution.status)) {
         throw new ConflictError(`Cannot forget execution ${executionId}: it has not ended`);
@@ -176,7 +176,7 @@ export class RemoteWork {
     await this.#ticking;
     await this.#untilEnded(deadline_ms);
     this.desk.close();
-    await this.#context.turns.idle();
+    await this.#context.turns.settled();
     await this.#ticker.close();
     await this.#files.close();
   }

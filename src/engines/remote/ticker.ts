@@ -150,7 +150,7 @@ export class Ticker {
 
   #planOne(executionId: string): Promise<Job | undefined> {
     const { context } = this.#parts;
-    return context.turns.take(executionId, async () => {
+    return context.turns.run(executionId, async () => {
       const execution = await getExecution(context.store, executionId);
       if (execution === undefined || hasEnded(execution.status)) return undefined;
       if (await getJob(context.store, executionId)) return undefined;
@@ -205,7 +205,7 @@ export class Ticker {
     };
     try {
       const seen = await explain?.();
-      await turns.take(executionId, () => end(seen));
+      await turns.run(executionId, () => end(seen));
       this.#endless.end(executionId);
     } catch (error) {
       if (signal.aborted || !this.#endless.begin(executionId, messageOf(error))) return;
@@ -222,7 +222,7 @@ export class Ticker {
     if (time_limit === undefined || started_at === undefined || job.stop_at !== undefined) return;
     const limit_ms = time_limit * 1_000 + TIME_LIMIT_SLACK_MS;
     if (context.age_ms(id, started_at) < limit_ms) return;
-    await context.turns.take(id, async () => {
+    await context.turns.run(id, async () => {
       const execution = await getExecution(context.store, id);
       const job = await getJob(context.store, id);
       if (execution === undefined || job?.claim === undefined || job.end !== undefined) return;
@@ -244,10 +244,10 @@ export class Ticker {
     if (this.#tidying.has(name) || isTooSoon || signal.aborted) return;
     this.#tidying.add(name);
     try {
-      if (part === "cluster") await turns.take(id, () => this.#tidyInTurn(id));
+      if (part === "cluster") await turns.run(id, () => this.#tidyInTurn(id));
       else {
         const place = String(this.#archiveCount++ % ARCHIVES_AT_ONCE);
-        await this.#archives.run(place, () => turns.take(id, () => this.#archive(id)));
+        await this.#archives.run(place, () => turns.run(id, () => this.#archive(id)));
       }
       this.#untidy.end(name);
       this.#tidyAgain_ms.delete(name);

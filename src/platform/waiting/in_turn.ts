@@ -22,6 +22,6 @@ export class InTurn {
 
   /** Resolves when no work is under way. */
   async settled(): Promise<void> {
-    await Promise.all(this.#last.values());
+    while (this.#last.size > 0) await Promise.all(this.#last.values());
   }
 }

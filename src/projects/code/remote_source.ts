@@ -12,6 +12,7 @@ import { FetchError, TransientError } from "../../platform/network/fetch_errors.
 import { hideUserInfo } from "../../platform/network/urls.ts";
 import { CoalescedWork } from "../../platform/waiting/coalesced_work.ts";
 import { firstQuoted } from "../../platform/text/display.ts";
+import { InTurn } from "../../platform/waiting/in_turn.ts";
 import type { KeptRefs, RefsKeeper } from "../../store/records/project_refs.ts";
 import type { Project } from "../../store/records/projects.ts";
 import { ApiClient, type RateLimit } from "./host/api_client.ts";
@@ -45,8 +46,8 @@ interface RemoteSourceOptions {
 export class RemoteSource implements CodeSource {
   readonly #options: RemoteSourceOptions;
   readonly #closing = new AbortController();
-  /** The last work of each project: its references are looked up one after the other. */
-  readonly #last = new Map<string, Promise<unknown>>();
+  /** The references of each project are looked up one after the other. */
+  readonly #turns = new InTurn();
   readonly #limits = new Map<string, RateLimit>();
   /** Fetches by project and origin: those that wait share one. */
   readonly #fetches = new Map<string, CoalescedWork<void>>();
@@ -122,13 +123,13 @@ export class RemoteSource implements CodeSource {
   }
 
   async forget(projectName: string): Promise<() => void> {
-    await this.#last.get(projectName);
+    await this.#turns.run(projectName, () => Promise.resolve());
     return () => this.#limits.delete(projectName);
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.all(this.#last.values());
+    await this.#turns.settled();
   }
 
   #fetch(project: Project): Promise<void> {
@@ -175,14 +176,7 @@ export class RemoteSource implements CodeSource {
     what: string,
     work: (reader: RemoteReader) => Promise<T>,
   ): Promise<T> {
-    const { name } = project;
-    const before = this.#last.get(name) ?? Promise.resolve();
-    const result = before.then(() => this.#attempt(project, what, work));
-    const over = result.catch(() => {}).finally(() => {
-      if (this.#last.get(name) === over) this.#last.delete(name);
-    });
-    this.#last.set(name, over);
-    return result;
+    return this.#turns.run(project.name, () => this.#attempt(project, what, work));
   }
 
   /** Does work with a reader. Its failures are told with what was tried, and without credentials. */
