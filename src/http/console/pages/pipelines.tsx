@@ -1,68 +1,15 @@
 /** `/pipelines`: the launched pipelines of all projects, newest first. */
 import { PIPELINE_STATUSES } from "../../../store/records/pipelines.ts";
 import type { ShownPipeline } from "../../api/pipelines.ts";
-import { ApiCallError, type ListPage, orRefused, search } from "../client.ts";
-import { Page } from "../components/page.tsx";
 import { State } from "../components/states.tsx";
-import { Empty, More, Row, Table } from "../components/table.tsx";
+import { Empty, Row } from "../components/table.tsx";
 import { ShortId, Time } from "../components/values.tsx";
-import { WorkFilters, workFilters, type WorkFilterValues } from "../components/work_filters.tsx";
-import { type Html, route, type Shown, type View, type Visit } from "../route.ts";
+import { showWork } from "../components/work_list.tsx";
+import { type Html, route, type View } from "../route.ts";
 
 const COLUMNS = ["Created", "Pipeline", "Trigger", "Project", "State", "Nodes", "Id"];
-const REFRESH_S = 5;
 
-async function show({ view }: Visit): Promise<Shown> {
-  const filters = workFilters(view.query);
-  const cursor = view.query.get("cursor") ?? undefined;
-  const found = await orRefused(
-    view.api.list<ShownPipeline>("pipelines/", { ...filters, cursor }),
-  );
-  const refused = found instanceof ApiCallError ? found : undefined;
-  const page = (
-    <Page view={view} title="Pipelines" nav="Pipelines">
-      <h1>Pipelines</h1>
-      <WorkFilters
-        address="pipelines"
-        filters={filters}
-        statuses={PIPELINE_STATUSES}
-        refused={refused}
-      />
-      {found instanceof ApiCallError
-        ? null
-        : <Found view={view} filters={filters} cursor={cursor} page={found} />}
-    </Page>
-  );
-  return refused === undefined ? page : { page, status: refused.status };
-}
-
-interface FoundProps {
-  view: View;
-  filters: WorkFilterValues;
-  cursor: string | undefined;
-  page: ListPage<ShownPipeline>;
-}
-
-function Found({ view, filters, cursor, page }: FoundProps): Html {
-  return (
-    <>
-      <div id="pipelines" data-refresh={cursor === undefined ? REFRESH_S : undefined}>
-        {page.results.length === 0
-          ? <NoneFound isFiltered={Object.keys(filters).length > 0} />
-          : (
-            <Table label="Pipelines" columns={COLUMNS}>
-              {page.results.map((pipeline) => <PipelineRow view={view} pipeline={pipeline} />)}
-            </Table>
-          )}
-        {page.cursor === undefined
-          ? null
-          : <More href={`pipelines${search({ ...filters, cursor: page.cursor })}`} />}
-      </div>
-    </>
-  );
-}
-
-function PipelineRow({ view, pipeline }: { view: View; pipeline: ShownPipeline }): Html {
+function pipelineRow(pipeline: ShownPipeline, { now_ms }: View): Html {
   const { id, created_at, title, trigger, project, status, nodes, reason } = pipeline;
   const waits = nodes.some((node) => node.status === "awaiting_approval");
   const complete = nodes.filter((node) => node.status === "complete").length;
@@ -70,7 +17,7 @@ function PipelineRow({ view, pipeline }: { view: View; pipeline: ShownPipeline }
     <Row id={id}>
       <td>
         <a href={`pipelines/${id}`}>
-          <Time at={created_at} now_ms={view.now_ms} />
+          <Time at={created_at} now_ms={now_ms} />
         </a>
       </td>
       <td>{title}</td>
@@ -88,16 +35,7 @@ function PipelineRow({ view, pipeline }: { view: View; pipeline: ShownPipeline }
   );
 }
 
-function NoneFound({ isFiltered }: { isFiltered: boolean }): Html {
-  if (isFiltered) {
-    return (
-      <Empty title="No pipeline matches">
-        <p>
-          <a href="pipelines">Show all pipelines</a>
-        </p>
-      </Empty>
-    );
-  }
+function noPipeline(): Html {
   return (
     <Empty title="No pipeline was launched yet">
       <p>
@@ -110,4 +48,18 @@ function NoneFound({ isFiltered }: { isFiltered: boolean }): Html {
 }
 
 /** The route of the list. */
-export const pipelinesRoutes = [route({ path: "/pipelines", show })];
+export const pipelinesRoutes = [
+  route({
+    path: "/pipelines",
+    show: ({ view }) =>
+      showWork<ShownPipeline>(view, {
+        address: "pipelines",
+        title: "Pipelines",
+        noun: "pipeline",
+        columns: COLUMNS,
+        statuses: PIPELINE_STATUSES,
+        row: pipelineRow,
+        none: noPipeline,
+      }),
+  }),
+];
