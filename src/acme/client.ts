@@ -5,6 +5,7 @@
  */
 import { FlattenedSign, type JWK } from "@panva/jose";
 import { messageOf } from "../platform/errors.ts";
+import { parseJson } from "../platform/text/parse_json.ts";
 import { AcmeError, readProblem, retryAfter_ms } from "./error.ts";
 import { type ExternalAccount, hmacKey } from "./settings.ts";
 
@@ -215,10 +216,6 @@ function unreachable(url: string, error: unknown): AcmeError {
 }
 
 function parsed(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return typeof value === "object" && value !== null ? { ...value } : undefined;
 }

@@ -10,6 +10,7 @@ import { dirname, join, relative } from "node:path";
 import type { z } from "zod";
 import { HooklaunchError, messageOf } from "../platform/errors.ts";
 import { ignoreMissing } from "../platform/files/missing_file.ts";
+import { parseJson } from "../platform/text/parse_json.ts";
 import { DATABASE_FILE } from "../store/file/database_file.ts";
 import { MACHINE_ID_FILE } from "../store/file/machine_id.ts";
 import { KEY_FILE } from "../triggers/secret_key.ts";
@@ -241,15 +242,6 @@ export function readHeader(header: BackupHeader): BackupHeader {
     `Cannot restore this backup: it has the format ${archive_format} of Hooklaunch ${version}, ` +
       `and this version reads format ${RECORDS_FORMAT}`,
   );
-}
-
-/** Reads JSON; undefined where it is none. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Explains an entry that cannot be made because of the entries before it. */

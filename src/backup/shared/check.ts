@@ -8,8 +8,9 @@
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
 import { createHash, hash } from "node:crypto";
 import { HooklaunchError, messageOf } from "../../platform/errors.ts";
+import { parseJson } from "../../platform/text/parse_json.ts";
 import { FORMAT_VERSION } from "../../store/keys.ts";
-import { damaged, parseJson, readHeader } from "../archive_reader.ts";
+import { damaged, readHeader } from "../archive_reader.ts";
 import {
   chunkPath,
   FLAWS_ENTRY,

@@ -5,6 +5,7 @@
  * @module
  */
 import { HooklaunchError, messageOf } from "../../platform/errors.ts";
+import { parseJson } from "../../platform/text/parse_json.ts";
 import { type Access, readAccess } from "./access.ts";
 import type { JsonObject } from "./pod_template.ts";
 import type { KubernetesSettings } from "./settings.ts";
@@ -144,15 +145,11 @@ async function refusalOf(response: Response): Promise<KubernetesError> {
 
 /** Returns the texts of a Status object. */
 function statusIn(text: string): { message?: string; reason?: string } {
-  try {
-    const { message, reason } = JSON.parse(text);
-    return {
-      ...(typeof message === "string" && { message }),
-      ...(typeof reason === "string" && { reason }),
-    };
-  } catch {
-    return {};
-  }
+  const { message, reason } = Object(parseJson(text));
+  return {
+    ...(typeof message === "string" && { message }),
+    ...(typeof reason === "string" && { reason }),
+  };
 }
 
 /** Reads the access that a project's settings describe, with a kubeconfig or without. */

@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { parseJson } from "../../platform/text/parse_json.ts";
 import type { LogLine } from "../engine.ts";
 
 /** The longest text of a line, in bytes. The rest is cut off. */
@@ -78,14 +79,6 @@ export function parseRecord(bytes: Uint8Array): LogRecord | undefined {
   if (isStoredLine(parsed)) return { length: at + 1, line: parsed };
   // A damaged file, or an offset within a record.
   return { length: at + 1, isUnknown: true };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function isChunkHead(value: unknown): value is ChunkHead {

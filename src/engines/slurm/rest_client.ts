@@ -4,6 +4,7 @@
  * @module
  */
 import { HooklaunchError } from "../../platform/errors.ts";
+import { parseJson } from "../../platform/text/parse_json.ts";
 import { readCredential } from "../shared/credential.ts";
 import type { SlurmSettings } from "./settings.ts";
 
@@ -81,10 +82,6 @@ export class RestClient {
 }
 
 function parse(text: string): SlurmAnswer | undefined {
-  try {
-    const value = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return typeof value === "object" && value !== null ? { ...value } : undefined;
 }

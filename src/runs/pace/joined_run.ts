@@ -5,6 +5,7 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
+import { parseJson } from "../../platform/text/parse_json.ts";
 import { newPending, type PendingRun, type Run } from "../../store/records/runs.ts";
 import {
   CorruptPayloadError,
@@ -101,16 +102,9 @@ function bodyField(body: Buffer): { name: string; value: string; isWhole: boolea
     return { name: "body_base64", value: JSON.stringify(body.toString("base64")), isWhole: true };
   }
   const text = body.toString();
-  if (!isJson(text)) return { name: "body", value: JSON.stringify(text), isWhole: true };
+  if (parseJson(text) === undefined) {
+    return { name: "body", value: JSON.stringify(text), isWhole: true };
+  }
   // Not parsed and written anew: integers keep their digits. A line break in it stands between its values.
   return { name: "body", value: text.replaceAll(/[\r\n]/g, " ").trim(), isWhole: false };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

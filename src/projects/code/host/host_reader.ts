@@ -4,6 +4,7 @@
  * @module
  */
 import { FetchError } from "../../../platform/network/fetch_errors.ts";
+import { parseJson } from "../../../platform/text/parse_json.ts";
 import type { FoundCommit, RemoteReader } from "../remote_reader.ts";
 import type { ApiClient } from "./api_client.ts";
 import type { CommitPlace, HostPlace } from "./hosts.ts";
@@ -134,10 +135,5 @@ function textIn(read: CommitPlace["hashIn"], bytes: Uint8Array): string | undefi
 }
 
 function jsonOf(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  return parseJson(new TextDecoder().decode(bytes));
 }
