@@ -46,29 +46,41 @@ export function configurationPath(name: string): string | undefined {
  * @throws {InvalidInputError} when the file cannot be read, or is damaged
  */
 export function readContexts(): Contexts {
-  const path = contextsPath();
-  try {
-    if (path === undefined) return { contexts: {} };
-    const read: unknown = JSON.parse(readFileSync(path, "utf8"));
-    if (isContexts(read)) return read;
-    throw new InvalidInputError(
-      WHAT,
-      `Expected what hooklaunch context writes in ${path}, found other JSON`,
-    );
-  } catch (error) {
-    const isMissing = error instanceof Deno.errors.NotCapable ||
-      error instanceof Error && "code" in error && error.code === "ENOENT";
-    if (isMissing) return { contexts: {} };
-    if (error instanceof InvalidInputError) throw error;
-    // The error of JSON would show a part of it.
-    const why = error instanceof SyntaxError ? "it is no JSON" : messageOf(error);
-    throw new InvalidInputError(WHAT, `Cannot read ${path}: ${why}`);
-  }
+  return readConfiguration(CONTEXTS, { what: WHAT, by: "context", is: isContexts }) ??
+    { contexts: {} };
 }
 
 /** Writes the contexts into their file. */
 export async function writeContexts(contexts: Contexts): Promise<void> {
   await writeConfiguration(CONTEXTS, WHAT, contexts);
+}
+
+/**
+ * Reads a file with settings of who runs commands; undefined where there is none.
+ *
+ * @param by the command that writes it
+ * @throws {InvalidInputError} when it cannot be read, or is damaged
+ */
+export function readConfiguration<T>(
+  name: string,
+  { what, by, is }: { what: string; by: string; is(value: unknown): value is T },
+): T | undefined {
+  const path = configurationPath(name);
+  try {
+    if (path === undefined) return undefined;
+    const read: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (is(read)) return read;
+    const detail = `Expected what hooklaunch ${by} writes in ${path}, found other JSON`;
+    throw new InvalidInputError(what, detail);
+  } catch (error) {
+    const isMissing = error instanceof Deno.errors.NotCapable ||
+      error instanceof Error && "code" in error && error.code === "ENOENT";
+    if (isMissing) return undefined;
+    if (error instanceof InvalidInputError) throw error;
+    // The error of JSON would show a part of it.
+    const why = error instanceof SyntaxError ? "it is no JSON" : messageOf(error);
+    throw new InvalidInputError(what, `Cannot read ${path}: ${why}`);
+  }
 }
 
 /**

@@ -4,10 +4,8 @@
  *
  * @module
  */
-import { readFileSync } from "node:fs";
-import { InvalidInputError, messageOf } from "../../platform/errors.ts";
 import { isObject } from "../../platform/objects.ts";
-import { configurationPath, writeConfiguration } from "./contexts.ts";
+import { configurationPath, readConfiguration, writeConfiguration } from "./contexts.ts";
 import { lookUpInKeyring } from "./keyring.ts";
 
 const LOGINS = "logins.json";
@@ -46,24 +44,7 @@ export function loginsPath(): string | undefined {
  * @throws {InvalidInputError} when the file cannot be read, or is damaged
  */
 export function readLogins(): Record<string, Login> {
-  const path = loginsPath();
-  try {
-    if (path === undefined) return {};
-    const read: unknown = JSON.parse(readFileSync(path, "utf8"));
-    if (isLogins(read)) return read;
-    throw new InvalidInputError(
-      WHAT,
-      `Expected what hooklaunch login writes in ${path}, found other JSON`,
-    );
-  } catch (error) {
-    const isMissing = error instanceof Deno.errors.NotCapable ||
-      error instanceof Error && "code" in error && error.code === "ENOENT";
-    if (isMissing) return {};
-    if (error instanceof InvalidInputError) throw error;
-    // The error of JSON would show a part of it.
-    const why = error instanceof SyntaxError ? "it is no JSON" : messageOf(error);
-    throw new InvalidInputError(WHAT, `Cannot read ${path}: ${why}`);
-  }
+  return readConfiguration(LOGINS, { what: WHAT, by: "login", is: isLogins }) ?? {};
 }
 
 /** Writes the logins into their file. */
