@@ -19,7 +19,7 @@ import {
 import { loadKinds } from "../conditions/prepare.ts";
 import { factsOf } from "../conditions/facts.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
-import { type AcceptancePreview, explain, type Verdict } from "./explain.ts";
+import { type AcceptancePreview, explain, refusalText, type Verdict } from "./explain.ts";
 import { NO_CONDITION, placeOf } from "./order.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 
@@ -189,12 +189,10 @@ class TriggerDiagnosis {
 }
 
 /** A refusal as the dry run says it. */
-function refused({ condition, index, reason = "", expected, found }: Verdict): Finding {
-  const values = [expected && `expected ${expected}`, found && `found ${found}`]
-    .filter((part) => part).join(", ");
-  const which = index === NO_CONDITION ? condition : `conditions/${index} (${condition})`;
-  const why = values === "" ? reason : `${reason}: ${values}`;
-  return { condition, index, sentence: `It is refused by ${which}: ${why}.`, certainty: "likely" };
+function refused(verdict: Verdict): Finding {
+  const { condition, index } = verdict;
+  const sentence = `It is refused by ${refusalText(verdict)}.`;
+  return { condition, index, sentence, certainty: "likely" };
 }
 
 /** A request that nothing refuses. */

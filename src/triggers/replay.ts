@@ -19,8 +19,9 @@ import { headerValue } from "../platform/network/header_text.ts";
 import type { Acceptor, Launch } from "../runs/accept.ts";
 import { type Delivery, keptId } from "../runs/delivery_ids.ts";
 import type { Quota } from "../runs/rate_window.ts";
+import { refusalText } from "./explain.ts";
 import type { KeptRequest, KeptRequests } from "./kept_requests.ts";
-import { inspect, NO_CONDITION, type Refused } from "./order.ts";
+import { inspect } from "./order.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import type { TriggerRegistry } from "./registry.ts";
 import { launchFacts } from "./request_facts.ts";
@@ -194,18 +195,11 @@ async function passed(
     return { request, ...(delivery && { delivery }) };
   }
   const why = "refused" in inspection
-    ? describe(inspection.refused)
+    ? refusalText(inspection.refused)
     : "it is a handshake, which launches nothing";
   throw new ConflictError(
     `Cannot replay delivery ${entryId}: trigger "${trigger.name}" refuses it: ${why}`,
   );
-}
-
-function describe({ condition, index, reason, expected, found }: Refused): string {
-  const values = [expected && `expected ${expected}`, found && `found ${found}`]
-    .filter((part) => part).join(", ");
-  const which = index === NO_CONDITION ? condition : `conditions/${index} (${condition})`;
-  return `${which}: ${reason}${values === "" ? "" : `: ${values}`}`;
 }
 
 /** @throws {ConflictError} when the trigger was deleted */
