@@ -8,7 +8,7 @@ import { z } from "zod";
 import { messageOf, type Problem } from "../platform/errors.ts";
 import { keepNewest } from "../platform/evict_oldest.ts";
 import { refuseField } from "../platform/schema/schema.ts";
-import { type Expression, ExpressionError, parseExpression } from "./cel/expression.ts";
+import { type Expression, locatedMessage, parseExpression } from "./cel/expression.ts";
 import { type Key, pathsIn } from "./cel/paths.ts";
 import { filterVariables } from "./cel/variables.ts";
 import type { Check } from "./check.ts";
@@ -40,7 +40,8 @@ const schema = settingsObject({
   try {
     compileFilter(settings);
   } catch (error) {
-    refuse(problemText(error, form === "expression"), [form]);
+    const isExpression = form === "expression";
+    refuse(isExpression ? locatedMessage(error) : `As an expression: ${messageOf(error)}`, [form]);
   }
 });
 
@@ -71,15 +72,6 @@ function prepare(
 function reads({ expression, ...list }: PayloadFilterSettings): (readonly Key[])[] {
   const sources = expression === undefined ? listPaths(list) : [expression];
   return sources.flatMap((source) => pathsIn(parseExpression(source).expr));
-}
-
-/** Writes why a filter cannot be compiled, with the place in an expression that its owner has written. */
-function problemText(error: unknown, isExpression: boolean): string {
-  if (!isExpression) return `As an expression: ${messageOf(error)}`;
-  const position = error instanceof ExpressionError ? error.position : undefined;
-  return position === undefined
-    ? messageOf(error)
-    : `${messageOf(error)} (line ${position.line}, column ${position.column})`;
 }
 
 function warnings(settings: PayloadFilterSettings, facts: WarningFacts): Problem[] {

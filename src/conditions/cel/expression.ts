@@ -34,6 +34,14 @@ export class ExpressionError extends HooklaunchError {
   }
 }
 
+/** Returns why an expression cannot be used, with the place of the mistake. */
+export function locatedMessage(error: unknown): string {
+  const position = error instanceof ExpressionError ? error.position : undefined;
+  return position === undefined
+    ? messageOf(error)
+    : `${messageOf(error)} (line ${position.line}, column ${position.column})`;
+}
+
 /** The values of an expression's variables. */
 export type Bindings = Record<string, CelInput>;
 

@@ -4,7 +4,6 @@
  * @module
  */
 import { z } from "zod";
-import { messageOf } from "../../platform/errors.ts";
 import { refuseField } from "../../platform/schema/schema.ts";
 import {
   ANSWER_BYTES_MAX,
@@ -15,7 +14,7 @@ import {
 } from "../answer_schema.ts";
 import { oneSecretSchema } from "../settings.ts";
 import { handshakePresets } from "../signing/presets/mod.ts";
-import { ExpressionError, parseExpression } from "../cel/expression.ts";
+import { locatedMessage, parseExpression } from "../cel/expression.ts";
 import type { CredentialField } from "../field.ts";
 import { secretFieldsOf } from "./credentials.ts";
 import { compileHandshake, handshakeVariables } from "./expression.ts";
@@ -109,24 +108,16 @@ function checkOwn(settings: HandshakeSettings, context: z.RefinementCtx): void {
   try {
     readsSecret = when !== undefined && compileHandshake(when, true).variables.has("secret");
   } catch (error) {
-    return refuseField(context, ["when"], problemText(error));
+    return refuseField(context, ["when"], locatedMessage(error));
   }
   try {
     const { variables, templates } = compileResponse(response);
     readsSecret ||= variables.has("secret") ||
       templates.some(({ expressions }) => expressions.some(({ expr }) => isSigning(expr)));
   } catch (error) {
-    return refuseField(context, ["response"], problemText(error));
+    return refuseField(context, ["response"], locatedMessage(error));
   }
   if (readsSecret && secret === undefined) {
     refuseField(context, ["secret"], "Expected the secret that the expressions read");
   }
-}
-
-/** Writes why an expression cannot be used, with its place. */
-function problemText(error: unknown): string {
-  const position = error instanceof ExpressionError ? error.position : undefined;
-  return position === undefined
-    ? messageOf(error)
-    : `${messageOf(error)} (line ${position.line}, column ${position.column})`;
 }
