@@ -92,29 +92,17 @@ function failureCauses(subject: Subject, hours: readonly DeliveryHour[]): Cause[
   };
   const refused = sumOf("refused", "unavailable");
   const all = refused + sumOf("accepted", "repeat", "filtered");
-  const failedRuns = sumOf("run_error");
-  const failedExecutions = sumOf("execution_error");
-  const failedPipelines = sumOf("pipeline_error");
   const causes: Cause[] = [];
-  if (failedRuns > 0) {
-    const text = `${counted(failedRuns, "run")} failed in the last 24 hours`;
-    causes.push(causeOf("run_error", text, "run_error"));
-  }
-  if (failedExecutions > 0) {
-    const text = `${counted(failedExecutions, "execution")} failed in the last 24 hours`;
-    causes.push(causeOf("execution_error", text, "execution_error"));
-  }
-  if (failedPipelines > 0) {
-    const text = `${counted(failedPipelines, "pipeline")} failed in the last 24 hours`;
-    causes.push(causeOf("pipeline_error", text, "pipeline_error"));
+  for (const noun of ["run", "execution", "pipeline"] as const) {
+    const code = `${noun}_error` as const;
+    const failed = sumOf(code);
+    if (failed === 0) continue;
+    const text = `${failed} ${noun}${failed === 1 ? "" : "s"} failed in the last 24 hours`;
+    causes.push(causeOf(code, text, code));
   }
   if (refused > 0 && refused / all >= REFUSED_SHARE) {
     const text = `${refused} of ${all} deliveries were refused in the last 24 hours`;
     causes.push(causeOf("refused", text, "refused", "unavailable"));
   }
   return causes;
-}
-
-function counted(number: number, noun: string): string {
-  return number === 1 ? `1 ${noun}` : `${number} ${noun}s`;
 }
