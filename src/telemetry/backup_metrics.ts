@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { Counter, Gauge, type Registry } from "./prometheus.ts";
+import { Counter, type Registry } from "./prometheus.ts";
 
 const JOBS = ["make", "prove"] as const;
 
@@ -17,11 +17,9 @@ export interface GaugedBackup {
 
 /** Counts the jobs of scheduled backups, and shows how old the last ones are. */
 export class BackupMetrics {
-  readonly #registry: InstanceType<typeof Registry>;
   readonly #jobs: InstanceType<typeof Counter<"job" | "outcome">>;
 
   constructor(registry: InstanceType<typeof Registry>) {
-    this.#registry = registry;
     this.#jobs = new Counter({
       name: "hooklaunch_backup_jobs_total",
       help: "Scheduled backups that were made (make), and restored and checked (prove), by outcome",
@@ -39,38 +37,30 @@ export class BackupMetrics {
   }
 
   /** Adds the gauges. */
-  watch(read: () => Promise<GaugedBackup | undefined>): void {
-    this.#gauge(
+  watch(
+    read: () => Promise<GaugedBackup | undefined>,
+    gauge: (name: string, help: string, look: () => Promise<number>) => void,
+  ): void {
+    gauge(
       "hooklaunch_backup_interval_seconds",
       "Time from one scheduled backup to the next; 0 where there are none",
       async () => ((await read())?.every_ms ?? 0) / 1_000,
     );
-    this.#gauge(
+    gauge(
       "hooklaunch_backup_last_timestamp_seconds",
       "Time of the last scheduled backup; 0 when there is none",
       async () => secondsOf((await read())?.last?.made_at),
     );
-    this.#gauge(
+    gauge(
       "hooklaunch_backup_proof_timestamp_seconds",
       "Time at which a scheduled backup was last restored and checked; 0 when none was",
       async () => secondsOf((await read())?.proof?.proven_at),
     );
-    this.#gauge(
+    gauge(
       "hooklaunch_backup_size_bytes",
       "Size of the last scheduled backup; 0 when there is none",
       async () => (await read())?.last?.size ?? 0,
     );
-  }
-
-  #gauge(name: string, help: string, look: () => Promise<number>): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      async collect() {
-        this.set(await look());
-      },
-    });
   }
 }
 

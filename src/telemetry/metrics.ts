@@ -201,7 +201,7 @@ export class Metrics {
       async () => await gauged.isReady() ? 1 : 0,
     );
     this.#watchCauses(gauged.causes);
-    this.backups.watch(lastKnown(gauged.backup));
+    this.backups.watch(lastKnown(gauged.backup), (...gauge) => this.#gauge(...gauge));
     this.#gauge(
       "hooklaunch_waiting_runs",
       "Accepted runs that wait for their turn: their burst, a time, or a place of their key",
