@@ -5,7 +5,7 @@
  * @module
  */
 import type { Command } from "commander";
-import { InvalidInputError, NotFoundError } from "../platform/errors.ts";
+import { InvalidInputError } from "../platform/errors.ts";
 import type { Project } from "../store/records/projects.ts";
 import { type ApiClient, ApiError } from "./api/client.ts";
 import { type ApiOptions, apiOptions, clientOf } from "./api/options.ts";
@@ -18,7 +18,7 @@ import {
   printFindings,
 } from "./console/findings.ts";
 import { confirm } from "./console/confirm.ts";
-import { defineProjectSecret } from "./project_secret.ts";
+import { defineProjectSecret, partOf } from "./project_secret.ts";
 import { harmless, printFields, printIds, printJson, printList } from "./console/table.ts";
 
 const CONFIG_FILE = "valohai.yaml";
@@ -189,7 +189,5 @@ function summary({ file, steps, pipelines, endpoints, tasks, errors, warnings }:
 }
 
 function pathOf(name: string): string {
-  // In the path of a URL these mean another path, even when they are encoded.
-  if (["", ".", ".."].includes(name)) throw new NotFoundError(`There is no project "${name}"`);
-  return `projects/${encodeURIComponent(name)}/`;
+  return `projects/${partOf(name, "project")}/`;
 }

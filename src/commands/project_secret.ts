@@ -141,7 +141,8 @@ function pathOf(project: string, name: string): string {
   return `projects/${partOf(project, "project")}/secrets/${partOf(name, "secret")}/`;
 }
 
-function partOf(name: string, what: string): string {
+/** Returns a name as a part of a path. */
+export function partOf(name: string, what: string): string {
   // In the path of a URL these mean another path, even when they are encoded.
   if (["", ".", ".."].includes(name)) throw new NotFoundError(`There is no ${what} "${name}"`);
   return encodeURIComponent(name);
