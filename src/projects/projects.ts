@@ -176,10 +176,10 @@ export class Projects extends ConfiguredCode {
   }
 
   #treesOf(name: string): TreeCache {
-    const trees = this.#trees.get(name) ??
-      new TreeCache(join(this.#folderOf(name), "trees"), this.#options.clock);
-    this.#trees.set(name, trees);
-    return trees;
+    return this.#trees.getOrInsertComputed(
+      name,
+      () => new TreeCache(join(this.#folderOf(name), "trees"), this.#options.clock),
+    );
   }
 
   #folderOf(name: string): string {

@@ -115,8 +115,7 @@ function storedLists(
     if (typeof secret !== "string" || isReference(secret)) return element;
     const isLocked = locked.some((each) => each === at || each.startsWith(`${at}/`));
     const holderAt = holderOf(at);
-    const list = byHolder.get(holderAt) ?? [];
-    byHolder.set(holderAt, list);
+    const list = byHolder.getOrInsertComputed(holderAt, () => []);
     const fingerprint = isLocked ? undefined : mark(secret);
     list.push({ secret, name, receivers: receiversOf(value, at), fingerprint });
     for (const holder of namesOf(value, at)) lists.set(holder, list);

@@ -74,8 +74,6 @@ function byKeyForm<T>(make: (form: KeyForm) => T): (scheme: Scheme) => T {
   const made = new Map<string, T>();
   return ({ algorithm, key_encoding, key_prefix }) => {
     const name = `${key_encoding} ${key_prefix}`;
-    const known = made.get(name) ?? make({ algorithm, key_encoding, key_prefix });
-    made.set(name, known);
-    return known;
+    return made.getOrInsertComputed(name, () => make({ algorithm, key_encoding, key_prefix }));
   };
 }

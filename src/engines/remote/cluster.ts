@@ -236,8 +236,7 @@ export class Cluster {
   ): Promise<void> {
     const { context, backend } = this.#parts;
     const { settings: { silence_ms, settle_ms }, clock } = context;
-    const since_ms = this.#gone_ms.get(job.id) ?? this.#steady_ms;
-    this.#gone_ms.set(job.id, since_ms);
+    const since_ms = this.#gone_ms.getOrInsert(job.id, this.#steady_ms);
     if (job.claim === undefined && seen.kind === "absent") {
       // It may be about to appear.
       const age_ms = clock.now() - Date.parse(job.submitted_at ?? "");

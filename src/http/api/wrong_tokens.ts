@@ -49,8 +49,7 @@ export class WrongTokens {
     while (isKnown && this.#isFull(network)) await this.#turn(network);
     const wait_s = this.#refusedFor_s(network);
     if (wait_s > 0 && isKnown) return { wait_s };
-    const looking = this.#looking.get(network) ?? { count: 0, waiting: [] };
-    this.#looking.set(network, looking);
+    const looking = this.#looking.getOrInsertComputed(network, () => ({ count: 0, waiting: [] }));
     looking.count++;
     try {
       const found = await find();

@@ -112,11 +112,11 @@ async function schemaText(baseUrl: string): Promise<string> {
 /** Renders each page once: that takes some milliseconds, and anybody may ask. */
 function pages({ baseUrl, isShared }: DocsParts): (page: Page) => Promise<string> {
   const made = new Map<Page, Promise<string>>();
-  return (page) => {
-    const found = made.get(page) ?? makePage(page, { path: new URL(baseUrl()).pathname, isShared });
-    made.set(page, found);
-    return found;
-  };
+  return (page) =>
+    made.getOrInsertComputed(
+      page,
+      () => makePage(page, { path: new URL(baseUrl()).pathname, isShared }),
+    );
 }
 
 /** @param path the path of the service's own address */

@@ -90,9 +90,8 @@ export class FolderSource implements CodeSource {
       );
     }
     const key = `${name}/${directory}`;
-    const snapshots = this.#snapshots.get(key) ?? this.#newSnapshots(name, directory);
-    this.#snapshots.set(key, snapshots);
-    return snapshots.run();
+    return this.#snapshots.getOrInsertComputed(key, () => this.#newSnapshots(name, directory))
+      .run();
   }
 
   #newSnapshots(name: string, directory: string): CoalescedWork<string> {

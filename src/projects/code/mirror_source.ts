@@ -88,9 +88,9 @@ export class MirrorSource implements CodeSource {
   #of(name: string): Repository {
     const { folderOf, ...options } = this.#options;
     const folder = join(folderOf(name), "mirror.git");
-    const repository = this.#repositories.get(name) ??
-      new Repository({ projectName: name, folder, ...options });
-    this.#repositories.set(name, repository);
-    return repository;
+    return this.#repositories.getOrInsertComputed(
+      name,
+      () => new Repository({ projectName: name, folder, ...options }),
+    );
   }
 }

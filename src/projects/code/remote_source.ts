@@ -233,8 +233,7 @@ export class RemoteSource implements CodeSource {
         `${address.href} is no repository of ${title}: expected an address such as https://host/owner/name.git`,
       );
     }
-    const limit = this.#limits.get(project.name) ?? { until_ms: 0 };
-    this.#limits.set(project.name, limit);
+    const limit = this.#limits.getOrInsertComputed(project.name, () => ({ until_ms: 0 }));
     const { api, base } = place;
     const token = tokenOf(remote);
     const client = new ApiClient({ api, base, token, network, clock, signal, limit });

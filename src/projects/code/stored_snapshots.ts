@@ -46,10 +46,10 @@ export class StoredSnapshots {
     const notedAt_ms = this.#notedAt_ms.get(key) ?? -Infinity;
     if (this.#options.clock.now() - notedAt_ms < NOTED_AFTER_MS) return;
     for (let removing; (removing = this.#removing.get(key)) !== undefined;) await removing;
-    const keeping = this.#keeping.get(key) ??
-      this.#store(project, commit, folder).finally(() => this.#keeping.delete(key));
-    this.#keeping.set(key, keeping);
-    await keeping;
+    await this.#keeping.getOrInsertComputed(
+      key,
+      () => this.#store(project, commit, folder).finally(() => this.#keeping.delete(key)),
+    );
   }
 
   /**

@@ -54,10 +54,8 @@ export class TreeCache {
     this.#usedAt_ms.set(commit, this.#clock.now());
     if (this.#listings.has(commit)) return;
     if (this.#whole.has(commit) && await exists(this.pathOf(commit))) return;
-    const making = this.#making.get(commit) ?? this.#makeOrVerify(commit, source);
-    this.#making.set(commit, making);
     try {
-      await making;
+      await this.#making.getOrInsertComputed(commit, () => this.#makeOrVerify(commit, source));
     } finally {
       this.#making.delete(commit);
     }

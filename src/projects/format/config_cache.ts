@@ -62,8 +62,7 @@ export class ConfigCache {
     const hash = this.#hashes.get(key);
     const kept = hash === undefined ? undefined : this.#find(hash);
     if (kept) return await kept.config;
-    const loading = this.#loading.get(key) ?? this.#load(key, place, load);
-    this.#loading.set(key, loading);
+    const loading = this.#loading.getOrInsertComputed(key, () => this.#load(key, place, load));
     try {
       return await loading;
     } finally {

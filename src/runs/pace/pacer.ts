@@ -364,9 +364,7 @@ export class Pacer {
   }
 
   #lane(name: string): Lane<Item> {
-    const lane = this.#lanes.get(name) ?? new Lane<Item>();
-    this.#lanes.set(name, lane);
-    return lane;
+    return this.#lanes.getOrInsertComputed(name, () => new Lane<Item>());
   }
 
   /** Takes a run off everything that it waits for. */

@@ -141,8 +141,7 @@ export class Instances {
       });
       if (others.length === 0) break;
       for (const other of others) {
-        const before = beats.get(other.id) ?? other.beats;
-        beats.set(other.id, before);
+        const before = beats.getOrInsert(other.id, other.beats);
         if (other.beats > before) throw new ConflictError(`${COPIED} ${other.url ?? other.id}`);
       }
       await pause(clock, this.#look_ms, this.#closing.signal);
