@@ -25,8 +25,8 @@ export interface StoredSnapshot {
 /** Keeps which snapshots are stored. */
 export interface SnapshotRecords {
   get(project: string, commit: string): Promise<StoredSnapshot | undefined>;
-  /** Lists those of a project, or all. */
-  list(project?: string): AsyncIterable<StoredSnapshot>;
+  /** Lists all. */
+  list(): AsyncIterable<StoredSnapshot>;
   put(snapshot: StoredSnapshot): Promise<void>;
   remove(snapshot: StoredSnapshot): Promise<void>;
 }
@@ -39,10 +39,8 @@ export function snapshotRecords(store: Store): SnapshotRecords {
       const value = await readValue(store.kv, key);
       return value === null ? undefined : recordOf<StoredSnapshot>({ key, value });
     },
-    async *list(project) {
-      const of = project === undefined ? [] : [project];
-      const entries = scan(store.kv, ["stored_snapshot", ...of], { ids: 2 - of.length });
-      for await (const entry of entries) {
+    async *list() {
+      for await (const entry of scan(store.kv, ["stored_snapshot"], { ids: 2 })) {
         const snapshot = recordOf<StoredSnapshot>(entry);
         if (snapshot !== undefined) yield snapshot;
       }
