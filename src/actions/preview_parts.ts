@@ -5,6 +5,7 @@
  */
 import { ActionError } from "../platform/errors.ts";
 import { EDGE_URL, launchBeforeEdges } from "../pipelines/mod.ts";
+import { mapValues } from "../platform/objects.ts";
 import { type Launch, type ResolvedCommit, type Step, stepOf } from "../projects/mod.ts";
 import type { InputFile } from "../store/records/executions.ts";
 import type { PipelinePlan } from "../store/records/pipelines.ts";
@@ -42,9 +43,7 @@ export function previewOf(
       const { type = "string", multiple } = parameters.get(name) ?? {};
       return { name, type: multiple ? `list of ${type}` : type, value };
     }),
-    inputs: Object.fromEntries(
-      Object.entries(launch.inputs).map(([name, files]) => [name, files.map(shownFile)]),
-    ),
+    inputs: mapValues(launch.inputs, (files) => files.map(shownFile)),
     environment: launch.environment_variables,
     metadata,
   };

@@ -7,6 +7,7 @@
 import { z } from "zod";
 import type { EvaluateValues } from "../conditions/values/evaluate.ts";
 import { ActionError, messageOf } from "../platform/errors.ts";
+import { mapValues } from "../platform/objects.ts";
 import { PendingValue } from "../projects/mod.ts";
 import type { ActionSettings } from "../store/records/runs.ts";
 
@@ -128,9 +129,7 @@ export async function withPendingValues(
       ? new PendingValue(value, outcomesOfText(value))
       : value;
   };
-  return Object.fromEntries(
-    Object.entries(parameters).map(([name, value]) => [name, pending(value)]),
-  );
+  return mapValues(parameters, pending);
 }
 
 /** Tells whether a text may hold an expression. */

@@ -7,6 +7,7 @@ import { fromJson } from "../conditions/cel/json.ts";
 import { compileValue, sourcesIn } from "../conditions/values/compile.ts";
 import { fill } from "../conditions/values/fill.ts";
 import { toJson } from "../conditions/values/json.ts";
+import { mapValues } from "../platform/objects.ts";
 import { truncate } from "../platform/text/display.ts";
 import type { NotifiedCause } from "../store/records/notifications.ts";
 import type { NotifierSettings } from "../store/records/notifiers.ts";
@@ -45,9 +46,7 @@ function filled(
   values: Readonly<Record<string, unknown>>,
 ): { text?: string; problem?: string } {
   if (template === undefined) return {};
-  const bindings = Object.fromEntries(
-    Object.entries(values).map(([name, value]) => [name, fromJson(value)]),
-  );
+  const bindings = mapValues(values, (value) => fromJson(value));
   const found = sourcesIn(template).map((source) =>
     toJson(compileValue(source, messageVariables).evaluate(bindings))
   );

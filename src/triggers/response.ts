@@ -17,6 +17,7 @@ import type { CredentialField } from "../conditions/field.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
 import type { ValuesWork } from "../conditions/values/evaluate.ts";
 import { messageOf } from "../platform/errors.ts";
+import { mapValues } from "../platform/objects.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 
 /** The time of the values in the Worker: the sender waits for them, and other triggers do for the Worker. */
@@ -115,9 +116,7 @@ export function prepareResponse(
   return (runId) => ({
     ...answer,
     body: parts.join(runId),
-    headers: Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, value.replaceAll(PLACEHOLDER, runId)]),
-    ),
+    headers: mapValues(headers, (value) => value.replaceAll(PLACEHOLDER, runId)),
   });
 }
 
@@ -160,9 +159,7 @@ function withValues(
         : isXml && typeof text !== "string"
         ? xmlText(textOf(text))
         : textOf(text),
-      headers: Object.fromEntries(
-        Object.entries(headers).map(([name, value]) => [name, headerText(value)]),
-      ),
+      headers: mapValues(headers, headerText),
     };
   };
 }

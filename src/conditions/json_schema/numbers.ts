@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { isObject } from "../../platform/objects.ts";
+import { isObject, mapValues } from "../../platform/objects.ts";
 import { pointer } from "../../platform/schema/pointer.ts";
 import { isInt64 } from "../../platform/text/exact_json.ts";
 import { schemasIn } from "./keywords.ts";
@@ -103,9 +103,7 @@ function replaced(value: unknown, standIns: ReadonlyMap<bigint, number>): unknow
   if (value === Infinity || value === -Infinity) return BEYOND;
   if (Array.isArray(value)) return value.map((each) => replaced(each, standIns));
   if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, replaced(each, standIns)]),
-  );
+  return mapValues(value, (each) => replaced(each, standIns));
 }
 
 /** Lists the integers that divide exactly the integers that are multiples of a `multipleOf`. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject } from "../../platform/objects.ts";
+import { isObject, mapValues } from "../../platform/objects.ts";
 import { isInt64 } from "../../platform/text/exact_json.ts";
 import type { Schema } from "./keywords.ts";
 import { hasFormat } from "./formats.ts";
@@ -138,9 +138,7 @@ export function schemaOfShape(shape: Shape): Schema {
     ...(texts > 0 && format !== undefined && { format }),
     ...(required.length > 0 && { required }),
     ...(properties && Object.keys(properties).length > 0 && {
-      properties: Object.fromEntries(
-        Object.entries(properties).map(([name, each]) => [name, schemaOfShape(each)]),
-      ),
+      properties: mapValues(properties, (each) => schemaOfShape(each)),
     }),
     ...(items && { items: schemaOfShape(items) }),
   };

@@ -6,7 +6,7 @@
  */
 import { type Schema as PackageSchema, Validator } from "@cfworker/json-schema";
 import { TooLargeError } from "../../platform/errors.ts";
-import { isObject } from "../../platform/objects.ts";
+import { isObject, mapValues } from "../../platform/objects.ts";
 import { childOf, pointer, pointerParts } from "../../platform/schema/pointer.ts";
 import { matches } from "../cel/pattern.ts";
 import { formatOfPattern, FORMATS } from "./formats.ts";
@@ -131,11 +131,16 @@ function prepare(schema: Schema, root: Schema, names: ReadonlySet<string>): Sche
     if (form === "schema") return [[keyword, again(value)]];
     if (form === "schemas" && Array.isArray(value)) return [[keyword, value.map(again)]];
     if (form !== "schemas by name") return [[keyword, value]];
-    return [[keyword, mapValues(value, again)]];
+    return [[keyword, mapValues(Object(value), again)]];
   });
   const { patternProperties } = schema;
   const properties = isObject(patternProperties)
-    ? propertiesOf(schema, mapValues(patternProperties, again), again, names)
+    ? propertiesOf(
+      schema,
+      mapValues(patternProperties, again),
+      again,
+      names,
+    )
     : undefined;
   const prepared: Record<string, unknown> = {
     ...Object.fromEntries(entries),
@@ -212,13 +217,4 @@ function ownPointer(written: string, root: Schema): string {
     at = childOf(at, part);
   }
   return own;
-}
-
-function mapValues(
-  value: unknown,
-  change: (value: unknown) => unknown,
-): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(Object(value)).map(([name, inner]) => [name, change(inner)]),
-  );
 }

@@ -7,6 +7,7 @@
 import { keepNewest } from "../../platform/evict_oldest.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 import type { HeavyWork } from "../../platform/heavy_work/heavy_work.ts";
+import { mapValues } from "../../platform/objects.ts";
 import { PartPending, whenPartsRead } from "../../platform/waiting/pending.ts";
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { isShortWork, sumOf } from "../cel/cost.ts";
@@ -209,7 +210,7 @@ function ownBindings({ receivedAt_ms }: LaunchRequest, { run_id, trigger }: Valu
 }
 
 function bindingsOf(more: WantedValues["more"] = {}): Bindings {
-  return Object.fromEntries(Object.entries(more).map(([name, value]) => [name, fromJson(value)]));
+  return mapValues(more, (value) => fromJson(value));
 }
 
 function conditionOf(source: string): Expression {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { mapValues } from "../../platform/objects.ts";
 import { parseTemplate } from "../cel/template.ts";
 import type { JsonOrProblem } from "./json.ts";
 
@@ -42,9 +43,7 @@ class Filling {
       return template.map((inner, index) => this.fill(inner, [...path, String(index)]));
     }
     if (typeof template !== "object" || template === null) return template;
-    return Object.fromEntries(
-      Object.entries(template).map(([key, inner]) => [key, this.fill(inner, [...path, key])]),
-    );
+    return mapValues({ ...template }, (inner, key) => this.fill(inner, [...path, key]));
   }
 
   #fillText(template: string, path: string[]): unknown {

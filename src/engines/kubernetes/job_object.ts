@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { mapValues } from "../../platform/objects.ts";
 import type { Execution } from "../../store/records/executions.ts";
 import type { JobRef, JobSpec } from "../remote/backend.ts";
 import main from "./main.sh" with { type: "text" };
@@ -148,6 +149,6 @@ function limitsOf({ resources = {} }: Execution, settings: KubernetesSettings): 
   return {
     ...(cpu === undefined ? {} : { cpu: String(cpu) }),
     ...(memory === undefined ? {} : { memory: `${memory}Mi` }),
-    ...Object.fromEntries(Object.entries(devices).map(([name, count]) => [name, String(count)])),
+    ...mapValues(devices, String),
   };
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { mapValues } from "../../platform/objects.ts";
 import { answerSchemas, inputSchemas, nullIsOwn, problemDetails } from "./answer.ts";
 import { operations } from "./mod.ts";
 import { openOperations } from "./open_operations.ts";
@@ -52,9 +53,7 @@ function describe(declared: Declaration): Json {
     parameters: parametersOf(declared),
     ...(body === undefined ? {} : { requestBody: bodyOf(body) }),
     responses: {
-      ...Object.fromEntries(
-        Object.entries(answers).map(([status, answer]) => [status, responseOf(status, answer)]),
-      ),
+      ...mapValues(answers, (answer, status) => responseOf(status, answer)),
       default: {
         description: "Not done",
         content: { "application/problem+json": mediaOf(problemDetails) },
@@ -132,13 +131,6 @@ function mediaOf(schema: z.ZodType | undefined): Json {
   if (id !== undefined) return { schema: { $ref: COMPONENTS + id } };
   const { $schema: _dialect, ...written } = z.toJSONSchema(schema);
   return { schema: written };
-}
-
-function mapValues<T, U>(
-  values: Readonly<Record<string, T>>,
-  change: (value: T) => U,
-): Record<string, U> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
 }
 
 /** The named schemas of a registry, as components of the document. */

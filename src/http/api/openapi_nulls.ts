@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isObject } from "../../platform/objects.ts";
+import { isObject, mapValues } from "../../platform/objects.ts";
 
 type Json = Record<string, unknown>;
 
@@ -11,16 +11,16 @@ type Json = Record<string, unknown>;
 export function withNulls(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withNulls);
   if (!isObject(schema)) return schema;
-  const inner = mapFields(schema, (_name, value) => withNulls(value));
+  const inner = mapValues(schema, withNulls);
   const { properties, required, additionalProperties: others } = inner;
   if (isObject(others)) inner.additionalProperties = orNull(others);
   if (!isObject(properties)) return inner;
   const names = Array.isArray(required) ? required : [];
   return {
     ...inner,
-    properties: mapFields(
+    properties: mapValues(
       properties,
-      (name, property) => names.includes(name) || !isObject(property) ? property : orNull(property),
+      (property, name) => names.includes(name) || !isObject(property) ? property : orNull(property),
     ),
   };
 }
@@ -34,10 +34,4 @@ function orNull(schema: Json): Json {
   if (only !== undefined) return { ...others, type: [type, "null"], enum: [only, null] };
   if (Array.isArray(values)) return { ...others, type: [type, "null"], enum: [...values, null] };
   return { ...schema, type: [type, "null"] };
-}
-
-function mapFields(fields: Json, change: (name: string, value: unknown) => unknown): Json {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, change(name, value)]),
-  );
 }

@@ -9,6 +9,7 @@ import type { Network } from "../../../platform/network/connection.ts";
 import { FetchError, TransientError } from "../../../platform/network/fetch_errors.ts";
 import type { Answer } from "../../../platform/network/http_exchange.ts";
 import { retryAfter_ms } from "../../../platform/network/retry_after.ts";
+import { mapValues } from "../../../platform/objects.ts";
 import { askHost } from "../ask_host.ts";
 import type { FoundCommit, RemoteReader } from "../remote_reader.ts";
 import { MemoryFiles, tooLarge } from "./memory_files.ts";
@@ -159,9 +160,7 @@ export class HttpsReader implements RemoteReader {
       method,
       statusCode: answer.status,
       statusMessage: "",
-      headers: Object.fromEntries(
-        Object.entries(answer.headers).map(([name, value]) => [name, String(value)]),
-      ),
+      headers: mapValues(answer.headers, String),
       body: oneChunk(bytes),
     };
   }
