@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { delay } from "@std/async/delay";
 import { type Command, Option } from "commander";
 import { ActionError } from "../platform/errors.ts";
 import { type Notification, NOTIFICATION_STATUSES } from "../store/records/notifications.ts";
@@ -126,7 +127,7 @@ async function resend(id: string, { url, json = false }: ApiOptions): Promise<vo
 async function endOf(api: ApiClient, made: Notification): Promise<Notification> {
   let current = made;
   while (current.status === "pending") {
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await delay(LOOK_MS);
     current = await read(api, made.id);
   }
   return current;

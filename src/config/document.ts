@@ -157,7 +157,7 @@ const projectInFile = z.looseObject({
 
 function readTrigger(value: unknown): TriggerSettings {
   const settings = parseInput(triggerSchema, withoutReadOnly(value), "the trigger");
-  reviewTrigger(settings, "the trigger");
+  reviewTrigger(settings);
   return settings;
 }
 

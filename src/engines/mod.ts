@@ -114,7 +114,7 @@ export class Engines {
    * @param isNamed false for the engine of a project that names none: it may run no steps at all
    * @throws {InvalidInputError} when its jobs run elsewhere and could not reach the service
    */
-  expectUsable({ type }: EngineSettings, isNamed = true): void {
+  expectUsable({ type }: EngineSettings, isNamed: boolean): void {
     const reason = unusableReason(type);
     if (reason !== undefined && isNamed) {
       const detail = `Expected another engine than "${type}": ${reason}`;

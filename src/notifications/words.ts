@@ -14,7 +14,7 @@ export interface Words {
 }
 
 /** Returns the words for causes. */
-export function usualWords(causes: readonly NotifiedCause[], more = 0): Words {
+export function usualWords(causes: readonly NotifiedCause[], more: number): Words {
   const lines = causes.flatMap((cause) => [
     lineOf(cause),
     `  ${cause.url}`,

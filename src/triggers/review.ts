@@ -26,7 +26,7 @@ import { UNPROVEN_SENDER } from "./weakness.ts";
  *
  * @throws {InvalidInputError} when they cannot work with each other
  */
-export function reviewTrigger(settings: TriggerSettings, what: string): void {
+export function reviewTrigger(settings: TriggerSettings): void {
   const problems = [
     ...prefixed("/conditions", reviewConditions(settings.conditions)),
     ...reviewFiltered(settings),
@@ -37,7 +37,7 @@ export function reviewTrigger(settings: TriggerSettings, what: string): void {
     ...scheduleMistakes(settings.schedule),
     ...prefixed("/response", settings.response ? mistakesIn(responseTexts(settings.response)) : []),
   ];
-  if (problems.length > 0) throw new InvalidInputError(what, problems);
+  if (problems.length > 0) throw new InvalidInputError("the trigger", problems);
 }
 
 /**
@@ -81,7 +81,7 @@ export function reviewSave(
   stored: TriggerSettings | undefined,
   env: (name: string) => string | undefined,
 ): Problem[] {
-  reviewTrigger(settings, "the trigger");
+  reviewTrigger(settings);
   return checkSecrets(settings, stored, env);
 }
 

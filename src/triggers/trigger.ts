@@ -11,7 +11,6 @@ import { ID_PATTERN } from "../platform/ids.ts";
 import type { Author } from "../store/records/audit.ts";
 import { nameSchema } from "../projects/name_schema.ts";
 import { triggerNameSchema } from "./name_schema.ts";
-import { KEEP_TIME_MAX } from "./keep_refused.ts";
 import { isTimeSpan, timeSpan_ms } from "../platform/text/time_span.ts";
 import { retentionSchema } from "../runs/retention_schema.ts";
 import { maxPayloadSchema } from "./max_payload.ts";
@@ -20,6 +19,9 @@ import { coalesceSchema, concurrencySchema, delaySchema } from "./pace_settings.
 import { refusedSchema } from "./refused.ts";
 import { responseSchema } from "./response.ts";
 import { scheduleSchema } from "./schedule_settings.ts";
+
+/** The longest time for which requests are kept. */
+const KEEP_TIME_MAX = "30d";
 
 const CONDITIONS_MAX = 32;
 const ACTIONS_MAX = 16;

@@ -204,7 +204,7 @@ Deno.test("conditions that cannot work with each other are told with their place
     secrets: ["s"],
   };
   const settings = settingsOf({ conditions: [TOKEN, hmac] });
-  const error = assertThrows(() => reviewTrigger(settings, "the trigger"), InvalidInputError);
+  const error = assertThrows(() => reviewTrigger(settings), InvalidInputError);
   assertEquals(error.problems.map(({ pointer }) => pointer), ["/conditions/1/signed_content"]);
-  reviewTrigger(settingsOf({ conditions: [TOKEN, hmac, TIMESTAMP] }), "the trigger");
+  reviewTrigger(settingsOf({ conditions: [TOKEN, hmac, TIMESTAMP] }));
 });

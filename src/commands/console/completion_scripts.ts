@@ -41,7 +41,7 @@ ${beforeCase(all)}
   case "$current" in -*=*) before="\${current%%=*}"; current="\${current#*=}" ;; esac
 ${optionCase(all)}
   if [ -z "$words$values" ]; then
-${pathCase(all, "    ")}
+${pathCase(all)}
   fi
   COMPREPLY=()
   for word in $words; do
@@ -69,7 +69,7 @@ ${beforeCase(all).replaceAll("path", "path_found")}
 ${optionCase(all).replaceAll("$path", "$path_found").replaceAll(/\b(words|values)=/g, "$1_found=")}
   if [[ -z "$words_found$values_found" ]]; then
 ${
-      pathCase(all, "    ").replaceAll("$path", "$path_found").replaceAll(
+      pathCase(all).replaceAll("$path", "$path_found").replaceAll(
         /\b(words|values)=/g,
         "$1_found=",
       )
@@ -120,12 +120,12 @@ function optionCase(all: readonly Words[]): string {
 }
 
 /** A `case` over the commands. What follows an argument, such as a name, is that of its command. */
-function pathCase(all: readonly Words[], indent: string): string {
+function pathCase(all: readonly Words[]): string {
   const cases = longestFirst(all).flatMap(({ after, words, values }) => {
-    const first = `${indent}  "${after}") ${assigned(words, values)} ;;`;
-    return after === "" ? [first] : [first, `${indent}  "${after} "*) ${assigned(words)} ;;`];
+    const first = `      "${after}") ${assigned(words, values)} ;;`;
+    return after === "" ? [first] : [first, `      "${after} "*) ${assigned(words)} ;;`];
   });
-  return [`${indent}case "$path" in`, ...cases, `${indent}  *) ;;`, `${indent}esac`].join("\n");
+  return ['    case "$path" in', ...cases, "      *) ;;", "    esac"].join("\n");
 }
 
 function assigned(words: readonly string[], values?: string): string {

@@ -64,18 +64,6 @@ export function compileValue(
   };
 }
 
-/**
- * Compiles the condition of an action.
- *
- * @throws {ExpressionError} as {@linkcode compileValue}, and when it can never be true or false
- */
-export function compileCondition(
-  source: string,
-  variables: Variables = valueVariables,
-): ReturnType<typeof compile> {
-  return compile(source, variables);
-}
-
 /** Lists the expressions in the texts of a value, at any depth. Keys are left alone. */
 export function sourcesIn(value: unknown): string[] {
   if (typeof value === "string") {
@@ -112,8 +100,11 @@ export function templateMistakes(
 }
 
 /** Returns the mistake in the condition of an action. */
-export function conditionMistake(source: string, variables?: Variables): string | undefined {
-  return mistakeOf(() => compileCondition(source, variables));
+export function conditionMistake(
+  source: string,
+  variables: Variables = valueVariables,
+): string | undefined {
+  return mistakeOf(() => compile(source, variables));
 }
 
 /** Returns the mistake of what compiles an expression, with its place. */

@@ -11,7 +11,7 @@ import { mapValues } from "../../platform/objects.ts";
 import { PartPending, whenPartsRead } from "../../platform/waiting/pending.ts";
 import { SHORT_BYTES_MAX, SHORT_NAMES_MAX } from "../body_limits.ts";
 import { isShortWork, sumOf } from "../cel/cost.ts";
-import { type Bindings, conversion, type Expression } from "../cel/expression.ts";
+import { type Bindings, compile, conversion, type Expression } from "../cel/expression.ts";
 import { beginEvaluation } from "../cel/functions.ts";
 import { readsCredential } from "../cel/credential_paths.ts";
 import { censorOf, NOT_SHOWN } from "../cel/reason.ts";
@@ -21,12 +21,7 @@ import type { CredentialField } from "../field.ts";
 import { judgeRequest } from "../filter/filter.ts";
 import type { LaunchRequest } from "../request.ts";
 import { type RequestInput, requestInput, requestInWorker } from "../worker_request.ts";
-import {
-  compileCondition,
-  compileValue,
-  httpRequestVariables,
-  type ValueExpression,
-} from "./compile.ts";
+import { compileValue, httpRequestVariables, type ValueExpression } from "./compile.ts";
 import { type JsonOrProblem, toJson } from "./json.ts";
 
 /** Compiled expressions that are kept: to compile one takes 0.3 ms, ten times as long as to evaluate it. */
@@ -214,7 +209,7 @@ function bindingsOf(more: WantedValues["more"] = {}): Bindings {
 }
 
 function conditionOf(source: string): Expression {
-  return keep(conditions, source, (text) => compileCondition(text, httpRequestVariables));
+  return keep(conditions, source, (text) => compile(text, httpRequestVariables));
 }
 
 function valueOf(source: string): ValueExpression {

@@ -45,7 +45,7 @@ export class ApiClient {
   #lacksLeader = false;
 
   /** @param method that of the browser, where it is a read */
-  constructor(api: Hono, env: Authenticated, method: "GET" | "HEAD" = "GET") {
+  constructor(api: Hono, env: Authenticated, method: "GET" | "HEAD") {
     this.#api = api;
     this.#env = env;
     this.#method = method;
