@@ -10,6 +10,7 @@ import type { Engines } from "../engines/mod.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Projects } from "../projects/mod.ts";
 import { findNeeded } from "../pipelines/cleanup.ts";
+import { listOldOfTriggers } from "../store/read/lists.ts";
 import {
   type Execution,
   getExecutions,
@@ -28,7 +29,6 @@ import { removePipelineWrites } from "../store/records/pipelines.ts";
 import { hasProject } from "../store/records/projects.ts";
 import { removeEndedReplays } from "../store/records/replays.ts";
 import { watchReusable, withdrawReusable } from "../store/records/reusable_executions.ts";
-import { type OldListed, runsListedBefore } from "../store/records/run_lists.ts";
 import { removedPartWrite, removePayloadOfRunWrites } from "../store/records/removed_parts.ts";
 import { removeRunWrites } from "../store/records/runs.ts";
 import { auditMadeBefore } from "../store/records/audit.ts";
@@ -38,7 +38,7 @@ import { removeExpiredSessions } from "../store/records/sessions.ts";
 import { removeExpiredGranted } from "../store/records/tokens.ts";
 import { keys } from "../store/keys.ts";
 import type { Store } from "../store/store.ts";
-import { entriesMadeBefore } from "../store/records/trigger_log.ts";
+import { removeEntryWrites } from "../store/records/trigger_log_entries.ts";
 import {
   getStoredTrigger,
   removeFormerNames,
@@ -182,11 +182,12 @@ interface Old extends Terms {
 }
 
 async function unlistRuns(parts: CleanupParts, { cutoffs, needed }: Old): Promise<number> {
-  return await removeInBatches(parts, async (after: OldListed["next"]) => {
+  return await removeInBatches(parts, async (after: Deno.KvKey | undefined) => {
     const of = (triggerId: string) => cutoffs.records.of(triggerId);
-    const { found, next } = await runsListedBefore(parts.store, of, pageBehind(after));
-    const unneeded = found.filter(({ id }) => !needed.runs.has(id));
-    return { writes: unneeded.map(({ removal }) => removal), count: unneeded.length, next };
+    const page = pageBehind(after);
+    const { old, next } = await listOldOfTriggers(parts.store, "trigger_run", of, page);
+    const unneeded = old.filter(({ key }) => !needed.runs.has(String(key[2])));
+    return { writes: unneeded.map(({ key }) => ({ key })), count: unneeded.length, next };
   });
 }
 
@@ -303,9 +304,11 @@ function timeOf({ clock }: CleanupParts): string {
 }
 
 async function removeLogs(parts: CleanupParts, cutoffs: Pick<Cutoffs, "of">): Promise<number> {
-  return await removeInBatches(parts, (after: Deno.KvKey | undefined) => {
+  return await removeInBatches(parts, async (after: Deno.KvKey | undefined) => {
     const of = (triggerId: string) => cutoffs.of(triggerId);
-    return entriesMadeBefore(parts.store, of, pageBehind(after));
+    const page = pageBehind(after);
+    const { old, next } = await listOldOfTriggers(parts.store, "trigger_log", of, page);
+    return { writes: old.flatMap(removeEntryWrites), count: old.length, next };
   });
 }
 

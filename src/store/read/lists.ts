@@ -122,3 +122,39 @@ export async function listOldestEnded<T extends { id: string; status: unknown }>
   }
   return { ended, next: undefined };
 }
+
+/**
+ * Finds what lists of all triggers hold past its retention, trigger by trigger: many triggers with few entries each
+ * take few reads.
+ *
+ * @param cutoffOf returns the time before which a trigger's entries are, in milliseconds since the epoch
+ * @param after look only behind this; the `next` of the call before
+ * @param limit how many are looked at, at most
+ * @returns `next` is the start of the next page; undefined after the last one
+ */
+export async function listOldOfTriggers(
+  { kv }: Store,
+  kind: "trigger_run" | "trigger_log",
+  cutoffOf: (triggerId: string) => Promise<number>,
+  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
+): Promise<{ old: FoundEntry[]; next: Deno.KvKey | undefined }> {
+  const old: FoundEntry[] = [];
+  let next: Deno.KvKey | undefined;
+  let looked = 0;
+  let cutoff = { triggerId: "", before_ms: 0 };
+  for await (const entry of scan(kv, [kind], { last: after, batchSize: limit, ids: 2 })) {
+    const [, triggerId = "", id = ""] = entry.key.map(String);
+    // Behind a young one all of its trigger are young.
+    if (next?.length !== 2 || next[1] !== triggerId) {
+      if (cutoff.triggerId !== triggerId) {
+        cutoff = { triggerId, before_ms: await cutoffOf(triggerId) };
+      }
+      const isOld = idTime(id) < cutoff.before_ms;
+      if (isOld) old.push(entry);
+      next = isOld ? entry.key : [kind, triggerId];
+    }
+    // Before the next is asked for, which would read another batch.
+    if (++looked === limit) return { old, next };
+  }
+  return { old, next: undefined };
+}

@@ -4,7 +4,6 @@
  * @module
  */
 import { idTime } from "../../platform/ids.ts";
-import type { Write } from "../commit/change.ts";
 import { type Listed, newestEntries, type Page } from "../read/lists.ts";
 import { type FoundEntry, isUndecodable, scan, upTo } from "../read/scan.ts";
 import type { Store } from "../store.ts";
@@ -142,48 +141,6 @@ export async function listReplaysOf(
   const found = await newestEntries(store, ["replay_of", deliveryId], page);
   const runs = await Promise.all(found.map(({ key }) => getRun(store, String(key[2]))));
   return runs.filter((run) => run !== undefined);
-}
-
-/** Some of what the triggers list of their runs. */
-export interface OldListed {
-  /** Those that are old enough, and what takes them off their lists. */
-  found: { id: string; removal: Write }[];
-  /** Start of the next page; undefined after the last one. */
-  next: Deno.KvKey | undefined;
-}
-
-/**
- * Lists the ended runs of all triggers that are past their retention, trigger by trigger.
- *
- * @param cutoffOf returns the time before which a trigger's runs are, in milliseconds since the epoch
- * @param after look only behind this; the `next` of the call before
- * @param limit how many are looked at, at most
- */
-export async function runsListedBefore(
-  { kv }: Store,
-  cutoffOf: (triggerId: string) => Promise<number>,
-  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
-): Promise<OldListed> {
-  const found: OldListed["found"] = [];
-  let next: OldListed["next"];
-  let looked = 0;
-  let cutoff = { triggerId: "", before_ms: 0 };
-  const options = { last: after, batchSize: limit, ids: 2 };
-  for await (const { key } of scan(kv, ["trigger_run"], options)) {
-    const [, triggerId = "", id = ""] = key.map(String);
-    // Behind a young one all of its trigger are young.
-    if (next?.length !== 2 || next[1] !== triggerId) {
-      if (cutoff.triggerId !== triggerId) {
-        cutoff = { triggerId, before_ms: await cutoffOf(triggerId) };
-      }
-      const isOld = idTime(id) < cutoff.before_ms;
-      if (isOld) found.push({ id, removal: { key } });
-      next = isOld ? key : ["trigger_run", triggerId];
-    }
-    // Before the next is asked for, which would read another batch.
-    if (++looked === limit) return { found, next };
-  }
-  return { found, next: undefined };
 }
 
 /**

@@ -6,7 +6,7 @@
  * @module
  */
 import type { Clock } from "../../platform/clock.ts";
-import { idTime, lowestId, newId } from "../../platform/ids.ts";
+import { lowestId, newId } from "../../platform/ids.ts";
 import type { Write } from "../commit/change.ts";
 import { type Listed, listNewest, type Page } from "../read/lists.ts";
 import { type FoundEntry, isUndecodable, scan, upTo } from "../read/scan.ts";
@@ -18,7 +18,6 @@ import {
   type NoRunOutcome,
   type OmittedEvent,
   outcomeOf,
-  removeEntryWrites,
   type TriggerLogEntry,
   type TriggerLogEvent,
 } from "./trigger_log_entries.ts";
@@ -254,48 +253,4 @@ export async function countOldEntries(
     id: String(key[2]),
     bytes: recordBytes(Object(value)),
   }));
-}
-
-/** Some of the entries that are past their retention. */
-interface OldEntries {
-  count: number;
-  /** The writes that remove them. */
-  writes: Write[];
-  /** Start of the next page; undefined after the last one. */
-  next: Deno.KvKey | undefined;
-}
-
-/**
- * Reads the entries of all triggers that are past their retention, trigger by trigger: many triggers with few
- * entries each take few reads.
- *
- * @param cutoffOf returns the time before which a trigger's entries are, in milliseconds since the epoch
- * @param after look only behind this; the `next` of the call before
- * @param limit how many are looked at, at most
- */
-export async function entriesMadeBefore(
-  store: Store,
-  cutoffOf: (triggerId: string) => Promise<number>,
-  { after, limit }: { after?: Deno.KvKey | undefined; limit: number },
-): Promise<OldEntries> {
-  const old: OldEntries = { count: 0, writes: [], next: undefined };
-  let looked = 0;
-  let cutoff = { triggerId: "", before_ms: 0 };
-  const options = { last: after, batchSize: limit, ids: 2 };
-  for await (const entry of scan(store.kv, ["trigger_log"], options)) {
-    const [, triggerId = "", id = ""] = entry.key.map(String);
-    if (cutoff.triggerId !== triggerId) {
-      cutoff = { triggerId, before_ms: await cutoffOf(triggerId) };
-    }
-    const isOld = idTime(id) < cutoff.before_ms;
-    if (isOld) {
-      old.count++;
-      old.writes.push(...removeEntryWrites(entry));
-    }
-    // Behind a young one all of its trigger are young.
-    old.next = isOld ? entry.key : ["trigger_log", triggerId];
-    // Before the next is asked for, which would read another batch.
-    if (++looked === limit) return old;
-  }
-  return { ...old, next: undefined };
 }

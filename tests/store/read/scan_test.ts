@@ -9,6 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { keys } from "../../../src/store/keys.ts";
+import { listOldOfTriggers } from "../../../src/store/read/lists.ts";
 import {
   CHUNK_BYTES,
   CorruptPayloadError,
@@ -48,10 +49,10 @@ import {
 import { removeEndedDeliveries } from "../../../src/store/records/delivery_ids.ts";
 import {
   countOldEntries,
-  entriesMadeBefore,
   loggedTriggers,
   TriggerLog,
 } from "../../../src/store/records/trigger_log.ts";
+import { removeEntryWrites } from "../../../src/store/records/trigger_log_entries.ts";
 import { pendingOf, storePending, TRIGGER_ID } from "../../runs/fixture.ts";
 import {
   damageMarked,
@@ -210,8 +211,9 @@ Deno.test("the entry of a trigger's log that is damaged goes with its place in t
   }
   assertEquals(await countOldEntries(store, TRIGGER_ID, { before_ms: 0, limit: 10 }), []);
   const page = { limit: 10 };
-  const { writes } = await entriesMadeBefore(store, () => Promise.resolve(Infinity), page);
-  await store.committer.write(writes);
+  const all = () => Promise.resolve(Infinity);
+  const { old } = await listOldOfTriggers(store, "trigger_log", all, page);
+  await store.committer.write(old.flatMap(removeEntryWrites));
   assertEquals(await storedUnder(store, "trigger_log"), []);
   assertEquals(await storedUnder(store, "delivery_entry"), []);
 });

@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { newId } from "../../../src/platform/ids.ts";
+import { listOldOfTriggers } from "../../../src/store/read/lists.ts";
 import {
   type DeliveryFilter,
   type FoundDelivery,
@@ -10,9 +11,9 @@ import {
 } from "../../../src/store/records/deliveries.ts";
 import { acceptWrites, endWrites, newPending, type Run } from "../../../src/store/records/runs.ts";
 import { removeRunWrites } from "../../../src/store/records/runs.ts";
-import { entriesMadeBefore } from "../../../src/store/records/trigger_log.ts";
 import {
   entryWrites,
+  removeEntryWrites,
   type TriggerLogEntry,
 } from "../../../src/store/records/trigger_log_entries.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -253,7 +254,8 @@ Deno.test("what is removed leaves nothing behind", async () => {
   await store.committer.write(endWrites(ended));
   const remove = async (trigger: string) => {
     const cutoffOf = (id: string) => Promise.resolve(id === trigger ? START_MS + 1 : START_MS);
-    return await entriesMadeBefore(store, cutoffOf, { limit: 100 });
+    const { old } = await listOldOfTriggers(store, "trigger_log", cutoffOf, { limit: 100 });
+    return { count: old.length, writes: old.flatMap(removeEntryWrites) };
   };
   await store.committer.write((await remove("a")).writes);
   assertEquals((await search(store, { filter: {}, limit: 10 })).ids.length, 4);

@@ -2,11 +2,8 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import { serialize } from "node:v8";
 import { newId } from "../../../src/platform/ids.ts";
-import {
-  endedRunsMadeBefore,
-  listTriggerRuns,
-  runsListedBefore,
-} from "../../../src/store/records/run_lists.ts";
+import { listOldOfTriggers } from "../../../src/store/read/lists.ts";
+import { endedRunsMadeBefore, listTriggerRuns } from "../../../src/store/records/run_lists.ts";
 import {
   acceptWrites,
   endWrites,
@@ -209,8 +206,13 @@ Deno.test("what triggers list of old runs is found trigger by trigger, whatever 
     let pages = 0;
     do {
       const page = { limit, ...(after === undefined ? {} : { after }) };
-      const listed = await runsListedBefore(store, () => Promise.resolve(NOW_MS), page);
-      found.push(...listed.found.map(({ id }) => id));
+      const listed = await listOldOfTriggers(
+        store,
+        "trigger_run",
+        () => Promise.resolve(NOW_MS),
+        page,
+      );
+      found.push(...listed.old.map(({ key }) => String(key[2])));
       after = listed.next;
       pages++;
     } while (after !== undefined);

@@ -5,12 +5,13 @@
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
 import { newId } from "../../../src/platform/ids.ts";
+import { listOldOfTriggers } from "../../../src/store/read/lists.ts";
+import { removeEntryWrites } from "../../../src/store/records/trigger_log_entries.ts";
 import type { Store } from "../../../src/store/store.ts";
 import {
   COUNTS_PER_MINUTE,
   ENTRIES_PER_MINUTE,
   ENTRIES_PER_TRIGGER_MINUTE,
-  entriesMadeBefore,
   type LogOwner,
   TriggerLog,
   type TriggerLogEntry,
@@ -378,9 +379,9 @@ async function removeEntriesBefore(
   before_ms: number,
 ): Promise<number> {
   const cutoffOf = (id: string) => Promise.resolve(id === triggerId ? before_ms : -Infinity);
-  const { count, writes } = await entriesMadeBefore(store, cutoffOf, { limit: 1_000 });
-  await store.committer.writeInParts(writes);
-  return count;
+  const { old } = await listOldOfTriggers(store, "trigger_log", cutoffOf, { limit: 1_000 });
+  await store.committer.writeInParts(old.flatMap(removeEntryWrites));
+  return old.length;
 }
 
 Deno.test("entries past a time are removed, those of this trigger alone", async () => {
