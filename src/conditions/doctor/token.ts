@@ -71,10 +71,8 @@ function inPlace(texts: readonly string[], place: TokenPlace, find: FindReading)
   const differences = texts.map((text) => differencesOf(text, place, find));
   const [first] = differences;
   if (first !== undefined && differences.every((one) => one !== undefined)) return matching(first);
-  const wrong = differences.findIndex((one) => one === undefined);
-  if (place.each === undefined || wrong === -1 || differences.every((one) => one === undefined)) {
-    return undefined;
-  }
+  if (place.each === undefined || differences.every((one) => one === undefined)) return undefined;
+  const wrong = differences.indexOf(undefined);
   return likely(
     `Element ${wrong} of the list has another token than the elements with the right one: all must have it.`,
   );
