@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { HEADER_NAME } from "../conditions/field.ts";
 import { oneSecretSchema } from "../conditions/settings.ts";
 import { isCredentialName } from "../platform/network/credential_names.ts";
 import { refuseField } from "../platform/schema/schema.ts";
@@ -19,8 +20,6 @@ const TIMEOUT_S_MAX = 300;
 const WAIT_S_MAX = 30 * 24 * 60 * 60;
 /** The time that a wait has by default. */
 export const WAIT_S = 60 * 60;
-/** A header's name is a token (RFC 9110 section 5.6.2). */
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Headers that belong to the connection, or that the service sets itself. */
 const OWN_HEADERS = [
   "connection",
