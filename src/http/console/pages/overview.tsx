@@ -7,11 +7,12 @@ import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, type ListPage, search } from "../client.ts";
 import { Failures, isOfTrigger, SettingNotes } from "../components/attention.tsx";
 import { Bars, type Totals, totalsOf } from "../components/bars.tsx";
-import { may, Page } from "../components/page.tsx";
+import { Page } from "../components/page.tsx";
 import { Badge } from "../components/states.tsx";
-import { Empty, More, Row, Table } from "../components/table.tsx";
+import { More, Row, Table } from "../components/table.tsx";
 import { Time } from "../components/values.tsx";
 import { type Html, route, type View } from "../route.ts";
+import { NoTrigger } from "./triggers.tsx";
 
 const TRIGGERS = 50;
 const REFRESH_S = 10;
@@ -58,17 +59,7 @@ function FirstPage({ view, causes }: { view: View; causes?: ListPage<Cause> | un
     <Page view={view} title="Overview" nav="Overview">
       <h1>Welcome</h1>
       <SettingNotes causes={causes?.results ?? []} />
-      <Empty title="There is no trigger yet">
-        <p>
-          A trigger has a URL for webhooks, and launches your steps for each that it accepts.
-        </p>
-        {may(view, "admin")
-          ? (
-            <p>
-              <a class="button primary" href="triggers/new">Make the first one</a>
-            </p>
-          )
-          : null}
+      <NoTrigger view={view}>
         <p>
           Or write it into <code>hooklaunch.yaml</code>, and apply it:
         </p>
@@ -76,7 +67,7 @@ function FirstPage({ view, causes }: { view: View; causes?: ListPage<Cause> | un
         <p>
           <a href="docs/getting_started">Getting started</a> has the whole way, with an example.
         </p>
-      </Empty>
+      </NoTrigger>
     </Page>
   );
 }

@@ -1,4 +1,5 @@
 /** `/triggers`: all triggers, by pages. */
+import type { Child } from "@hono/hono/jsx";
 import type { Cause } from "../../../attention/cause.ts";
 import type { ShownTrigger } from "../../api/triggers.ts";
 import { ApiCallError, type ListPage, orRefused, search } from "../client.ts";
@@ -150,6 +151,11 @@ function None({ view, name }: Pick<FoundProps, "view" | "name">): Html {
       </Empty>
     );
   }
+  return <NoTrigger view={view} />;
+}
+
+/** The text in place of triggers where there are none. */
+export function NoTrigger({ view, children }: { view: View; children?: Child }): Html {
   return (
     <Empty title="There is no trigger yet">
       <p>A trigger has a URL for webhooks, and launches your steps for each that it accepts.</p>
@@ -160,6 +166,7 @@ function None({ view, name }: Pick<FoundProps, "view" | "name">): Html {
           </p>
         )
         : null}
+      {children}
     </Empty>
   );
 }
