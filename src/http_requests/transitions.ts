@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { timeText } from "../platform/clock.ts";
 import { isCredentialName } from "../platform/network/credential_names.ts";
 import type {
   AnswerPart,
@@ -166,8 +167,4 @@ function keptHeaders(headers: Readonly<Record<string, string>>): Record<string, 
       return left >= 0;
     }),
   );
-}
-
-function timeText(time_ms: number): string {
-  return new Date(time_ms).toISOString();
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { timeText } from "../platform/clock.ts";
 import { timeSpan_ms } from "../platform/text/time_span.ts";
 import type { NotifiedCause } from "../store/records/notifications.ts";
 import type { NotifierState, StoredNotifier, ToldCause } from "../store/records/notifiers.ts";
@@ -137,8 +138,4 @@ export class Book {
     const from_ms = time === undefined ? 0 : Date.parse(time);
     return time === undefined || from_ms > now_ms ? 0 : from_ms + span_ms;
   }
-}
-
-function timeText(time_ms: number): string {
-  return new Date(time_ms).toISOString();
 }

@@ -9,7 +9,7 @@ import { getLogger } from "@logtape/logtape";
 import { send as sendRequest } from "../http_requests/exchange.ts";
 import { Turns } from "../http_requests/turns.ts";
 import { InTurn } from "../platform/waiting/in_turn.ts";
-import type { Clock } from "../platform/clock.ts";
+import { type Clock, timeText } from "../platform/clock.ts";
 import { messageOf } from "../platform/errors.ts";
 import type { Network } from "../platform/network/connection.ts";
 import { within } from "../platform/waiting/timers.ts";
@@ -301,8 +301,4 @@ export class Sender {
 
 function failed(reason: string): Extract<Sent, { isSent: false }> {
   return { isSent: false, reason };
-}
-
-function timeText(time_ms: number): string {
-  return new Date(time_ms).toISOString();
 }

@@ -35,3 +35,8 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Writes a time, in milliseconds since the epoch, as RFC 3339 has it. */
+export function timeText(time_ms: number): string {
+  return new Date(time_ms).toISOString();
+}

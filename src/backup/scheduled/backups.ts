@@ -12,7 +12,7 @@ import { backupName, timeOfName } from "./names.ts";
 import { openPlace, type PlaceSettings, placeSettings } from "./place.ts";
 import { keptNames } from "./retention.ts";
 import type { BackupSettings } from "./settings.ts";
-import type { Clock } from "../../platform/clock.ts";
+import { type Clock, timeText } from "../../platform/clock.ts";
 import { ConflictError, messageOf } from "../../platform/errors.ts";
 import { InTurn } from "../../platform/waiting/in_turn.ts";
 import { within } from "../../platform/waiting/timers.ts";
@@ -321,8 +321,4 @@ export class Backups {
 function newName(last: string | undefined, now_ms: number): string {
   const name = backupName(now_ms);
   return name === last ? backupName(now_ms + 1_000) : name;
-}
-
-function timeText(time_ms: number): string {
-  return new Date(time_ms).toISOString();
 }

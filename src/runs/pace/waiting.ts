@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { timeText } from "../../platform/clock.ts";
 import type { Burst } from "../../store/records/held_runs.ts";
 import type { Item } from "./item.ts";
 import type { Lane } from "./lane.ts";
@@ -26,17 +27,13 @@ export function waitingOf(
   burst: Burst | undefined,
   lane: Lane<Item> | undefined,
 ): Waiting {
-  if (burst) return { for: "burst", key: burst.key, until: timeOf(burst.due_ms) };
+  if (burst) return { for: "burst", key: burst.key, until: timeText(burst.due_ms) };
   const { concurrency } = item.pace;
   const due_ms = item.due_ms || item.created_ms;
   const place = lane?.placeOf(item) ?? 0;
   if (concurrency === undefined || lane === undefined || place === 0) {
-    return { for: "delay", until: timeOf(due_ms) };
+    return { for: "delay", until: timeText(due_ms) };
   }
   const { key, limit } = concurrency;
   return { for: "concurrency", key, limit, place, behind: [...lane.working] };
-}
-
-function timeOf(time_ms: number): string {
-  return new Date(time_ms).toISOString();
 }
