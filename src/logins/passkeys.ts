@@ -50,10 +50,11 @@ const ADDING = "a new passkey";
 const LOGIN = "a login with a passkey";
 
 /** The parts of the service that passkeys use. */
-interface PasskeyParts {
+export interface PasskeyParts {
   store: Store;
   clock: Pick<Clock, "now">;
   box: SecretBox;
+  /** The address of the service as seen from outside, without a slash at the end. */
   baseUrl(): string;
 }
 

@@ -5,14 +5,13 @@
  */
 import { getLogger } from "@logtape/logtape";
 import { hash } from "node:crypto";
-import type { CredentialField } from "../conditions/field.ts";
 import { parseTimestamp } from "../conditions/freshness.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
-import type { ValuesWork } from "../conditions/values/evaluate.ts";
 import { messageOf, UnavailableError } from "../platform/errors.ts";
 import type { Pace } from "../store/records/pace.ts";
 import type { PaceProblem } from "../store/records/trigger_log_entries.ts";
 import type { PaceSettings } from "./pace_settings.ts";
+import type { ValuesOwner } from "./response.ts";
 
 /** The longest key, in bytes of UTF-8. A longer one is its SHA-256. */
 const KEY_BYTES_MAX = 256;
@@ -30,16 +29,6 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 
 const log = getLogger(["hooklaunch", "triggers"]);
 
-/** The parts of a service that keys and delays need. */
-interface PaceContext {
-  heavyWork: ValuesWork;
-  /** The name of the trigger. */
-  trigger: string;
-  triggerId: string;
-  /** The fields that carry credentials: no log shows their values. */
-  credentials: readonly CredentialField[];
-}
-
 /** The pace of a run. */
 interface FoundPace {
   pace: Pace;
@@ -55,7 +44,7 @@ interface FoundPace {
 export type PaceOf = (request: LaunchRequest) => FoundPace | Promise<FoundPace>;
 
 /** Prepares a trigger's pace; undefined where it has none. */
-export function preparePace(settings: PaceSettings, context: PaceContext): PaceOf | undefined {
+export function preparePace(settings: PaceSettings, context: ValuesOwner): PaceOf | undefined {
   const { coalesce, concurrency, delay } = settings;
   if (coalesce === undefined && concurrency === undefined && delay === undefined) return undefined;
   const keys = [coalesce?.key, concurrency?.key];
@@ -68,7 +57,7 @@ export function preparePace(settings: PaceSettings, context: PaceContext): PaceO
 async function evaluate(
   settings: PaceSettings,
   request: LaunchRequest,
-  { heavyWork, trigger, triggerId: owner, credentials }: PaceContext,
+  { heavyWork, trigger, triggerId: owner, credentials }: ValuesOwner,
 ): Promise<FoundPace> {
   const [{ sourcesIn }, { evaluateValues }, { fill }] = await Promise.all([
     import("../conditions/values/compile.ts"),

@@ -79,8 +79,8 @@ type ResponseSettings = z.infer<typeof responseSchema>;
 /** Makes the answer for a run, and the request that launched it. */
 export type Responder = (runId: string, request: LaunchRequest) => Answer | Promise<Answer>;
 
-/** The parts of a service that values in answers need. */
-interface ResponseContext {
+/** The parts of a service that the values of a trigger need: those of its answers, keys and delays. */
+export interface ValuesOwner {
   heavyWork: ValuesWork;
   /** The name of the trigger. */
   trigger: string;
@@ -101,7 +101,7 @@ export function responseTexts({ headers, ...settings }: ResponseSettings): Recor
 /** Prepares a trigger's response: one with the run's id alone is put together at once. */
 export function prepareResponse(
   settings: ResponseSettings = DEFAULT_RESPONSE,
-  context: ResponseContext,
+  context: ValuesOwner,
 ): Responder {
   const texts = JSON.stringify(responseTexts(settings));
   // A brace that no letter follows is text, and two are one.
@@ -123,7 +123,7 @@ export function prepareResponse(
 /** Makes answers with values of requests. The launch is stored already: a value that is missing is left empty. */
 function withValues(
   settings: ResponseSettings,
-  { heavyWork, trigger, triggerId: owner, credentials }: ResponseContext,
+  { heavyWork, trigger, triggerId: owner, credentials }: ValuesOwner,
 ): Responder {
   const { status = 200 } = settings;
   const contentType = settings.content_type ?? contentTypeOf(settings.type);

@@ -9,6 +9,7 @@ import { type Job, jobOutputs, removeJobOutputs } from "../../store/records/jobs
 import { artifactKeys } from "../../artifacts/keys.ts";
 import { diskLimit_mb } from "../../projects/code/size_guard.ts";
 import {
+  type End,
   type Ending,
   endingByExitCode,
   endLines,
@@ -156,17 +157,11 @@ function renew(job: Job, attempt: number): void {
   delete job.stop_at;
 }
 
-interface KnownEnd {
-  ending: Ending;
-  exitCode?: number | undefined;
-  at_ms: number;
-}
-
 /** Stores an end with all results. */
 export async function end(
   execution: Execution,
   job: Job,
-  known: KnownEnd,
+  known: End,
   { context, metadata }: EndParts,
 ): Promise<void> {
   writeEnd(execution, known);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { PasskeyParts } from "../../logins/passkeys.ts";
 import { InvalidInputError, NotFoundError } from "../../platform/errors.ts";
 import {
   type CopiedPasskeyError,
@@ -21,24 +22,12 @@ import {
   putPasskey,
   removePasskey,
 } from "../../store/records/passkeys.ts";
-import type { Store } from "../../store/store.ts";
-import type { Clock } from "../../platform/clock.ts";
-import type { SecretBox } from "../../triggers/secrets.ts";
 import type { Authenticated } from "../api/auth.ts";
 import type { GrantCheck } from "../api/grants.ts";
 
 /** The length of a passkey's id. */
 const ID_LENGTH = 16;
 const NAME = /^[^\p{C}]{1,64}$/u;
-
-/** The parts of the service that passkeys use. */
-interface PasskeyParts {
-  store: Store;
-  clock: Pick<Clock, "now">;
-  box: SecretBox;
-  /** The address of the service as seen from outside, without a slash at the end. */
-  baseUrl(): string;
-}
 
 /** The session whose passkeys these are. */
 type OwnSession = Pick<Authenticated, "access" | "grant" | "remoteIp">;
