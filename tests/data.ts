@@ -48,12 +48,8 @@ export interface TestService extends AsyncDisposable {
   api(method: string, path: string, body?: unknown): Promise<ApiAnswer>;
   /** Creates a trigger of the project `files` and answers its launch URL. */
   trigger(settings?: Record<string, unknown>): Promise<{ id: string; url: string }>;
-  /**
-   * Stops the service, waits no longer than for what runs, and starts it again on the same data.
-   *
-   * @param between called while it is stopped, with its data folder
-   */
-  restart(between?: (data: string) => Promise<void>): Promise<void>;
+  /** Stops the service, waits no longer than for what runs, and starts it again on the same data. */
+  restart(): Promise<void>;
 }
 
 /** An answer of the operators' API. */
@@ -120,9 +116,8 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       if (made.status === 201) return made.body;
       throw new Error(`The trigger was refused: ${JSON.stringify(made.body)}`);
     },
-    async restart(between) {
+    async restart() {
       await service.close(0);
-      await between?.(`${folder}/data`);
       service = await start();
     },
     async [Symbol.asyncDispose]() {

@@ -23,7 +23,6 @@ import {
   type Pipeline,
   type PipelinePlan,
 } from "../../../src/store/records/pipelines.ts";
-import type { Project } from "../../../src/store/records/projects.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { ADMIN_TOKEN, endOfRun, type TestService } from "../../data.ts";
 import { executionOf } from "../../store/execution.ts";
@@ -145,12 +144,6 @@ export async function serveRoutes(
       await store.close();
     },
   };
-}
-
-/** A project that has no records yet. */
-export function projectOf(name: string): Project {
-  const engine = { type: "local", runner: "process" };
-  return { name, directory: "/srv/project", config_file: "valohai.yaml", engine };
 }
 
 /** Stores an execution, and answers its id. */

@@ -94,8 +94,8 @@ class Gitea implements AsyncDisposable {
   }
 
   /** The address of a repository, with the credentials of the user. */
-  url(name: string, credentials = `${USER}:${this.token}@`): string {
-    return `http://${credentials}${this.host}/${USER}/${name}.git`;
+  url(name: string): string {
+    return `http://${USER}:${this.token}@${this.host}/${USER}/${name}.git`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
