@@ -61,6 +61,13 @@ export function recordOf<T extends { id: string }>(entry: FoundEntry): T | undef
   return whole(entry, isRecord);
 }
 
+/** The record of an entry whose key has its name; undefined, and logged, when it is another; undefined for none. */
+export function namedRecordOf<T extends { name: string }>(entry: FoundEntry): T | undefined {
+  if (entry.value === null) return undefined;
+  // Only records of one kind are stored under these keys.
+  return whole(entry, (value): value is T => Object(value).name === entry.key[1]);
+}
+
 /** All records of a kind as they are stored, oldest first; undefined in place of what cannot be decoded. */
 export async function* storedRecords(
   store: Store,

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { withoutFields } from "../../platform/objects.ts";
 import type { Write } from "../commit/change.ts";
 import { NOTIFIERS, triggerChangeWrite } from "../commit/trigger_version.ts";
+import { namedRecordOf } from "../read/lists.ts";
 import type { CauseSubject } from "./notifications.ts";
 import { keys } from "../keys.ts";
 import { isUndecodable, logDamage, readValue, scan } from "../read/scan.ts";
@@ -95,14 +96,14 @@ export async function getNotifier(
   name: string,
 ): Promise<StoredNotifier | undefined> {
   const key = keys.notifier(name);
-  return wholeNotifier(key, await readValue(store.kv, key));
+  return namedRecordOf({ key, value: await readValue(store.kv, key) });
 }
 
 /** All notifiers, by name. */
 export async function listNotifiers({ kv }: Store): Promise<StoredNotifier[]> {
   const found: StoredNotifier[] = [];
-  for await (const { key, value } of scan(kv, ["notifier"])) {
-    const notifier = wholeNotifier(key, value);
+  for await (const entry of scan(kv, ["notifier"])) {
+    const notifier = namedRecordOf<StoredNotifier>(entry);
     if (notifier) found.push(notifier);
   }
   return found;
@@ -211,12 +212,4 @@ export async function toldCauses({ kv }: Store, name: string): Promise<ToldCause
     else logDamage(key);
   }
   return found;
-}
-
-function wholeNotifier(key: Deno.KvKey, value: unknown): StoredNotifier | undefined {
-  if (value === null) return undefined;
-  // Only notifiers are stored under these keys.
-  if (Object(value).name === key[1]) return value as StoredNotifier;
-  logDamage(key);
-  return undefined;
 }

@@ -8,7 +8,8 @@ import { ConflictError } from "../../platform/errors.ts";
 import { expectNewName } from "../../platform/new_name.ts";
 import { likenessOf } from "../../platform/text/likeness.ts";
 import { keys } from "../keys.ts";
-import { type FoundEntry, isStored, logDamage, readValue, scan } from "../read/scan.ts";
+import { namedRecordOf } from "../read/lists.ts";
+import { isStored, readValue, scan } from "../read/scan.ts";
 import { recordWrite } from "./record_size.ts";
 import { type Store, storesAsLeader } from "../store.ts";
 
@@ -67,7 +68,7 @@ export async function getProject(store: Store, name: string): Promise<Project | 
   const kept = projects.get(name);
   if (kept) return kept;
   const key = keys.project(name);
-  const project = wholeProject({ key, value: await readValue(store.kv, key) });
+  const project = namedRecordOf<Project>({ key, value: await readValue(store.kv, key) });
   // When a project has changed meanwhile, nobody looks into this map any more.
   if (project) projects.set(name, project);
   return project;
@@ -77,7 +78,7 @@ export async function getProject(store: Store, name: string): Promise<Project | 
 export async function listProjects(store: Store): Promise<Project[]> {
   const found: Project[] = [];
   for await (const entry of scan(store.kv, ["project"])) {
-    const project = wholeProject(entry);
+    const project = namedRecordOf<Project>(entry);
     if (project) found.push(project);
   }
   return found;
@@ -86,14 +87,6 @@ export async function listProjects(store: Store): Promise<Project[]> {
 /** Returns true when a project of this name is stored, even a damaged one. */
 export function hasProject(store: Store, name: string): Promise<boolean> {
   return isStored(store.kv, keys.project(name));
-}
-
-function wholeProject({ key, value }: FoundEntry): Project | undefined {
-  if (value === null) return undefined;
-  // Only projects are stored under these keys.
-  if (Object(value).name === key[1]) return value as Project;
-  logDamage(key);
-  return undefined;
 }
 
 /** Stores a project in place of the one of its name, if it differs from that. Returns what is stored then. */
