@@ -220,6 +220,13 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
     to: 'return "taken";',
     finder: AGENTS,
   },
+  "files of a step removed before its end is stored": {
+    breaks: "the next instance on the machine runs the command again",
+    file: "engines/local/execution_run.ts",
+    from: "this.isSettled = isSaved || !this.#context.closing.aborted;",
+    to: "this.isSettled = true;",
+    finder: { test: ["tests/engines/local/shared_work_test.ts", "--filter", "not begun again"] },
+  },
   "repeated part of a log stored twice": {
     breaks: "what an agent sends again after a lost answer is in the log twice",
     file: "engines/remote/job_log.ts",
