@@ -9,7 +9,7 @@ import { gunzipSync } from "node:zlib";
 import { formFields, isFormType, type LaunchRequest, launchRequest } from "../request.ts";
 import { decode } from "../signing/encoding.ts";
 import { parseRawJson } from "../../platform/text/exact_json.ts";
-import { jsonForms } from "./json_forms.ts";
+import { isTooDeep, jsonForms } from "./json_forms.ts";
 
 /** A longer body is not written anew, which would hold up others. */
 const REWRITTEN_BYTES_MAX = 256 * 1024;
@@ -41,7 +41,7 @@ export function* bodyVariants(request: LaunchRequest): Generator<Variant> {
 
 /** Returns true for a body whose rewritten forms are not tried. */
 export function isTooLongToRewrite({ body }: LaunchRequest): boolean {
-  return body.length > REWRITTEN_BYTES_MAX;
+  return body.length > REWRITTEN_BYTES_MAX || isTooDeep(tryJson(new TextDecoder().decode(body)));
 }
 
 function* bodyForms(request: LaunchRequest): Generator<BodyForm> {

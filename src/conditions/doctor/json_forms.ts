@@ -4,6 +4,9 @@
  * @module
  */
 
+/** Deeper JSON is not written: pretty-printed, it could be thousands of times as long as it came. */
+const LEVELS_MAX = 32;
+
 /** A way of writing JSON, and its name in a sentence. */
 interface JsonForm {
   words: string;
@@ -12,6 +15,12 @@ interface JsonForm {
 
 function isRaw(value: object): boolean {
   return Object.getPrototypeOf(value) === null && "rawJSON" in value;
+}
+
+/** Returns true for JSON whose other forms are not tried. */
+export function isTooDeep(value: unknown, levels = LEVELS_MAX): boolean {
+  if (typeof value !== "object" || value === null || isRaw(value)) return false;
+  return levels === 0 || Object.values(value).some((inner) => isTooDeep(inner, levels - 1));
 }
 
 /** Lists the other forms of JSON, the most usual first. None is written before it is asked for. */

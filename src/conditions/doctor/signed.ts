@@ -85,7 +85,7 @@ export async function diagnoseSigned<Key extends SigningKey>(
   const more = context.budget.isSpent
     ? ["Not all was tried: the time of the diagnosis was used up."]
     : isTooLongToRewrite(request)
-    ? ["The body is too long for all of its other forms to be tried."]
+    ? ["The body is too long, or nested too deeply, for all of its other forms to be tried."]
     : [];
   return [...unmatched(own, { sent, plausible }, context), ...more.map(possible)];
 }

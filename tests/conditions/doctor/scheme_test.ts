@@ -261,3 +261,15 @@ function indent(json: string, space: string): string {
     space,
   ).replaceAll(/"#(.*?)#"/g, "$1");
 }
+
+Deno.test("doctor: JSON of many levels is not written anew", async () => {
+  const bodies = [
+    `${'{"a":'.repeat(3_000)}1${"}".repeat(3_000)}`,
+    `${"[".repeat(2_000)}${"1,".repeat(100_000)}1${"]".repeat(2_000)}`,
+  ];
+  for (const body of bodies) {
+    const sent = await sendBy({ secrets: ["another secret, long enough"] }, { body });
+    const [, ...more] = await diagnosed([OWN], sent);
+    assertEquals(more.at(-1)?.sentence.includes("nested too deeply"), true);
+  }
+});
