@@ -8,8 +8,11 @@ import { decode, type Encoding } from "../signing/encoding.ts";
 import { MAC_BYTES, type MacAlgorithm, type Scheme } from "../signing/scheme.ts";
 
 const ENCODINGS: readonly Encoding[] = ["hex", "base64", "base64url"];
-/** The text before a signature, and the signature: in base64 or hex, and in hex behind letters. */
-const PREFIXED = [/^([^]*?)([A-Za-z0-9+/_-]{20,}={0,2})$/, /^([^]*?)([0-9A-Fa-f]{40,})$/];
+/** A signature at the end of a text: in base64 or hex, and in hex behind letters. Each takes linear time. */
+const AT_END = [
+  /(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}$/,
+  /(?<![0-9A-Fa-f])[0-9A-Fa-f]{40,}$/,
+];
 const NAMED_ITEM = /^([\w-]{1,32})([=:,])(\S+)$/;
 const LIST_SEPARATORS = [",", ";", " "];
 /** A longer text holds no signature. */
@@ -43,8 +46,9 @@ export function* signatureTexts(text: string, scheme: Scheme): Generator<Signatu
 
 function* single(text: string, scheme: Scheme): Generator<SignatureText> {
   const without = { list_separator: undefined, field_separator: undefined, field: undefined };
-  for (const pattern of PREFIXED) {
-    const [, prefix = "", signature = ""] = pattern.exec(text) ?? [];
+  for (const pattern of AT_END) {
+    const [signature = ""] = pattern.exec(text) ?? [];
+    const prefix = text.slice(0, text.length - signature.length);
     for (const form of forms(signature, scheme)) yield { ...form, prefix, ...without };
   }
 }

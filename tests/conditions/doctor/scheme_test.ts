@@ -2,10 +2,11 @@
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync } from "node:crypto";
 import { gzipSync } from "node:zlib";
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { DiagnosisContext } from "../../../src/conditions/doctor/context.ts";
 import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
-import { hmac } from "../../../src/conditions/hmac.ts";
+import { hmac, hmacScheme } from "../../../src/conditions/hmac.ts";
+import { signatureTexts } from "../../../src/conditions/doctor/signature_texts.ts";
 import { signature } from "../../../src/conditions/signature.ts";
 import { NOW_MS, request } from "../fixture.ts";
 import { PAYPAL_VECTOR } from "../signing/paypal_vector.ts";
@@ -272,4 +273,16 @@ Deno.test("doctor: JSON of many levels is not written anew", async () => {
     const [, ...more] = await diagnosed([OWN], sent);
     assertEquals(more.at(-1)?.sentence.includes("nested too deeply"), true);
   }
+});
+
+Deno.test("doctor: signatures are looked for in hundreds of long headers at once", () => {
+  const scheme = hmacScheme(hmac.schema.parse(OWN));
+  const start_ms = performance.now();
+  for (const end of ["!", "=!"]) {
+    for (let count = 0; count < 150; count++) {
+      assertEquals([...signatureTexts("a".repeat(4_000) + end, scheme)], []);
+    }
+  }
+  const took_ms = performance.now() - start_ms;
+  assert(took_ms < 1_000, `it took ${took_ms} ms`);
 });
