@@ -4,12 +4,18 @@
  * @module
  */
 import { type Field, readField, readText } from "../field.ts";
-import { parseTimestamp } from "../freshness.ts";
+import {
+  checkFreshness,
+  parseTimestamp,
+  TIMESTAMP_FORMATS,
+  type TimestampFormat,
+} from "../freshness.ts";
 import type { LaunchRequest } from "../request.ts";
 import { candidatesReader } from "../signing/candidates.ts";
 import { type Scheme, signatureFields } from "../signing/scheme.ts";
 import type { DiagnosisContext } from "./context.ts";
 import { type Clue, matching, possible } from "./finding.ts";
+import { formatDifference } from "./writings.ts";
 
 const UNITS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]] as const;
 
@@ -32,7 +38,22 @@ export function ageClue(
   if (timestamp === undefined || text === undefined) return undefined;
   const time_ms = parseTimestamp(text, timestamp.format);
   if (time_ms === undefined) return undefined;
-  return describeAge(time_ms, { tolerance, what: "Right signature," }, context);
+  const age = describeAge(time_ms, { tolerance, what: "Right signature," }, context);
+  if (age === undefined) return undefined;
+  const format = freshFormat(text, { ...timestamp, tolerance }, request);
+  return format === undefined ? age : matching([formatDifference(format)]);
+}
+
+/** Returns another format by which a time is fresh: seconds can be read as milliseconds, too. */
+export function freshFormat(
+  text: string,
+  { format: own, tolerance }: { format: TimestampFormat; tolerance: number },
+  { receivedAt_ms }: LaunchRequest,
+): TimestampFormat | undefined {
+  return TIMESTAMP_FORMATS.find((format) => {
+    const freshness = { format, tolerance, place: "", takesFraction: true };
+    return format !== own && checkFreshness(text, freshness, receivedAt_ms) === undefined;
+  });
 }
 
 /** Returns a finding about a time that is too far from the time of receipt; undefined where it is not. */

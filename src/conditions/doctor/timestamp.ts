@@ -4,9 +4,9 @@
  * @module
  */
 import { readField } from "../field.ts";
-import { checkFreshness, parseTimestamp, TIMESTAMP_FORMATS } from "../freshness.ts";
+import { parseTimestamp } from "../freshness.ts";
 import type { TimestampSettings } from "../timestamp.ts";
-import { describeAge } from "./age.ts";
+import { describeAge, freshFormat } from "./age.ts";
 import type { DiagnosisContext } from "./context.ts";
 import { type Clue, likely, matching } from "./finding.ts";
 import { missingSentence } from "./places.ts";
@@ -27,12 +27,7 @@ function clueOf(settings: TimestampSettings, context: DiagnosisContext): Clue {
   }
   const text = String(value);
   const { tolerance } = settings;
-  const place = "";
-  const format = TIMESTAMP_FORMATS.find((format) => {
-    const freshness = { format, tolerance, place, takesFraction: true };
-    return format !== settings.format &&
-      checkFreshness(text, freshness, request.receivedAt_ms) === undefined;
-  });
+  const format = freshFormat(text, settings, request);
   if (format !== undefined) {
     return matching([`The time is fresh, and of another format: set \`format: ${format}\`.`]);
   }

@@ -86,12 +86,13 @@ export function* otherTimeFormats(scheme: Scheme): Generator<Writing> {
   if (timestamp === undefined) return;
   for (const format of TIMESTAMP_FORMATS) {
     if (format === timestamp.format) continue;
-    yield { scheme: { ...scheme, timestamp: { ...timestamp, format } }, difference: said(format) };
+    const difference = formatDifference(format);
+    yield { scheme: { ...scheme, timestamp: { ...timestamp, format } }, difference };
   }
 }
 
 /** Says that a time is written in another format. */
-function said(format: TimestampSource["format"]): string {
+export function formatDifference(format: TimestampSource["format"]): string {
   const forms = {
     unix_s: "in seconds since 1970",
     unix_ms: "in milliseconds since 1970",

@@ -75,6 +75,18 @@ Deno.test("doctor: a scheme that differs in one part", async (t) => {
       },
       "The time is written in milliseconds since 1970: set `format: unix_ms`",
     ],
+    [
+      "a time in seconds",
+      {
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "header", name: "X-Time", format: "unix_s" },
+      },
+      {
+        signed_content: "{timestamp}.{body}",
+        timestamp: { in: "header", name: "X-Time", format: "unix_ms" },
+      },
+      "The time is written in seconds since 1970: set `format: unix_s`",
+    ],
   ];
   for (const [name, sender, own, words] of cases) {
     await t.step(name, async () => {
