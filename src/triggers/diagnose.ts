@@ -19,8 +19,8 @@ import {
 import { loadKinds } from "../conditions/prepare.ts";
 import { factsOf } from "../conditions/facts.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
-import { type AcceptancePreview, explain, refusalText, type Verdict } from "./explain.ts";
-import { NO_CONDITION, placeOf } from "./order.ts";
+import { type AcceptancePreview, explain, nameOf, refusalText, type Verdict } from "./explain.ts";
+import { NO_CONDITION, type Order, placeOf } from "./order.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 
 export type { Finding };
@@ -44,6 +44,8 @@ export interface DiagnosisParts {
   isAddressKnown: boolean;
   /** The time of receipt is known. Else it is the time of the diagnosis. */
   isReceiptKnown: boolean;
+  /** The refusal of a delivery when it came. */
+  refusedAs?: Verdict;
   /** Reads other triggers, whose secrets the sender may have used. */
   otherTriggers(): Promise<readonly PreparedTrigger[]>;
   /** The time in which it computes, in milliseconds; 3,000 by default. */
@@ -67,7 +69,7 @@ export async function diagnose(
   const failed = verdicts.filter(({ verdict, condition }) =>
     verdict === "failed" && (isAddressKnown || condition !== ADDRESS)
   );
-  if (failed.length === 0) return [passed(verdicts)];
+  if (failed.length === 0) return [passed(verdicts, launch, parts)];
   const diagnosis = new TriggerDiagnosis(prepared, request, parts);
   const credentials: Finding[] = [];
   const others: Finding[] = [];
@@ -196,10 +198,29 @@ function refused(verdict: Verdict): Finding {
 }
 
 /** A request that nothing refuses. */
-function passed(verdicts: readonly Verdict[]): Finding {
+function passed(
+  verdicts: readonly Verdict[],
+  { limits }: Order,
+  { isAddressKnown, refusedAs }: DiagnosisParts,
+): Finding {
+  const address = verdicts.find(({ condition }) => condition === ADDRESS);
+  if (address !== undefined && !isAddressKnown) {
+    const { condition, index } = address;
+    const sentence =
+      `Everything else passes. ${nameOf(address)} is not checked, as the address of ` +
+      "the sender is not known.";
+    return { condition, index, sentence, certainty: "possible" };
+  }
   const remark = verdicts.findLast(({ verdict, reason }) => verdict === "passed" && reason)?.reason;
   const sentence = remark === undefined
-    ? "Everything passes: this request would launch. If it was refused, the trigger has changed since."
+    ? `Everything passes: this request would launch. ${earlierRefusal(limits, refusedAs)}.`
     : `Everything passes. ${remark}.`;
   return { condition: "request", index: NO_CONDITION, sentence, certainty: "matches" };
+}
+
+/** Says why a request that passes now may have been refused when it came. */
+function earlierRefusal(limits: Order["limits"], refusedAs: Verdict | undefined): string {
+  if (refusedAs !== undefined) return `When it came, it was refused by ${refusalText(refusedAs)}`;
+  const quota = limits.length > 0 ? "a rate limit was used up then, or " : "";
+  return `If it was refused, ${quota}the trigger has changed since`;
 }

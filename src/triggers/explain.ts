@@ -31,14 +31,18 @@ export interface AcceptancePreview {
   exhausted(triggerId: string, quotas: readonly Quota[]): Promise<Quota | undefined>;
 }
 
+/** Writes which check it is for its owner. */
+export function nameOf({ condition, index }: Pick<Verdict, "condition" | "index">): string {
+  return index === NO_CONDITION ? condition : `conditions/${index} (${condition})`;
+}
+
 /** Writes a refusal for its owner. */
 export function refusalText(
   { condition, index, reason = "", expected, found }: Omit<Verdict, "verdict">,
 ): string {
   const values = [expected && `expected ${expected}`, found && `found ${found}`]
     .filter((part) => part).join(", ");
-  const which = index === NO_CONDITION ? condition : `conditions/${index} (${condition})`;
-  return `${which}: ${reason}${values === "" ? "" : `: ${values}`}`;
+  return `${nameOf({ condition, index })}: ${reason}${values === "" ? "" : `: ${values}`}`;
 }
 
 /** The verdict on a request that is a handshake: what follows it is not reached. */

@@ -230,7 +230,10 @@ export const deliveryOperations = [
 ];
 
 /** @throws {ConflictError} when a delivery is a repeat: the one that it repeats has the request */
-export function expectNoRepeat(what: "replay" | "diagnose", entry: DeliveryEntry): void {
+export function expectNoRepeat(
+  what: "replay" | "diagnose",
+  entry: DeliveryEntry,
+): asserts entry is Extract<DeliveryEntry, { kind: "refused" }> {
   if (entry.kind !== "repeat") return;
   throw new ConflictError(
     `Cannot ${what} delivery ${entry.id}: it is a repeat of ${entry.run_id}, which was accepted. ` +

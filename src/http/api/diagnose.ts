@@ -12,7 +12,10 @@ import { parseInput } from "../../platform/schema/nulls.ts";
 import type { KeptRequest } from "../../triggers/kept_requests.ts";
 import { requestOfKept, requestOfRun } from "../../triggers/replay.ts";
 import { idSchema } from "./queries.ts";
+import type { RefusedEvent } from "../../store/records/trigger_log_entries.ts";
 import type { Finding } from "../../triggers/diagnose.ts";
+import type { Verdict } from "../../triggers/explain.ts";
+import { NO_CONDITION } from "../../triggers/checks.ts";
 import type { PreparedTrigger } from "../../triggers/prepare.ts";
 import { problem } from "../problem.ts";
 import { type Access, isLimited } from "./access.ts";
@@ -163,6 +166,7 @@ async function findingsOn(
     ...parts,
     isAddressKnown: true,
     isReceiptKnown: true,
+    refusedAs: delivery.refusedAs,
   });
 }
 
@@ -176,7 +180,7 @@ async function deliveryOf(
   { store, keptRequests, baseUrl }: Api,
   { trigger }: PreparedTrigger,
   { id, records }: { id: string; records: Records },
-): Promise<{ kept: KeptRequest } | { accepted: LaunchRequest }> {
+): Promise<{ kept: KeptRequest; refusedAs: Verdict } | { accepted: LaunchRequest }> {
   const found = await records.delivery(id);
   const triggerId = found && ("run" in found ? found.run.trigger_id : found.trigger_id);
   if (found === undefined || triggerId !== trigger.id) {
@@ -184,13 +188,27 @@ async function deliveryOf(
     throw new InvalidInputError("the request to diagnose", [{ pointer: "/delivery_id", detail }]);
   }
   if ("run" in found) return { accepted: await requestOfRun(store, found.run, baseUrl()) };
-  expectNoRepeat("diagnose", found.entry);
+  const { entry } = found;
+  expectNoRepeat("diagnose", entry);
   const kept = await keptRequests.read({ triggerId, entryId: id });
-  if (kept !== undefined) return { kept };
+  if (kept !== undefined) return { kept, refusedAs: verdictOf(entry) };
   throw new ConflictError(
     `Cannot diagnose delivery ${id}: its request is not kept. Set keep_refused in the trigger and wait ` +
       "for the next one, or send the request itself",
   );
+}
+
+function verdictOf(
+  { condition, condition_index: index = NO_CONDITION, reason, expected, found }: RefusedEvent,
+): Verdict {
+  return {
+    condition,
+    index,
+    verdict: "failed",
+    reason,
+    ...(expected !== undefined && { expected }),
+    ...(found !== undefined && { found }),
+  };
 }
 
 function requestOf(

@@ -233,7 +233,17 @@ Deno.test("doctor: where every credential is right, it says which condition refu
   const delivered = await diagnosed([address, X_TOKEN], sent);
   assertFirst(delivered, "likely", "conditions/0 (ip_allowlist)", "address");
   const pasted = await diagnosed([address, X_TOKEN], sent, { isAddressKnown: false });
-  assertFirst(pasted, "matches", "Everything passes", "a pasted request has no address");
+  const unchecked = "Everything else passes. conditions/0 (ip_allowlist) is not checked";
+  assertFirst(pasted, "possible", unchecked, "a pasted request has no address");
+});
+
+Deno.test("doctor: a request that passes may have been over a rate limit when it came", async () => {
+  const limit = { type: "rate_limit", quota: 1, period: 60 };
+  const sent = send({ "x-token": TOKEN });
+  const pasted = await diagnosed([X_TOKEN, limit], sent);
+  assertFirst(pasted, "matches", "If it was refused, a rate limit was used up then, or", "pasted");
+  const without = await diagnosed([X_TOKEN], sent);
+  assertFirst(without, "matches", "If it was refused, the trigger has changed since", "no limit");
 });
 
 Deno.test("doctor: a variable that is not set", async () => {

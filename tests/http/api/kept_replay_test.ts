@@ -231,6 +231,9 @@ Deno.test("the doctor looks into a kept delivery, and into an accepted one", asy
     );
     const well = await diagnose(accepted);
     assertStringIncludes(well.body.findings[0].sentence, "It was accepted");
+    const { body: { findings } } = await diagnose(refused);
+    const before = "When it came, it was refused by conditions/0 (hmac): Header ";
+    assertStringIncludes(findings[0].sentence, before);
     const conditions = [HMAC_CONDITION, { ...filter, expression: "body.a == 2" }];
     await service.api("PATCH", `triggers/${id}/`, { conditions, keep_refused: null });
     const ill = await diagnose(accepted);
