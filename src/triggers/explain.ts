@@ -71,7 +71,7 @@ export async function explain(
   sent: LaunchRequest,
   context: ExplanationContext,
 ): Promise<Verdict[]> {
-  const verdicts: Verdict[] = [];
+  const verdicts = sent.method === "POST" ? [] : [otherMethod(sent)];
   let isOver = false;
   let request = sent;
   const checks = [...order.beforeBody, ...order.withBody];
@@ -108,6 +108,13 @@ export async function explain(
     else verdicts.push({ ...limit, verdict: "failed", reason: describeExhausted(exhausted) });
   }
   return verdicts;
+}
+
+/** The verdict on a method by which nothing is launched. */
+function otherMethod({ method: found }: LaunchRequest): Verdict {
+  const reason = "Only a POST launches: another method is answered 405, or as a handshake";
+  const place = { condition: "method", index: NO_CONDITION };
+  return { ...place, verdict: "failed", reason, expected: "POST", found };
 }
 
 /** The verdict of one check, the run that the request is a repeat of, and the request for the checks that follow. */

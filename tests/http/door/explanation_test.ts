@@ -63,3 +63,24 @@ Deno.test("a request is refused by the first condition that an explanation says 
     { numRuns: 60 },
   );
 });
+
+Deno.test("an explanation and a diagnosis of a request by another method than POST say that it does not launch", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({ conditions: [TOKEN] });
+  const headers = { "x-token": "let-me-in" };
+  const answer = await fetch(url, { method: "PUT", headers, body: "{}" });
+  await answer.body?.cancel();
+  assertEquals(answer.status, 405);
+  const said = await service.api("POST", `triggers/${id}/test/`, { method: "PUT", headers });
+  assertEquals(said.body.passed, false);
+  const pasted = { method: "PUT", headers, body: "" };
+  const { body } = await service.api("POST", `triggers/${id}/diagnose/`, pasted);
+  assertEquals(body.findings, [{
+    condition: "method",
+    index: -1,
+    certainty: "likely",
+    sentence:
+      "Every credential is right. It is refused by method: Only a POST launches: another method is answered " +
+      "405, or as a handshake: expected POST, found PUT.",
+  }]);
+});
