@@ -20,7 +20,13 @@ import { verifyToken, WRONG_SIGNATURE } from "../jwt/verify.ts";
 import { duration } from "./age.ts";
 import { type DiagnosisContext, type KnownSecret, knownSecrets } from "./context.ts";
 import { type Clue, likely, matching, possible } from "./finding.ts";
-import { inSentence, missingSentence, settingsOf, textsElsewhere } from "./places.ts";
+import {
+  inSentence,
+  missingSentence,
+  prefixSetting,
+  settingsOf,
+  textsElsewhere,
+} from "./places.ts";
 import { differenceOf, readingsOf } from "./secret_readings.ts";
 
 /** A JWT in compact form: its header is an object of JSON. */
@@ -88,8 +94,10 @@ function findToken(
   for (const { field, text } of textsElsewhere(request, settings)) {
     const [token] = TOKEN.exec(text) ?? [];
     if (token === undefined) continue;
+    const change = settingsOf(field, { text, credential: token, prefix: settings.prefix ?? "" });
+    const set = change === undefined ? "" : `set ${change}, or `;
     const difference = `The token is in ${inSentence(field)}, and the condition reads ` +
-      `${inSentence(settings)}: set ${settingsOf(field)}, or let the sender change it.`;
+      `${inSentence(settings)}: ${set}let the sender change it.`;
     return { token, difference };
   }
   const advice = "does the sender fetch a token, and send it? A proxy may remove it.";
@@ -102,8 +110,12 @@ function findToken(
 
 function prefixDifference(text: string, token: string, { prefix = "" }: JwtSettings): string {
   const expected = prefix === "" ? "nothing" : `\`${prefix}\``;
-  const found = text === token ? "nothing" : "another text, or something behind it";
-  return `The condition expects ${expected} before the token, and there is ${found}: set \`prefix\`, or let the ` +
+  const setting = prefixSetting({ text, credential: token });
+  if (setting === undefined) {
+    return "Something follows the token, such as the same header once more: let the sender remove it.";
+  }
+  const found = text === token ? "nothing" : "another text";
+  return `The condition expects ${expected} before the token, and there is ${found}: set ${setting}, or let the ` +
     "sender change it.";
 }
 

@@ -16,6 +16,8 @@ const DEPTH_MAX = 4;
 const CHARACTERS_MAX = 16 * 1024;
 const SCHEME = /^([A-Za-z][\w-]{0,31})[ =:]+(.+)$/s;
 const BASIC = /^basic +(\S+)$/i;
+/** Prefixes that are shown; another one may be anything. */
+const SHOWN_PREFIX = /^(?:(?:Basic|Bearer|JWT|Token|ApiKey|Api-Key|Key|Secret)[ =:]+)?$/i;
 
 /** A text in a request. */
 interface PlacedText {
@@ -81,9 +83,41 @@ export function inSentence(field: Field): string {
   return describeField(field).replace(/^./, (first) => first.toLowerCase());
 }
 
-/** Says how a condition reads another field. */
-export function settingsOf({ in: place, name }: Field): string {
-  return `\`in: ${place}\` and \`name: ${name}\``;
+/** A text of a request, the credential in it, and the text that a condition expects before one. */
+interface FoundCredential {
+  text: string;
+  credential: string;
+  prefix: string;
+}
+
+/**
+ * Says how a condition reads a credential in another field; undefined where it cannot, as something follows the
+ * credential.
+ */
+export function settingsOf(
+  { in: place, name }: Field,
+  found: FoundCredential,
+): string | undefined {
+  const prefix = prefixSetting(found);
+  if (prefix === undefined) return undefined;
+  const settings = [`\`in: ${place}\``, `\`name: ${name}\``];
+  const isNone = found.prefix === "" && found.text === found.credential;
+  return isNone ? settings.join(" and ") : `${settings.join(", ")} and ${prefix}`;
+}
+
+/**
+ * Names the setting by which a condition expects the text before a credential; undefined where something follows
+ * the credential.
+ */
+export function prefixSetting(
+  { text, credential }: Pick<FoundCredential, "text" | "credential">,
+): string | undefined {
+  const at = text.indexOf(credential);
+  if (at + credential.length !== text.length) return undefined;
+  const before = text.slice(0, at);
+  return SHOWN_PREFIX.test(before)
+    ? `\`prefix: ${JSON.stringify(before)}\``
+    : "`prefix` to the text before it";
 }
 
 /** Says that a field is missing, and which header has a name that is near. */

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { withoutPrefix } from "../authorization.ts";
-import { bytesOf, type Field, readCredentials } from "../field.ts";
+import { bytesOf, type Field, isSameField, readCredentials } from "../field.ts";
 import { isAnyOf } from "../secret.ts";
 import { basicOf, type StaticTokenSettings, type TokenPlace, tokenPlace } from "../static_token.ts";
 import { type DiagnosisContext, type KnownSecret, knownSecrets } from "./context.ts";
@@ -16,6 +16,7 @@ import {
   credentialsIn,
   inSentence,
   missingSentence,
+  prefixSetting,
   settingsOf,
   textsElsewhere,
 } from "./places.ts";
@@ -23,7 +24,6 @@ import { differenceOf, type Reading, readingsOf } from "./secret_readings.ts";
 
 /** A token is compared as text. */
 const AS_TEXT = { algorithm: "sha256", key_encoding: "utf8", key_prefix: "" } as const;
-const SHOWN_PREFIX = /^(?:Basic|Bearer|Token|ApiKey|Api-Key|Key|Secret)[ =:]+/i;
 
 /** Finds the reading of a secret that a token is. */
 type FindReading = (bytes: Uint8Array) => Reading | undefined;
@@ -39,9 +39,9 @@ export async function diagnoseToken(
   const texts = readCredentials(request, place);
   const basic = basicOf(settings);
   const found = await budget.spend(() =>
-    basic === undefined
-      ? inPlace(texts, place, own) ?? elsewhere(context, place, own)
-      : inBasic(texts, basic, own) ?? elsewhere(context, place, own)
+    (basic === undefined
+      ? inPlace(texts, place, own) ?? asPassword(settings, { field: place, text: texts[0] }, own)
+      : inBasic(texts, settings, own)) ?? elsewhere(context, settings, own)
   );
   if (found !== undefined) return [found];
   const others = readingFinder(await context.otherSecrets());
@@ -95,64 +95,86 @@ function differencesOf(
 }
 
 function prefixDifference(text: string, credential: string, { prefix }: TokenPlace): string {
-  const given = SHOWN_PREFIX.exec(text)?.[0] ?? "";
+  const setting = prefixSetting({ text, credential });
+  if (setting === undefined) {
+    return "The token is right, and something follows it, such as a blank or a quote: let the sender remove it.";
+  }
   const expected = prefix === "" ? "nothing" : `\`${prefix}\``;
   if (text === credential) {
     return `The token is right, and the text before it is missing: the condition expects ${expected}. ` +
-      'Let the sender add it, or set `prefix: ""`.';
+      `Let the sender add it, or set ${setting}.`;
   }
-  const found = given !== "" && text === given + credential ? `\`${given}\`` : "another text";
-  const change = found === "another text" ? "`prefix`" : `\`prefix: ${JSON.stringify(given)}\``;
-  return `The token is right, and before it stands ${found}: the condition expects ${expected}. Set ${change}, ` +
+  const before = text.slice(0, text.length - credential.length);
+  const found = setting.includes(":") ? `\`${before}\`` : "another text";
+  return `The token is right, and before it stands ${found}: the condition expects ${expected}. Set ${setting}, ` +
     "or let the sender change it.";
 }
 
 /** The token is somewhere else in the request. */
 function elsewhere(
   { request }: DiagnosisContext,
-  place: TokenPlace,
+  settings: StaticTokenSettings,
   find: FindReading,
 ): Clue | undefined {
+  const place = tokenPlace(settings);
   for (const { field, text } of textsElsewhere(request, place)) {
-    const basic = field.name === "authorization" ? basicCredentials(text) : undefined;
-    const reading = basic && find(Buffer.from(basic.password));
-    if (reading !== undefined) {
-      const sentence = "The secret is the password of HTTP Basic in header Authorization: set " +
-        "`basic: {}` in place of `in` and `name`, or let the sender change it.";
-      return matching([sentence, differenceOf(reading, "The token is")]);
-    }
+    const password = asPassword(settings, { field, text }, find);
+    if (password !== undefined) return password;
     for (const credential of credentialsIn(text)) {
       const reading = find(bytesOf(field, credential));
       if (reading === undefined) continue;
-      return matching([movedSentence(field, place), differenceOf(reading, "The token is")]);
+      const change = settingsOf(field, { text, credential, prefix: place.prefix });
+      const set = change === undefined ? "" : `set ${change}${inPlaceOf(settings)}, or `;
+      const moved = `The token is in ${inSentence(field)}, and the condition reads ` +
+        `${inSentence(place)}: ${set}let the sender change it.`;
+      return matching([moved, differenceOf(reading, "The token is")]);
     }
   }
   return undefined;
 }
 
-function movedSentence(found: Field, place: Field): string {
-  return `The token is in ${inSentence(found)}, and the condition reads ${
-    inSentence(place)
-  }: set ` +
-    `${settingsOf(found)}, or let the sender change it.`;
+/** Names the setting that cannot stand beside another place. */
+function inPlaceOf(settings: StaticTokenSettings): string {
+  if (settings.basic !== undefined) return " in place of `basic`";
+  if (settings.each !== undefined) return " in place of `each`";
+  return tokenPlace(settings).each === undefined ? "" : " in place of `preset`";
+}
+
+/** The token is the password of HTTP Basic, and the condition reads a token. */
+function asPassword(
+  settings: StaticTokenSettings,
+  { field, text = "" }: { field: Field; text: string | undefined },
+  find: FindReading,
+): Clue | undefined {
+  const isAuthorization = isSameField(field, { in: "header", name: "Authorization" });
+  const basic = isAuthorization ? basicCredentials(text) : undefined;
+  const reading = basic && find(Buffer.from(basic.password));
+  if (reading === undefined) return undefined;
+  const replaced = (["preset", "in", "name", "each", "prefix"] as const)
+    .filter((name) => settings[name] !== undefined).map((name) => `\`${name}\``);
+  const sentence = "The secret is the password of HTTP Basic in header Authorization: set " +
+    `\`basic: {}\` in place of ${replaced.join(", ")}, or let the sender change it.`;
+  return matching([sentence, differenceOf(reading, "The token is")]);
 }
 
 /** The password of HTTP Basic, with another username, or not as HTTP Basic. */
 function inBasic(
   texts: readonly string[],
-  { username }: { username?: string | undefined },
+  settings: StaticTokenSettings,
   find: FindReading,
 ): Clue | undefined {
+  const { username } = basicOf(settings) ?? {};
   const [text = ""] = texts;
   const given = basicCredentials(text);
   if (given === undefined) {
-    const isRight = credentialsIn(text).some((credential) => find(Buffer.from(credential)));
-    return isRight
-      ? matching([
-        "The password is right, and it does not come by HTTP Basic: let the sender use HTTP Basic, or name " +
-        "`in: header`, `name: Authorization` and a `prefix` in place of `basic`.",
-      ])
-      : undefined;
+    const credential = credentialsIn(text).find((one) => find(Buffer.from(one)));
+    if (credential === undefined) return undefined;
+    const place = tokenPlace(settings);
+    const change = settingsOf(place, { text, credential, prefix: place.prefix });
+    const set = change === undefined ? "" : `, or set ${change}${inPlaceOf(settings)}`;
+    return matching([
+      `The password is right, and it does not come by HTTP Basic: let the sender use HTTP Basic${set}.`,
+    ]);
   }
   const reading = find(Buffer.from(given.password));
   if (reading !== undefined) {

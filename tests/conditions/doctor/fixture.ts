@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "@std/assert";
+import { parse as parseYaml } from "yaml";
 import type { Finding } from "../../../src/conditions/doctor/finding.ts";
 import type { KeySetting } from "../../../src/conditions/keys.ts";
 import { launchRequest } from "../../../src/conditions/request.ts";
@@ -125,4 +126,18 @@ export function withHeader(sent: Sent, name: string, change: (name: string) => s
   const headers = Object.entries(sent.headers)
     .map(([own, value]) => [own === name.toLowerCase() ? change(own) : own, value]);
   return { ...sent, headers: Object.fromEntries(headers) };
+}
+
+/** Changes a condition as a finding says, word by word: settings in backticks, and those in whose place they are. */
+export function followed(condition: Written, sentence: string): Written {
+  const [, change = "", removed = ""] =
+    /[Ss]et ((?:[^`]*?`[a-z_]+: [^`]*`)+)(?: in place of ((?:(?:, )?`[a-z_]+`)+))?/.exec(
+      sentence,
+    ) ??
+      [];
+  const entries = [...change.matchAll(/`([a-z_]+): ([^`]*)`/g)]
+    .map(([, name = "", value = ""]) => [name, parseYaml(value)]);
+  const without = [...removed.matchAll(/[a-z_]+/g)].map(([name]) => name);
+  const kept = Object.entries(condition).filter(([name]) => !without.includes(name));
+  return { ...Object.fromEntries(kept), ...Object.fromEntries(entries) };
 }

@@ -5,7 +5,7 @@ import { type JWTPayload, SignJWT } from "@panva/jose";
 import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
 import { NOW_MS } from "../fixture.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
-import { assertFirst, diagnosed, prepared, type Written } from "./fixture.ts";
+import { assertFirst, diagnosed, followed, prepared, type Written } from "./fixture.ts";
 
 const SECRET = Buffer.from("a secret of an issuer, thirty-two bytes").toString("base64");
 const NOW_S = NOW_MS / 1000;
@@ -190,6 +190,27 @@ for (const [name, condition, sent, certainty, words] of cases) {
     assertFirst(await diagnosed([condition], await sent()), certainty, words, name);
   });
 }
+
+Deno.test("doctor: jwt: the condition that a finding names lets the request pass", async (t) => {
+  const text = await token();
+  const moved: [name: string, condition: Written, sent: Sent][] = [
+    ["another header", OWN, send({ "x-jwt": text })],
+    ["another header with Bearer", OWN, send({ "x-jwt": `Bearer ${text}` })],
+    ["a prefix for one", { ...OWN, name: "X-JWT" }, send({ authorization: `Bearer ${text}` })],
+    ["no prefix", OWN, send({ authorization: text })],
+    ["another prefix", OWN, send({ authorization: `JWT ${text}` })],
+  ];
+  for (const [name, condition, sent] of moved) {
+    await t.step(name, async () => {
+      const [{ sentence } = { sentence: "" }] = await diagnosed([condition], sent);
+      const other = followed(condition, sentence);
+      assertFirst(await diagnosed([other], sent), "matches", "Everything passes", sentence);
+    });
+  }
+  const twice = send({ authorization: `Bearer ${text}, Bearer ${text}` });
+  const words = "Something follows the token, such as the same header once more";
+  assertFirst(await diagnosed([OWN], twice), "matches", words, "twice");
+});
 
 Deno.test("doctor: jwt: the secret of another trigger", async () => {
   const others = [await prepared([OWN], { name: "two" })];

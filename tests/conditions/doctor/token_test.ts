@@ -5,7 +5,7 @@ import { tokenPresets } from "../../../src/conditions/signing/presets/mod.ts";
 import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
 import { NOW_MS } from "../fixture.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
-import { assertFirst, diagnosed, prepared, type Written } from "./fixture.ts";
+import { assertFirst, diagnosed, followed, prepared, type Written } from "./fixture.ts";
 
 const TOKEN = "t0ken-of-the-tests+/=";
 const X_TOKEN = { type: "static_token", in: "header", name: "X-Token", secrets: [TOKEN] };
@@ -184,6 +184,53 @@ const cases: [
     "The password is the secret with a line break at its end",
   ],
 ];
+
+const GITLAB = { type: "static_token", preset: "gitlab", secrets: [TOKEN] };
+const GRAPH = { type: "static_token", preset: "microsoft_graph", secrets: [TOKEN] };
+const IN_LIST = { ...X_TOKEN, in: "body", name: "token", each: "/value" };
+const VALUES = { body: '{"value":[{"id":1}]}' };
+
+const moved: [name: string, condition: Written, sent: Sent][] = [
+  ["a Bearer token for a bare one", X_TOKEN, send({ authorization: `Bearer ${TOKEN}` })],
+  [
+    "a Bearer token in place",
+    { ...BEARER, prefix: "" },
+    send({ authorization: `Bearer ${TOKEN}` }),
+  ],
+  ["a bare token for a Bearer token", BEARER, send({ "x-token": TOKEN })],
+  ["the query", BEARER, send({}, { query: `&key=${encodeURIComponent(TOKEN)}` })],
+  ["the body", BEARER, send({}, { body: JSON.stringify({ auth: { "a/b": TOKEN } }) })],
+  ["a cookie", X_TOKEN, send({ cookie: `token=${TOKEN}` })],
+  ["a preset's header", GITLAB, send({ authorization: `Bearer ${TOKEN}` })],
+  ["a preset's list", GRAPH, send({ "x-token": TOKEN }, VALUES)],
+  ["a list", IN_LIST, send({ "x-token": TOKEN }, VALUES)],
+  ["HTTP Basic for a header", X_TOKEN, send(basic(`ci:${TOKEN}`))],
+  ["HTTP Basic for a Bearer token", BEARER, send(basic(`ci:${TOKEN}`))],
+  ["HTTP Basic for a preset", GITLAB, send(basic(`ci:${TOKEN}`))],
+  ["a header for HTTP Basic", BASIC, send({ "x-token": TOKEN })],
+  ["a Bearer token for HTTP Basic", BASIC, send({ authorization: `Bearer ${TOKEN}` })],
+  ["a bare token for HTTP Basic", BASIC, send({ authorization: TOKEN })],
+];
+
+for (const [name, condition, sent] of moved) {
+  Deno.test(`doctor: token: the condition that a finding names lets the request pass: ${name}`, async () => {
+    const [first] = await diagnosed([condition], sent);
+    const other = followed(condition, first?.sentence ?? "");
+    assertFirst(
+      await diagnosed([other], sent),
+      "matches",
+      "Everything passes",
+      first?.sentence ?? "",
+    );
+  });
+}
+
+Deno.test("doctor: token: something behind it", async () => {
+  const own = { ...X_TOKEN, in: "query", name: "token" };
+  const sent = send({}, { query: `&token=${encodeURIComponent(`${TOKEN} `)}` });
+  const words = "The token is right, and something follows it, such as a blank";
+  assertFirst(await diagnosed([own], sent), "matches", words, "a blank");
+});
 
 for (const [name, condition, sent, certainty, words] of cases) {
   Deno.test(`doctor: token: ${name}`, async () => {
