@@ -13,6 +13,7 @@ import {
   isSymmetric,
   JWT_ALGORITHMS,
   type JwtAlgorithm,
+  longestSecret,
   readJwk,
 } from "../jwt/algorithms.ts";
 import type { VerificationKey } from "../jwt/key_finder.ts";
@@ -33,6 +34,9 @@ import { differenceOf, readingsOf } from "./secret_readings.ts";
 const TOKEN = /(?<![\w.-])eyJ[\w-]*\.[\w-]*\.[\w-]*(?![\w.-])/;
 /** A JWE in compact form has five parts. */
 const ENCRYPTED = /(?<![\w.-])eyJ[\w-]*(?:\.[\w-]*){4}(?![\w.-])/;
+const EXPIRED = "The token has expired";
+/** Refusals of a token whose signature is right. */
+const OF_CLAIM = /^The (?:token has expired$|token has no claim '|claim ')/;
 const AS_TEXT = { algorithm: "sha256", key_encoding: "utf8", key_prefix: "" } as const;
 
 /** A token in the request. */
@@ -57,7 +61,9 @@ export async function diagnoseJwt(
   if ("sentence" in found) return [found];
   const algorithm = algorithmOf(found.token);
   if (typeof algorithm !== "string") return [algorithm];
-  const own = settings.algorithms.includes(algorithm) ? undefined : otherAlgorithm(algorithm);
+  const own = settings.algorithms.includes(algorithm)
+    ? undefined
+    : otherAlgorithm(algorithm, settings, context);
   const differences = [found.difference, own];
   for (const candidates of [ownKeys(settings, algorithm, context), otherKeys(algorithm, context)]) {
     const result = await verify(found.token, algorithm, await candidates, settings, context);
@@ -67,7 +73,7 @@ export async function diagnoseJwt(
     const claim = refusal === undefined ? [] : [claimClue(refusal, found.token, settings, context)];
     return [...right.sentence === "" ? [] : [right], ...claim];
   }
-  return unverified(settings, algorithm, differences, context);
+  return unverified(found.token, { settings, algorithm, differences }, context);
 }
 
 /** Finds the token where it belongs, with another prefix, or elsewhere. */
@@ -133,9 +139,21 @@ function algorithmOf(token: string): JwtAlgorithm | Clue {
   return known ?? likely("The token is signed with an algorithm that no condition can list.");
 }
 
-function otherAlgorithm(algorithm: JwtAlgorithm): string {
-  return `The token is signed with ${algorithm}, which \`algorithms\` does not list: add it, or let the issuer ` +
-    "change it.";
+function otherAlgorithm(
+  algorithm: JwtAlgorithm,
+  { secrets }: JwtSettings,
+  context: DiagnosisContext,
+): string {
+  const said = `The token is signed with ${algorithm}, which \`algorithms\` does not list`;
+  if (isSymmetric(algorithm) !== (secrets !== undefined)) {
+    return `${said}: let the issuer use one of those.`;
+  }
+  const bytes_min = longestSecret([algorithm])?.bytes ?? 0;
+  const isLong = knownSecrets(secrets ?? [], context)
+    .every(({ text }) => new TextEncoder().encode(text).length >= bytes_min);
+  return isLong
+    ? `${said}: add it, or let the issuer change it.`
+    : `${said}: let the issuer use one of those. To add it takes a secret of ${bytes_min} bytes or more.`;
 }
 
 /** The keys of the condition for an algorithm, whatever key the token names. */
@@ -193,10 +211,21 @@ async function verify(
 function claimClue(
   refusal: Refusal,
   token: string,
-  { leeway }: JwtSettings,
+  { leeway, max_age }: JwtSettings,
   { request }: DiagnosisContext,
 ): Clue {
-  const time = timeSentence(refusal, decodeJwt(token), request.receivedAt_ms);
+  const claims = decodeJwt(token);
+  const now_ms = request.receivedAt_ms;
+  const isExpired = claims.exp !== undefined && claims.exp <= now_ms / 1000 - leeway;
+  if (refusal.reason === EXPIRED && !isExpired && claims.iat !== undefined) {
+    const age = duration(now_ms - claims.iat * 1000);
+    const allowed = duration((max_age ?? 0) * 1000);
+    return likely(
+      `Right signature, and the token was issued ${age} ago: let the sender fetch a new one in time, or look at ` +
+        `the clock. ${allowed} are allowed (\`max_age\`).`,
+    );
+  }
+  const time = timeSentence(refusal, claims, now_ms);
   if (time !== undefined) {
     return likely(`${time} ${duration(leeway * 1000)} are allowed (\`leeway\`).`);
   }
@@ -212,7 +241,7 @@ function timeSentence(
   { exp, nbf }: JWTPayload,
   now_ms: number,
 ): string | undefined {
-  if (reason === "The token has expired" && exp !== undefined) {
+  if (reason === EXPIRED && exp !== undefined) {
     const ago = duration(now_ms - exp * 1000);
     return `Right signature, and the token expired ${ago} ago: let the sender fetch a new one in time, or look at ` +
       "the clock.";
@@ -231,13 +260,23 @@ function isNearly({ expected, found }: Refusal): boolean {
     expected.replace(/\/?"$/, "") === found.replace(/\/?"$/, "");
 }
 
+interface UnverifiedToken {
+  settings: JwtSettings;
+  algorithm: JwtAlgorithm;
+  differences: readonly (string | undefined)[];
+}
+
 /** Says what is known of a token that no key of ours verifies. */
 function unverified(
-  settings: JwtSettings,
-  algorithm: JwtAlgorithm,
-  differences: readonly (string | undefined)[],
-  { refusal, budget }: DiagnosisContext,
+  token: string,
+  { settings, algorithm, differences }: UnverifiedToken,
+  context: DiagnosisContext,
 ): Clue[] {
+  const { refusal, budget } = context;
+  // A key of the issuer's address has verified it.
+  if (settings.jwks_url !== undefined && OF_CLAIM.test(refusal.reason)) {
+    return [claimClue(refusal, token, settings, context)];
+  }
   const clues = differences.filter((difference) => difference !== undefined).map(likely);
   const late = budget.isSpent
     ? [possible("Not all was tried: the time of the diagnosis was used up.")]
@@ -246,8 +285,8 @@ function unverified(
     const sentence = isSymmetric(algorithm)
       ? "The token is signed with another secret: no secret of the condition matches, as text or decoded. Copy " +
         "the secret again to both sides."
-      : `The token is signed with a private key (${algorithm}), and the condition has secrets: set \`public_keys\` ` +
-        "or `jwks_url`.";
+      : `The token is signed with a private key (${algorithm}), and the condition has secrets: set ` +
+        `\`algorithms: [${algorithm}]\`, and \`public_keys\` or \`jwks_url\` in place of \`secrets\`.`;
     return [...clues, likely(sentence), ...late];
   }
   if (isSymmetric(algorithm)) {
@@ -259,6 +298,6 @@ function unverified(
   const isSignature = refusal.reason.startsWith(WRONG_SIGNATURE.reason);
   const sentence = isSignature
     ? "The token is signed with another private key: is it of another issuer, or has the issuer changed its keys?"
-    : `${refusal.reason}.`;
+    : `${refusal.reason}${refusal.found === undefined ? "" : `, found ${refusal.found}`}.`;
   return [...clues, likely(sentence), ...late];
 }

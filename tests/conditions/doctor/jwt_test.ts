@@ -2,8 +2,11 @@
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync } from "node:crypto";
 import { type JWTPayload, SignJWT } from "@panva/jose";
+import { assertStringIncludes } from "@std/assert";
 import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
-import { NOW_MS } from "../fixture.ts";
+import type { Refusal } from "../../../src/conditions/check.ts";
+import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
+import { NOW_MS, request } from "../fixture.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
 import { assertFirst, diagnosed, followed, prepared, type Written } from "./fixture.ts";
 
@@ -11,6 +14,7 @@ const SECRET = Buffer.from("a secret of an issuer, thirty-two bytes").toString("
 const NOW_S = NOW_MS / 1000;
 const KEY = new TextEncoder().encode(SECRET);
 const OWN = { type: "jwt", algorithms: ["HS256"], secrets: [SECRET] };
+const LONG = { ...OWN, secrets: [SECRET + SECRET] };
 const KEYS = { type: "jwt", algorithms: ["ES256"] };
 const pairs = [0, 1].map(() => generateKeyPairSync("ec", { namedCurve: "P-256" }));
 const [own, other] = pairs.map(({ publicKey }) =>
@@ -75,9 +79,25 @@ const cases: [
     "Signed with the secret without the white space around it",
   ],
   [
+    "an older one than max_age",
+    { ...OWN, max_age: 60 },
+    async () => bearer(await token({ claims: { iat: NOW_S - 660 } })),
+    "likely",
+    "Right signature, and the token was issued 11 minutes ago: let the sender fetch a new one in time, or look " +
+    "at the clock. 60 seconds are allowed (`max_age`).",
+  ],
+  [
+    "an algorithm for which the secret is too short",
+    { ...OWN, secrets: [SECRET.slice(0, 40)] },
+    async () => bearer(await token({ alg: "HS512", key: KEY.subarray(0, 40) })),
+    "matches",
+    "does not list: let the issuer use one of those. To add it takes a secret of 64 bytes or more.",
+  ],
+  [
     "another algorithm",
-    OWN,
-    async () => bearer(await token({ alg: "HS512" })),
+    LONG,
+    async () =>
+      bearer(await token({ alg: "HS512", key: new TextEncoder().encode(SECRET + SECRET) })),
     "matches",
     "The token is signed with HS512, which `algorithms` does not list: add it",
   ],
@@ -168,14 +188,14 @@ const cases: [
     { ...KEYS, public_keys: [own] },
     async () => bearer(await token()),
     "likely",
-    "The token is signed with HS256, which `algorithms` does not list",
+    "The token is signed with HS256, which `algorithms` does not list: let the issuer use one of those",
   ],
   [
     "a private key's signature in place of a secret's",
     OWN,
     async () => bearer(await token({ alg: "ES256", key: privateKey(0) })),
     "likely",
-    "The token is signed with ES256, which `algorithms` does not list",
+    "The token is signed with ES256, which `algorithms` does not list: let the issuer use one of those",
   ],
 ];
 
@@ -210,6 +230,56 @@ Deno.test("doctor: jwt: the condition that a finding names lets the request pass
   const twice = send({ authorization: `Bearer ${text}, Bearer ${text}` });
   const words = "Something follows the token, such as the same header once more";
   assertFirst(await diagnosed([OWN], twice), "matches", words, "twice");
+});
+
+Deno.test("doctor: jwt: a claim of a token that a key of the issuer's address has verified", async (t) => {
+  const jwks = { type: "jwt", algorithms: ["ES256"], jwks_url: "https://issuer.example/keys" };
+  const cases: [name: string, claims: JWTPayload, refusal: Refusal, words: string][] = [
+    [
+      "a slash",
+      { iss: "https://issuer.example/" },
+      {
+        reason: "The claim 'iss' of the token does not hold",
+        expected: '"https://issuer.example"',
+        found: '"https://issuer.example/"',
+      },
+      "Right signature. The claim 'iss' of the token does not hold: expected \"https://issuer.example\", found " +
+      '"https://issuer.example/". They differ by the slash at the end.',
+    ],
+    [
+      "expired",
+      { exp: NOW_S - 660 },
+      { reason: "The token has expired" },
+      "Right signature, and the token expired 11 minutes ago",
+    ],
+    [
+      "another key",
+      {},
+      {
+        reason: "None of the keys of https://issuer.example/keys fits the token",
+        found: "ES256 with key id b",
+      },
+      "None of the keys of https://issuer.example/keys fits the token, found ES256 with key id b.",
+    ],
+  ];
+  for (const [name, claims, refusal, words] of cases) {
+    await t.step(name, async () => {
+      const { headers } = bearer(await token({ alg: "ES256", key: privateKey(0), claims }));
+      const { conditions: [settings] } = (await prepared([jwks])).trigger;
+      const clues = settings && await diagnoseCondition(settings, {
+        request: request({ headers }),
+        refusal,
+        calledUrl: URL_OF_TRIGGER,
+        isReceiptKnown: true,
+        times: [],
+        env: () => undefined,
+        budget: new Budget(20_000),
+        now_ms: NOW_MS,
+        otherSecrets: () => Promise.resolve([]),
+      });
+      assertStringIncludes(clues?.[0]?.sentence ?? "", words);
+    });
+  }
 });
 
 Deno.test("doctor: jwt: the secret of another trigger", async () => {
