@@ -14,6 +14,8 @@ const VALUES_MAX = 500;
 const DEPTH_MAX = 4;
 /** A longer text is no credential. */
 const CHARACTERS_MAX = 16 * 1024;
+/** More values of one header are not tried. */
+const REPEATED_MAX = 8;
 const SCHEME = /^([A-Za-z][\w-]{0,31})[ =:]+(.+)$/s;
 const BASIC = /^basic +(\S+)$/i;
 /** Prefixes that are shown; another one may be anything. */
@@ -76,6 +78,17 @@ export function basicCredentials(text: string): { username: string; password: st
   const colon = credentials.indexOf(":");
   if (colon === -1) return { username: credentials, password: "" };
   return { username: credentials.slice(0, colon), password: credentials.slice(colon + 1) };
+}
+
+/** Returns the values of a header that comes more than once; none where it comes once. */
+export function repeatedValues(headers: Headers, name: string): string[] {
+  const values = (headers.get(name) ?? "").split(", ", REPEATED_MAX);
+  return values.length > 1 ? values : [];
+}
+
+/** Says that a header comes more than once. */
+export function repeatedSentence(name: string): string {
+  return `Header ${name} comes more than once: let the sender, or the proxy that adds one, send it once.`;
 }
 
 /** Names a field within a sentence, such as `header X-Token`. */

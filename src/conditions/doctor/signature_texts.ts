@@ -13,6 +13,8 @@ const AT_END = [
   /(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{20,}={0,2}$/,
   /(?<![0-9A-Fa-f])[0-9A-Fa-f]{40,}$/,
 ];
+/** Items before a signature: they differ from request to request. */
+const LIST = /[,;]\s*\S/;
 const NAMED_ITEM = /^([\w-]{1,32})([=:,])(\S+)$/;
 const LIST_SEPARATORS = [",", ";", " "];
 /** A longer text holds no signature. */
@@ -49,6 +51,7 @@ function* single(text: string, scheme: Scheme): Generator<SignatureText> {
   for (const pattern of AT_END) {
     const [signature = ""] = pattern.exec(text) ?? [];
     const prefix = text.slice(0, text.length - signature.length);
+    if (LIST.test(prefix)) continue;
     for (const form of forms(signature, scheme)) yield { ...form, prefix, ...without };
   }
 }

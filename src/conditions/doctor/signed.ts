@@ -8,12 +8,13 @@ import type { Field } from "../field.ts";
 import { type LaunchRequest, launchRequest } from "../request.ts";
 import type { Matcher } from "../signing/algorithms.ts";
 import { publicUrl } from "../signing/content.ts";
-import type { Scheme } from "../signing/scheme.ts";
+import { type Scheme, signatureHeaders } from "../signing/scheme.ts";
 import { prepareVerifier, type VerifierParts } from "../signing/verify.ts";
 import { ageClue } from "./age.ts";
 import { bodyVariants, isTooLongToRewrite, type Variant } from "./body_forms.ts";
 import type { DiagnosisContext } from "./context.ts";
 import { type Clue, matching, possible } from "./finding.ts";
+import { repeatedSentence, repeatedValues } from "./places.ts";
 import { unmatched } from "./unmatched.ts";
 import { urlVariants } from "./url_forms.ts";
 import {
@@ -213,12 +214,14 @@ async function* attempts<Key extends SigningKey>(
     ...otherContents(scheme, sent, { schemes, times }),
     ...providers.filter(isOwn).map(asWriting),
   ];
+  const once = onceVariants(sent, scheme);
   const variants = function* () {
     yield* bodyVariants(sent);
     yield* urlVariants(sent, calledUrl, scheme);
   };
   yield { writing: own, variant: asSent, which: ownKeys };
   yield { writing: own, variant: asSent, which: all };
+  for (const variant of once) yield { writing: own, variant, which: ownKeys };
   for (const writing of writings) yield { writing, variant: asSent, which: ownKeys };
   yield { writing: own, variant: asSent, which: others };
   for await (const variant of spent(variants(), budget)) {
@@ -234,6 +237,18 @@ async function* attempts<Key extends SigningKey>(
       yield { writing, variant, which: ownKeys };
     }
   }
+}
+
+/** Lists the request with one value of a header of signatures that comes more than once. */
+function onceVariants(request: LaunchRequest, scheme: Scheme): Variant[] {
+  return signatureHeaders(scheme).flatMap((name) =>
+    repeatedValues(request.headers, name).map((value) => {
+      const headers = new Headers(request.headers);
+      headers.set(name, value);
+      const difference = repeatedSentence(name);
+      return { request: launchRequest({ ...request, headers }), difference };
+    })
+  );
 }
 
 function asWriting({ scheme, titles, preset }: KnownScheme): Writing {

@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { withoutPrefix } from "../authorization.ts";
 import { bytesOf, type Field, isSameField, readCredentials } from "../field.ts";
+import type { LaunchRequest } from "../request.ts";
 import { isAnyOf } from "../secret.ts";
 import { basicOf, type StaticTokenSettings, type TokenPlace, tokenPlace } from "../static_token.ts";
 import { type DiagnosisContext, type KnownSecret, knownSecrets } from "./context.ts";
@@ -17,6 +18,8 @@ import {
   inSentence,
   missingSentence,
   prefixSetting,
+  repeatedSentence,
+  repeatedValues,
   settingsOf,
   textsElsewhere,
 } from "./places.ts";
@@ -41,7 +44,9 @@ export async function diagnoseToken(
   const found = await budget.spend(() =>
     (basic === undefined
       ? inPlace(texts, place, own) ?? asPassword(settings, { field: place, text: texts[0] }, own)
-      : inBasic(texts, settings, own)) ?? elsewhere(context, settings, own)
+      : inBasic(texts, settings, own)) ??
+      repeated(request, settings, own) ??
+      elsewhere(context, settings, own)
   );
   if (found !== undefined) return [found];
   const others = readingFinder(await context.otherSecrets());
@@ -108,6 +113,24 @@ function prefixDifference(text: string, credential: string, { prefix }: TokenPla
   const found = setting.includes(":") ? `\`${before}\`` : "another text";
   return `The token is right, and before it stands ${found}: the condition expects ${expected}. Set ${setting}, ` +
     "or let the sender change it.";
+}
+
+/** The header comes more than once, and has the right token. */
+function repeated(
+  { headers }: LaunchRequest,
+  settings: StaticTokenSettings,
+  find: FindReading,
+): Clue | undefined {
+  const place = tokenPlace(settings);
+  if (place.in !== "header") return undefined;
+  const isRight = repeatedValues(headers, place.name).some((value) => {
+    const token = basicOf(settings) === undefined
+      ? withoutPrefix(value, place.prefix)
+      : basicCredentials(value)?.password;
+    const reading = token === undefined ? undefined : find(bytesOf(place, token));
+    return reading !== undefined && differenceOf(reading, "") === undefined;
+  });
+  return isRight ? matching([repeatedSentence(place.name)]) : undefined;
 }
 
 /** The token is somewhere else in the request. */

@@ -46,6 +46,17 @@ Deno.test("doctor: a scheme that differs in one part", async (t) => {
       /`field: "v1"`|`prefix: "v1="`/,
     ],
     [
+      "a list with a time",
+      {
+        list_separator: ",",
+        field_separator: "=",
+        field: "v1",
+        timestamp: { in: "signature", name: "t", format: "unix_s" },
+      },
+      {},
+      /`list_separator: ","`, `field_separator: "="`, `field: "v1"`/,
+    ],
+    [
       "a signed time",
       {
         signed_content: "{timestamp}.{body}",
@@ -93,6 +104,25 @@ Deno.test("doctor: a scheme that differs in one part", async (t) => {
       const sent = await sendBy(sender, { headers: { "date-sent": "1700000000" } });
       assertFirst(await diagnosed([{ ...OWN, ...own }], sent), "matches", words, name);
     });
+  }
+});
+
+Deno.test("doctor: a header of signatures that comes more than once", async () => {
+  const sent = await sendBy({});
+  const github = { type: "hmac", preset: "github", secrets: [SECRET] };
+  const hub = await signed([hmac.schema.parse(github)]);
+  const twice = (sent: Sent, name: string, before = sent.headers[name]) => ({
+    ...sent,
+    headers: { ...sent.headers, [name]: `${before}, ${sent.headers[name]}` },
+  });
+  const cases: [own: Written, sent: Sent, name: string][] = [
+    [OWN, twice(sent, "x-signature"), "X-Signature"],
+    [OWN, twice(sent, "x-signature", "0".repeat(64)), "X-Signature"],
+    [github, twice(hub, "x-hub-signature-256"), "X-Hub-Signature-256"],
+  ];
+  for (const [own, sent, name] of cases) {
+    const words = `Header ${name} comes more than once`;
+    assertFirst(await diagnosed([own], sent), "matches", words, name);
   }
 });
 
