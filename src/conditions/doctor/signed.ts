@@ -88,7 +88,8 @@ export async function diagnoseSigned<Key extends SigningKey>(
     : isTooLongToRewrite(request)
     ? ["The body is too long, or nested too deeply, for all of its other forms to be tried."]
     : [];
-  return [...unmatched(own, { sent, plausible }, context), ...more.map(possible)];
+  const isCompared = await isReached(scheme, sent, context);
+  return [...unmatched(own, { sent, plausible, isCompared }, context), ...more.map(possible)];
 }
 
 /** A match as findings: the differences, and the age of the request. */
@@ -109,21 +110,30 @@ async function clues(match: Match, context: DiagnosisContext): Promise<Clue[]> {
 async function plausiblePresets<Key extends SigningKey>(
   { scheme }: SignedCondition<Key>,
   request: LaunchRequest,
-  { budget, times }: DiagnosisContext,
+  context: DiagnosisContext,
 ): Promise<KnownScheme[]> {
   const found: KnownScheme[] = [];
   for (const known of otherPresets(scheme)) {
-    if (budget.isSpent) break;
-    let isReached = false;
-    const reach = () => {
-      isReached = true;
-      return false;
-    };
-    const matcher = { matches: reach, matchesLong: () => Promise.resolve(reach()) };
-    await budget.spend(() => verifies(known.scheme, request, matcher, times));
-    if (isReached) found.push(known);
+    if (context.budget.isSpent) break;
+    if (await isReached(known.scheme, request, context)) found.push(known);
   }
   return found;
+}
+
+/** Tells whether a request has all that a scheme reads, so that its signature is compared. */
+async function isReached(
+  scheme: Scheme,
+  request: LaunchRequest,
+  { budget, times }: DiagnosisContext,
+): Promise<boolean> {
+  let isReached = false;
+  const reach = () => {
+    isReached = true;
+    return false;
+  };
+  const matcher = { matches: reach, matchesLong: () => Promise.resolve(reach()) };
+  await budget.spend(() => verifies(scheme, request, matcher, times));
+  return isReached;
 }
 
 /** Verifies a signature of any age. */

@@ -11,7 +11,7 @@ import { type Scheme, signatureFields, signatureHeaders } from "../signing/schem
 import type { DiagnosisContext } from "./context.ts";
 import { type Clue, likely, possible } from "./finding.ts";
 import { nearHeader } from "./header_names.ts";
-import type { KnownScheme } from "./writings.ts";
+import { type KnownScheme, sharesHeader } from "./writings.ts";
 
 /** The facts about a condition that its findings name. */
 interface Condition {
@@ -25,27 +25,33 @@ interface Request {
   sent: LaunchRequest;
   /** The schemes of other providers whose signatures the request has, well formed. */
   plausible: readonly KnownScheme[];
+  /** The signature was compared: no other part that is signed is missing. */
+  isCompared: boolean;
 }
 
 /** Says what a request shows whose signature could not be verified in any way. */
 export function unmatched(
   condition: Condition,
-  { sent, plausible }: Request,
+  { sent, plausible, isCompared }: Request,
   context: DiagnosisContext,
 ): Clue[] {
   const { scheme } = condition;
   const fields = signatureFields(scheme);
   const read = candidatesReader(scheme)(fields.map((field) => readText(sent, field)));
-  const others = plausible.map(otherProvider);
   if (!("reason" in read)) {
-    const { refusal } = context;
+    // A header that many have, such as X-Signature, is no sign of another provider.
+    const others = plausible.filter((known) =>
+      condition.preset !== undefined || !sharesHeader(known.scheme, scheme)
+    ).map(otherProvider);
+    const { reason } = context.refusal;
     // The signature is there, and another signed part is missing or wrong.
-    const isOther = !refusal.reason.includes(" holds a wrong signature");
+    const isOther = !reason.includes(" holds a wrong signature");
     if (!isOther) return [wrongKey(condition), ...others];
     // Of one that names a certificate, no key of the owner's can be wrong.
-    const key = scheme.certificate === undefined ? [wrongKey(condition)] : [];
-    return [likely(`${refusal.reason}.`), ...key, ...others];
+    const key = isCompared && scheme.certificate === undefined ? [wrongKey(condition)] : [];
+    return [likely(`${reason}${nearName(reason, sent)}`), ...key, ...others];
   }
+  const others = plausible.map(otherProvider);
   const isMissing = fields.every((field) =>
     isInHead(field)
       ? typeof readHeadField(sent, field) === "object"
@@ -58,6 +64,13 @@ export function unmatched(
     return [...others, likely(sentence)];
   }
   return [...others, ...withTokens(sent), missing(scheme, sent, others.length > 0)];
+}
+
+/** Names the header that is nearest to the one that is missing. */
+function nearName(reason: string, { headers }: LaunchRequest): string {
+  const name = /^Header (\S+) is missing$/.exec(reason)?.[1];
+  const near = name === undefined ? undefined : nearHeader(headers, name);
+  return near === undefined ? "." : `, and the request has ${near}: is the name misspelled?`;
 }
 
 function wrongKey({ scheme, preset, keyWord }: Condition): Clue {

@@ -11,7 +11,15 @@ import { signature } from "../../../src/conditions/signature.ts";
 import { NOW_MS, request } from "../fixture.ts";
 import { PAYPAL_VECTOR } from "../signing/paypal_vector.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
-import { assertFirst, diagnosed, prepared, signed, withBody, type Written } from "./fixture.ts";
+import {
+  assertFirst,
+  diagnosed,
+  prepared,
+  signed,
+  withBody,
+  withHeader,
+  type Written,
+} from "./fixture.ts";
 
 const SECRET = "a secret of an acme, long enough";
 const OWN = { type: "hmac", algorithm: "sha256", header: "X-Signature", secrets: [SECRET] };
@@ -105,6 +113,16 @@ Deno.test("doctor: a scheme that differs in one part", async (t) => {
       assertFirst(await diagnosed([{ ...OWN, ...own }], sent), "matches", words, name);
     });
   }
+});
+
+Deno.test("doctor: of a signature that cannot be compared no secret is blamed, and no other provider", async () => {
+  const timestamp = { in: "header", name: "X-Time", format: "unix_s" };
+  const own = { ...OWN, signed_content: "{timestamp}.{body}", timestamp };
+  const sent = withHeader(await sendBy(own), "x-time", () => "x-timestamp");
+  const found = await diagnosed([own], sent);
+  assertEquals(found.map(({ sentence }) => sentence), [
+    "Header X-Time is missing, and the request has x-timestamp: is the name misspelled?",
+  ]);
 });
 
 Deno.test("doctor: a header of signatures that comes more than once", async () => {
