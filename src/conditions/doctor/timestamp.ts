@@ -23,7 +23,12 @@ function clueOf(settings: TimestampSettings, context: DiagnosisContext): Clue {
   const { request, refusal } = context;
   const value = readField(request, settings);
   if (typeof value === "object") {
-    return likely(missingSentence(settings, request, "does the sender send its time there?"));
+    const isMissing = value.reason.endsWith(" is missing");
+    return likely(
+      isMissing
+        ? missingSentence(settings, request, "does the sender send its time there?")
+        : `${value.reason}.`,
+    );
   }
   const text = String(value);
   const { tolerance } = settings;

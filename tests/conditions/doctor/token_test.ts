@@ -291,6 +291,9 @@ Deno.test("doctor: a time that is missing, of another format, too old, or ahead"
   assertFirst(await at(String(now_s + 7_200)), "matches", "2 hours in the future", "ahead");
   assertFirst(await at("noon"), "likely", "Header X-Time is not a timestamp", "no time");
   assertFirst(await diagnosed([own], send({})), "likely", "Header X-Time is missing", "none");
+  const inQuery = { ...own, in: "query", name: "t" };
+  const twice = await diagnosed([inQuery], send({}, { query: `&t=${now_s}&t=${now_s}` }));
+  assertFirst(twice, "likely", "Query parameter t is ambiguous: it comes more than once.", "twice");
 });
 
 Deno.test("doctor: where every credential is right, it says which condition refuses", async () => {
