@@ -153,11 +153,13 @@ export function* otherContents(
   { schemes, times }: ContentSources,
 ): Generator<Writing> {
   const own = signedContents(scheme);
+  const signsTime = own.flatMap(parseTemplate).some((part) => isPlain(part, "timestamp"));
   const templates = new Set(schemes.flatMap(signedContents));
   let count = 0;
   for (const template of templates) {
     const parts = parseTemplate(template);
     if (own.includes(template) || !parts.some(coversBody) || parts.some(isNamed)) continue;
+    const isWeaker = signsTime && !parts.some((part) => isPlain(part, "timestamp"));
     const timestamps = timeSources(scheme, parts, request, { schemes, times });
     const ids = idSources(scheme, parts, request, schemes);
     for (const timestamp of timestamps) {
@@ -168,7 +170,13 @@ export function* otherContents(
           ...timestamp === scheme.timestamp ? [] : ["`timestamp` to the place of its time"],
           ...id === scheme.id ? [] : ["`id` to the place of its id"],
         ];
-        const difference = `Signed is other content: set ${settings.join(", ")}.`;
+        const difference = isWeaker
+          ? `Signed is other content, without the time: let the sender sign ${own.join(" or ")}. ` +
+            `With ${
+              settings.join(", ")
+            } it would match, and whoever has seen a request could send it again ` +
+            "with a new time."
+          : `Signed is other content: set ${settings.join(", ")}.`;
         yield { scheme: { ...scheme, signed_content: template, timestamp, id }, difference };
       }
     }

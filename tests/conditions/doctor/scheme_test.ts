@@ -80,7 +80,8 @@ Deno.test("doctor: a scheme that differs in one part", async (t) => {
         signed_content: "{timestamp}.{body}",
         timestamp: { in: "header", name: "Date-Sent", format: "unix_s" },
       },
-      'Signed is other content: set `signed_content: "{body}"`',
+      "Signed is other content, without the time: let the sender sign {timestamp}.{body}. With " +
+      '`signed_content: "{body}"` it would match, and whoever has seen a request could send it again',
     ],
     [
       "a time in milliseconds",
