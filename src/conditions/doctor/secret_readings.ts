@@ -103,15 +103,18 @@ function describeText(
   { key_encoding, key_prefix }: KeyForm,
   canSetEncoding: boolean,
 ): [what: string, advice: string] {
-  if (key_encoding === "utf8") return [`the secret${suffix}`, advice];
   const isWhole = suffix === "" && key_prefix !== "" && text.startsWith(key_prefix);
-  const whole = isWhole ? `, \`${key_prefix}\` included,` : "";
+  const whole = isWhole ? `, \`${key_prefix}\` included` : "";
+  if (key_encoding === "utf8") {
+    const own = isWhole ? 'set `key_prefix: ""`, or let the sender leave it out' : advice;
+    return [`the secret${suffix}${whole}`, own];
+  }
+  const setting = isWhole ? '`key_encoding: utf8` and `key_prefix: ""`' : "`key_encoding: utf8`";
   return [
-    `the ${key_encoding} text of the secret${suffix}${whole} instead of its bytes`,
-    join(
-      advice,
-      `let the sender decode it${canSetEncoding ? ", or set `key_encoding: utf8`" : ""}`,
-    ),
+    `the ${key_encoding} text of the secret${suffix}${whole}${
+      isWhole ? "," : ""
+    } instead of its bytes`,
+    join(advice, `let the sender decode it${canSetEncoding ? `, or set ${setting}` : ""}`),
   ];
 }
 

@@ -9,8 +9,6 @@ import { coversQuery, isBuilt, isPlain, parseTemplate } from "../signing/templat
 import type { Variant } from "./body_forms.ts";
 
 const HOST = /^[\w.:[\]-]{1,255}$/;
-const ADVICE =
-  "set `url` of the condition, or --public-url of the service, to what the sender calls.";
 
 /**
  * Lists the request under other URLs; none where the scheme does not sign the URL.
@@ -33,9 +31,20 @@ export function* urlVariants(
     if (seen.has(url) || !URL.canParse(url)) continue;
     seen.add(url);
     const query = new URL(url).searchParams;
-    const difference = `Signed for another URL, ${words}: ${ADVICE}`;
+    const difference = `Signed for another URL, ${words}: ${adviceFor(url, request.url)}.`;
     yield { request: launchRequest({ ...request, url, query }), difference };
   }
+}
+
+/** Says how both sides have the same URL. The query of the request always belongs to it. */
+function adviceFor(signed: string, own: string): string {
+  if (own.includes("?") && !signed.includes("?")) {
+    return "let the sender sign the URL with its query";
+  }
+  const set = "set `url` of the condition to what the sender signs";
+  return new URL(signed).pathname === new URL(own).pathname
+    ? `${set}, or --public-url of the service to the address that it calls`
+    : set;
 }
 
 function* urlForms(

@@ -14,6 +14,7 @@ import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
 import {
   assertFirst,
   diagnosed,
+  followed,
   prepared,
   signed,
   withBody,
@@ -145,6 +146,17 @@ Deno.test("doctor: a header of signatures that comes more than once", async () =
   }
 });
 
+Deno.test("doctor: the settings that a finding names for a whole secret with its prefix let the request pass", async () => {
+  const secret = `whsec_${Buffer.from(SECRET).toString("base64")}`;
+  const sent = await sendBy({ secrets: [secret] });
+  for (const key_encoding of ["base64", "utf8"]) {
+    const own = { ...OWN, secrets: [secret], key_encoding, key_prefix: "whsec_" };
+    const [{ sentence } = { sentence: "" }] = await diagnosed([own], sent);
+    const other = followed(own, sentence);
+    assertFirst(await diagnosed([other], sent), "matches", "Everything passes", sentence);
+  }
+});
+
 Deno.test("doctor: a public key's signature in another form", async () => {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const own = {
@@ -273,9 +285,21 @@ Deno.test("doctor: a body that was changed after it was signed", async (t) => {
 
 Deno.test("doctor: a URL that the sender knows otherwise", async (t) => {
   const cases: [name: string, url: string, words: string][] = [
-    ["http", URL_OF_TRIGGER.replace("https:", "http:"), "with http"],
-    ["no slash", URL_OF_TRIGGER.replace("/?", "?"), "without the slash at its end"],
-    ["no query", URL_OF_TRIGGER.replace(/\?.*/, ""), "without its query"],
+    [
+      "http",
+      URL_OF_TRIGGER.replace("https:", "http:"),
+      "with http: set `url` of the condition to what the sender signs, or --public-url",
+    ],
+    [
+      "no slash",
+      URL_OF_TRIGGER.replace("/?", "?"),
+      "without the slash at its end: set `url` of the condition to what the sender signs.",
+    ],
+    [
+      "no query",
+      URL_OF_TRIGGER.replace(/\?.*/, ""),
+      "without its query: let the sender sign the URL with its query.",
+    ],
     [
       "another host",
       URL_OF_TRIGGER.replace("hooks.example", "internal:8080"),
