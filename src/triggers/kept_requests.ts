@@ -92,6 +92,19 @@ interface MinuteBytes {
   ofTrigger: Map<string, number>;
 }
 
+/** Tells whether a request that is kept as it came would hold what a condition takes out of others. */
+function redacts(conditions: Keeping["conditions"]): boolean {
+  return conditions.some((each) => "redact" in each && each.redact);
+}
+
+/** Says why a request of a trigger may not be kept, and how others are. */
+export function whyNotKept({ keep_refused, conditions }: Omit<Keeping, "id">): string {
+  if (redacts(conditions)) return "The trigger keeps none, as a condition has redact";
+  return keep_refused === undefined
+    ? "Set keep_refused in the trigger to keep the next ones"
+    : `The trigger keeps the last ${KEPT_PER_TRIGGER}, with bodies of up to 1 MiB, for ${keep_refused}`;
+}
+
 /** Keeps refused requests, within limits. */
 export class KeptRequests {
   readonly #parts: KeptRequestsParts;
@@ -163,8 +176,7 @@ export class KeptRequests {
 
   /** Returns true when a refused request of this size would be kept. */
   hasRoom({ id, keep_refused, conditions }: Keeping, size: number): boolean {
-    // A request that is kept as it came would hold what a condition takes out of others.
-    if (conditions.some((each) => "redact" in each && each.redact)) return false;
+    if (redacts(conditions)) return false;
     if (keep_refused === undefined || size > KEPT_BODY_BYTES_MAX || this.#kept === undefined) {
       return false;
     }

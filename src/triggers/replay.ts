@@ -20,7 +20,7 @@ import type { Acceptor, Launch } from "../runs/accept.ts";
 import { type Delivery, keptId } from "../runs/delivery_ids.ts";
 import type { Quota } from "../runs/rate_window.ts";
 import { refusalText } from "./explain.ts";
-import type { KeptRequest, KeptRequests } from "./kept_requests.ts";
+import { type KeptRequest, type KeptRequests, whyNotKept } from "./kept_requests.ts";
 import { inspect } from "./order.ts";
 import type { PreparedTrigger } from "./prepare.ts";
 import type { TriggerRegistry } from "./registry.ts";
@@ -104,9 +104,9 @@ export async function replayKept(
   const { triggerId, entryId } = place;
   const kept = await parts.keptRequests.read(place);
   if (kept === undefined) {
+    const { trigger } = await currentTrigger(parts, triggerId, entryId);
     throw new ConflictError(
-      `Cannot replay delivery ${entryId}: its request is not kept. Set keep_refused in the trigger ` +
-        "to keep what it refuses",
+      `Cannot replay delivery ${entryId}: its request is not kept. ${whyNotKept(trigger)}`,
     );
   }
   return await launchAgain(parts, entryId, changes, async () => {

@@ -9,7 +9,7 @@ import { type LaunchRequest, launchRequest } from "../../conditions/request.ts";
 import { isBaseUrl } from "../../platform/network/urls.ts";
 import { ConflictError, InvalidInputError } from "../../platform/errors.ts";
 import { parseInput } from "../../platform/schema/nulls.ts";
-import type { KeptRequest } from "../../triggers/kept_requests.ts";
+import { type KeptRequest, whyNotKept } from "../../triggers/kept_requests.ts";
 import { requestOfKept, requestOfRun } from "../../triggers/replay.ts";
 import { idSchema } from "./queries.ts";
 import type { RefusedEvent } from "../../store/records/trigger_log_entries.ts";
@@ -193,8 +193,10 @@ async function deliveryOf(
   const kept = await keptRequests.read({ triggerId, entryId: id });
   if (kept !== undefined) return { kept, refusedAs: verdictOf(entry) };
   throw new ConflictError(
-    `Cannot diagnose delivery ${id}: its request is not kept. Set keep_refused in the trigger and wait ` +
-      "for the next one, or send the request itself",
+    `Cannot diagnose delivery ${id}: its request is not kept. ${
+      whyNotKept(trigger)
+    }. What the sender ` +
+      "shows of the request can be diagnosed, too",
   );
 }
 

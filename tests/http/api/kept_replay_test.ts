@@ -250,6 +250,26 @@ Deno.test("the doctor looks into a kept delivery, and into an accepted one", asy
     assertStringIncludes(answer.detail, "keep_refused");
     assertEquals((await service.api("POST", `deliveries/${found}/replay/`)).status, 409);
   });
+  await t.step("one that cannot be kept, though others are", async () => {
+    const token = { type: "static_token", in: "body", name: "t", secrets: [SECRET] };
+    const cases: [settings: object, body: string, words: string][] = [
+      [{ conditions: [{ ...token, redact: true }] }, "{}", "keeps none, as a condition has redact"],
+      [{ conditions: [token] }, " ".repeat(1024 * 1024 + 1), "with bodies of up to 1 MiB, for 1h"],
+    ];
+    for (const [settings, body, words] of cases) {
+      const other = await service.trigger({ ...settings, keep_refused: "1h" });
+      await send(other.url, body);
+      const found = await eventually(async () => {
+        const { body } = await service.api("GET", `deliveries/?trigger=${other.id}`);
+        return body.results[0]?.id;
+      });
+      const diagnosis = await diagnose(found, other.id);
+      assertEquals(diagnosis.status, 409);
+      assertStringIncludes(diagnosis.body.detail, words);
+      const again = await service.api("POST", `deliveries/${found}/replay/`);
+      assertStringIncludes(again.body.detail, words);
+    }
+  });
   await t.step("one of another trigger, and none", async () => {
     const other = await service.trigger({ conditions: [HMAC_CONDITION] });
     for (const delivery of [refused, "0190fe82-c984-7f66-8302-69874914e1c9", "x"]) {
