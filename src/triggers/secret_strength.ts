@@ -60,14 +60,14 @@ function flawsIn({ conditions, handshakes }: Holder, env: Env): Flaw[] {
   const flaws: Flaw[] = [];
   mapLiterals({ conditions, handshakes }, (secret, pointer) => {
     // A mask tells nothing of its secret.
-    const weak = secret === SECRET_MASK ? undefined : weaknessOf("It", secret, formAt(pointer));
-    if (weak) flaws.push({ ...weak, pointer, secret, isLiteral: true });
+    const found = secret === SECRET_MASK ? [] : flawsOf("It", secret, formAt(pointer));
+    flaws.push(...found.map((flaw) => ({ ...flaw, pointer, secret, isLiteral: true })));
     return secret;
   });
   for (const { pointer, written, place, text } of sourcesOf({ conditions, handshakes }, env)) {
     const found = text === undefined
       ? missing(place)
-      : elsewhere(`The service's ${place}`, text, formAt(pointer));
+      : flawsOf(`The service's ${place}`, text, formAt(pointer));
     flaws.push(...found.map((flaw) => ({ ...flaw, pointer, secret: written, isLiteral: false })));
   }
   return flaws;
@@ -80,9 +80,9 @@ function missing(place: string): Finding[] {
   return [{ detail: `Matches nothing: the service's ${place} ${why}`, isRefused: false }];
 }
 
-function elsewhere(place: string, text: string, form: SecretForm): Finding[] {
-  const detail = `${place} begins or ends with white space, as of a line's end: it counts`;
-  const weak = weaknessOf(place, text, form);
+function flawsOf(what: string, text: string, form: SecretForm): Finding[] {
+  const detail = `${what} begins or ends with white space, as of a line's end: it counts`;
+  const weak = weaknessOf(what, text, form);
   return [
     ...(text === text.trim() ? [] : [{ detail, isRefused: false }]),
     ...(weak ? [weak] : []),

@@ -1,5 +1,5 @@
 /** A secret that can be guessed is not saved, wherever it is; what is stored already goes on working. */
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { join } from "node:path";
 import { InvalidInputError } from "../../src/platform/errors.ts";
 import { checkSecrets, secretWarnings } from "../../src/triggers/secret_strength.ts";
@@ -69,6 +69,23 @@ Deno.test("literals, variables and files with secrets are judged by one rule whe
     handshakes: [{ preset: "meta", secret: "feeble" }],
   });
   assertEquals([status, body.errors[0].pointer], [422, "/handshakes/0/secret"]);
+});
+
+Deno.test("a secret with white space around it gets a warning, wherever it is", async () => {
+  const padded = `${text(20)}\n`;
+  await using service = await startService({ env: { PADDED: padded } });
+  for (const written of [padded, { name: "n", value: padded }, "{env:PADDED}"]) {
+    const { body } = await service.api("POST", "triggers/?dry_run=true", {
+      name: "padded",
+      project: "files",
+      actions: [{ type: "run_execution", step: "copy", payload_input_name: "labels" }],
+      conditions: [{ ...token, secrets: [written] }],
+    });
+    const found = body.warnings.find(({ pointer }: { pointer: string }) =>
+      pointer.startsWith("/conditions/0/secrets/0")
+    );
+    assertStringIncludes(found?.detail ?? "", "begins or ends with white space");
+  }
 });
 
 Deno.test("a weak secret that is stored may stay beside others, but not come anew or into another use", () => {
