@@ -261,8 +261,11 @@ function onceVariants(request: LaunchRequest, scheme: Scheme): Variant[] {
   );
 }
 
-function asWriting({ scheme, titles, preset }: KnownScheme): Writing {
-  return { scheme, difference: `This is the scheme of ${titles}: set \`preset: ${preset}\`.` };
+function asWriting({ scheme, titles, preset, type }: KnownScheme): Writing {
+  const keys = type === "hmac" ? "secrets" : "public_keys";
+  const difference =
+    `This is the scheme of ${titles}: set \`preset: ${preset}\`, and nothing beside it but \`${keys}\`.`;
+  return { scheme, difference };
 }
 
 /** Makes the elements of a generator within the time of the diagnosis. */

@@ -127,6 +127,20 @@ Deno.test("doctor: of a signature that cannot be compared no secret is blamed, a
   ]);
 });
 
+Deno.test("doctor: a preset takes the place of all settings of a scheme", async () => {
+  const sent = await signed([
+    hmac.schema.parse({ type: "hmac", preset: "github", secrets: [SECRET] }),
+  ]);
+  const [first] = await diagnosed([OWN], sent);
+  const words = "set `preset: github`, and nothing beside it but `secrets`.";
+  assertFirst(await diagnosed([OWN], sent), "matches", words, "another scheme");
+  const beside = await diagnosed([followed(OWN, first?.sentence ?? "")], sent);
+  assert(beside[0]?.condition !== "request", "the other settings would hold");
+  const { type, secrets } = OWN;
+  const alone = await diagnosed([{ type, preset: "github", secrets }], sent);
+  assertFirst(alone, "matches", "Everything passes", "alone");
+});
+
 Deno.test("doctor: a header of signatures that comes more than once", async () => {
   const sent = await sendBy({});
   const github = { type: "hmac", preset: "github", secrets: [SECRET] };
