@@ -16,6 +16,7 @@ import {
   knownSecrets,
   secretsOf,
 } from "../conditions/doctor/mod.ts";
+import { compiledFilter, type FilterSettings } from "../conditions/filter/filter.ts";
 import { loadKinds } from "../conditions/prepare.ts";
 import { factsOf } from "../conditions/facts.ts";
 import type { LaunchRequest } from "../conditions/request.ts";
@@ -93,12 +94,20 @@ export async function diagnose(
  * @throws {UnavailableError} when a filter cannot decide now and may a little later
  */
 export async function diagnoseAccepted(
-  { launch }: PreparedTrigger,
+  { trigger, launch }: PreparedTrigger,
   request: LaunchRequest,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const check of launch.withBody) {
     if ("answer" in check || check.cause !== "filter") continue;
+    const settings = trigger.conditions[check.index];
+    if (settings !== undefined && readsToken(settings)) {
+      const sentence =
+        `It was accepted when it came. ${nameOf(check)} reads the token of the request, ` +
+        "which is not kept: it is not tried again.";
+      findings.push({ ...placeOf(check), sentence, certainty: "possible" });
+      continue;
+    }
     const found = await check.look(request);
     if (found === undefined || "delivery" in found || "decoded" in found) continue;
     const finding = refused({ ...placeOf(check), verdict: "failed", ...found });
@@ -106,11 +115,22 @@ export async function diagnoseAccepted(
       `It was accepted when it came. The trigger would refuse it now. ${finding.sentence}`;
     findings.push({ ...finding, sentence });
   }
-  if (findings.length > 0) return findings;
+  if (findings.length > 0) return bestFirst(findings);
   const sentence =
     "It was accepted: every condition has let it pass, and its payload would pass now, " +
     "too. Its credentials are not kept, so they are not tried again.";
   return [{ condition: "request", index: NO_CONDITION, sentence, certainty: "matches" }];
+}
+
+/** Tells whether a filter reads the verified token of a request. */
+function readsToken({ type, ...filter }: ConditionSettings & FilterSettings): boolean {
+  if (type !== "payload_filter") return false;
+  try {
+    return compiledFilter(filter).variables.has("jwt");
+  } catch {
+    // The check says why it cannot be used.
+    return false;
+  }
 }
 
 /** The diagnosis of one request at one trigger. */

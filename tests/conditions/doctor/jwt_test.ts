@@ -2,7 +2,8 @@
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync } from "node:crypto";
 import { type JWTPayload, SignJWT } from "@panva/jose";
-import { assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { diagnoseAccepted } from "../../../src/triggers/diagnose.ts";
 import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
 import type { Refusal } from "../../../src/conditions/check.ts";
 import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
@@ -280,6 +281,23 @@ Deno.test("doctor: jwt: a claim of a token that a key of the issuer's address ha
       assertStringIncludes(clues?.[0]?.sentence ?? "", words);
     });
   }
+});
+
+Deno.test("doctor: jwt: a filter over the token of an accepted delivery, which is not kept, is not tried", async () => {
+  const conditions = [
+    OWN,
+    { type: "payload_filter", expression: "jwt.claims.sub == 'a'" },
+    { type: "payload_filter", expression: "query.a == '1'" },
+  ];
+  const found = await diagnoseAccepted(await prepared(conditions), request({}));
+  assertFirst(
+    found,
+    "likely",
+    "The trigger would refuse it now. It is refused by conditions/2",
+    "1",
+  );
+  assertFirst(found.slice(1), "possible", "conditions/1 (payload_filter) reads the token", "2");
+  assertEquals(found.length, 2);
 });
 
 Deno.test("doctor: jwt: the secret of another trigger", async () => {
