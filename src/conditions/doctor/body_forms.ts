@@ -15,6 +15,7 @@ import { isTooDeep, jsonForms } from "./json_forms.ts";
 const REWRITTEN_BYTES_MAX = 256 * 1024;
 const UNPACKED_BYTES_MAX = 1024 * 1024;
 const BYTE_ORDER_MARK = "\ufeff";
+const LATIN_1 = /^[\0-\xff]*$/;
 
 /** A request that the sender may have signed, and how it differs from the one that came. */
 export interface Variant {
@@ -28,20 +29,26 @@ interface BodyForm {
   difference: string;
 }
 
-/** Lists the request with other bodies, the likeliest first. */
-export function* bodyVariants(request: LaunchRequest): Generator<Variant> {
+/** The JSON of bodies, which takes long to parse. */
+const parsed = new WeakMap<Uint8Array, { json: unknown }>();
+
+/**
+ * Lists the request with other bodies, the likeliest first; undefined stands for a body that was listed already, which
+ * takes as long to make.
+ */
+export function* bodyVariants(request: LaunchRequest): Generator<Variant | undefined> {
   const seen = new Set([hash("sha256", request.body)]);
   for (const { body, difference } of bodyForms(request)) {
     const key = hash("sha256", body);
-    if (seen.has(key)) continue;
+    const isNew = !seen.has(key);
     seen.add(key);
-    yield { request: launchRequest({ ...request, body }), difference };
+    yield isNew ? { request: launchRequest({ ...request, body }), difference } : undefined;
   }
 }
 
 /** Returns true for a body whose rewritten forms are not tried. */
 export function isTooLongToRewrite({ body }: LaunchRequest): boolean {
-  return body.length > REWRITTEN_BYTES_MAX || isTooDeep(tryJson(new TextDecoder().decode(body)));
+  return body.length > REWRITTEN_BYTES_MAX || isTooDeep(jsonOf(body));
 }
 
 function* bodyForms(request: LaunchRequest): Generator<BodyForm> {
@@ -60,9 +67,10 @@ function* bodyForms(request: LaunchRequest): Generator<BodyForm> {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(body);
   for (const { words, text: other } of lineForms(text)) yield changed(words, other);
   if (isTooLongToRewrite(request)) return;
-  yield* wrapped(text);
+  const json = jsonOf(body);
+  yield* wrapped(text, json);
   if (isFormType(request.headers.get("content-type") ?? "")) yield* formForms(text);
-  yield* rewritten(text);
+  yield* rewritten(json);
 }
 
 function* lineForms(text: string): Generator<{ words: string; text: string }> {
@@ -89,18 +97,17 @@ function* lineForms(text: string): Generator<{ words: string; text: string }> {
 }
 
 /** Bodies inside of the body, and the body inside of another. */
-function* wrapped(text: string): Generator<BodyForm> {
+function* wrapped(text: string, json: unknown): Generator<BodyForm> {
   const bytes = decode(text.trim(), "base64");
   if (bytes !== undefined && bytes.length > 0) {
     const difference = "The body came encoded in base64, and is signed as it was before: let the " +
       "gateway pass it on decoded.";
     yield { body: bytes, difference };
   }
-  if ([...text].every((character) => character <= "\xff")) {
+  if (LATIN_1.test(text)) {
     const words = "the body in Latin-1 in place of UTF-8";
     yield { body: Buffer.from(text, "latin1"), difference: onItsWay(words) };
   }
-  const json = tryJson(text);
   if (typeof json === "string") {
     yield {
       body: new TextEncoder().encode(json),
@@ -141,8 +148,7 @@ function* formForms(text: string): Generator<BodyForm> {
   };
 }
 
-function* rewritten(text: string): Generator<BodyForm> {
-  const json = tryJson(text);
+function* rewritten(json: unknown): Generator<BodyForm> {
   if (typeof json !== "object" || json === null) return;
   for (const { words, text: other } of jsonForms(json)) yield changed(words, other);
   for (const { words, text: other } of jsonForms(json)) {
@@ -166,9 +172,16 @@ function onItsWay(words: string): string {
     "proxy or framework rewrite bodies.";
 }
 
+/** Returns the JSON of a body; undefined where it is none. It is parsed once. */
+function jsonOf(body: Uint8Array): unknown {
+  const known = parsed.get(body) ?? { json: tryJson(new TextDecoder().decode(body)) };
+  parsed.set(body, known);
+  return known.json;
+}
+
 function tryJson(text: string): unknown {
   try {
-    return parseRawJson(text.replace(BYTE_ORDER_MARK, ""));
+    return parseRawJson(text);
   } catch {
     return undefined;
   }

@@ -7,6 +7,9 @@
 /** Deeper JSON is not written: pretty-printed, it could be thousands of times as long as it came. */
 const LEVELS_MAX = 32;
 
+/** A longer text is longer than any body that is diagnosed. */
+const CHARACTERS_MAX = 1024 * 1024;
+
 /** A way of writing JSON, and its name in a sentence. */
 interface JsonForm {
   words: string;
@@ -29,6 +32,7 @@ export function* jsonForms(value: unknown): Generator<{ words: string; text: str
     const ordered = order.arrange(value);
     for (const { words, write } of LAYOUTS) {
       const text = write(ordered);
+      if (text.length > CHARACTERS_MAX) continue;
       for (const { words: escaped, change } of ESCAPES) {
         const all = [words, order.words, escaped].filter((part) => part !== "").join(", ");
         yield { words: all, text: change(text) };

@@ -268,14 +268,14 @@ function asWriting({ scheme, titles, preset, type }: KnownScheme): Writing {
   return { scheme, difference };
 }
 
-/** Makes the elements of a generator within the time of the diagnosis. */
+/** Makes the elements of a generator within the time of the diagnosis, and leaves out those that are undefined. */
 async function* spent<T>(
-  elements: Iterator<T>,
+  elements: Iterator<T | undefined>,
   budget: DiagnosisContext["budget"],
 ): AsyncGenerator<T> {
   while (!budget.isSpent) {
     const { done, value } = await budget.spend(() => elements.next());
     if (done) return;
-    yield value;
+    if (value !== undefined) yield value;
   }
 }

@@ -64,5 +64,7 @@ function numberOrDigits(
 }
 
 function rawNumber(_key: string, value: unknown, ...[written]: [{ source: string }?]): unknown {
-  return typeof value === "number" && written ? rawJson(written.source) : value;
+  if (typeof value !== "number" || written === undefined) return value;
+  // An object for each number takes long to make.
+  return String(value) === written.source ? value : rawJson(written.source);
 }

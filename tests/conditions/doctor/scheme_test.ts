@@ -4,6 +4,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { assert, assertEquals } from "@std/assert";
 import type { DiagnosisContext } from "../../../src/conditions/doctor/context.ts";
+import { bodyVariants } from "../../../src/conditions/doctor/body_forms.ts";
 import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
 import { hmac, hmacScheme } from "../../../src/conditions/hmac.ts";
 import { signatureTexts } from "../../../src/conditions/doctor/signature_texts.ts";
@@ -384,4 +385,24 @@ Deno.test("doctor: signatures are looked for in hundreds of long headers at once
   }
   const took_ms = performance.now() - start_ms;
   assert(took_ms < 1_000, `it took ${took_ms} ms`);
+});
+
+Deno.test("doctor: the JSON of a body is parsed once to be written anew, and each piece of work makes one form", async () => {
+  const body = JSON.stringify({ rows: Array.from({ length: 1_000 }, (_, row) => ({ row })) });
+  const { parse } = JSON;
+  let count = 0;
+  using _restored = {
+    [Symbol.dispose]() {
+      JSON.parse = parse;
+    },
+  };
+  JSON.parse = (text, reviver) => {
+    if (text === body && reviver !== undefined) count++;
+    return parse(text, reviver);
+  };
+  const sent = await sendBy({ secrets: ["another secret, long enough"] }, { body });
+  assertFirst(await diagnosed([OWN], sent), "likely", "the secret is another endpoint's", "");
+  assertEquals(count, 1);
+  const forms = [...bodyVariants(request({ body }))];
+  assertEquals(forms.length > 50, true, "those that are the same are listed, too");
 });
