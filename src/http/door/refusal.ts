@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { Refusal } from "../../conditions/check.ts";
 import { maskedFieldsOf } from "../../conditions/masked_body.ts";
 import { getLogger } from "@logtape/logtape";
 import { STATUS_CODE } from "@std/http/status";
@@ -43,6 +44,9 @@ export const TOO_MANY_PARTS: Refused = {
 
 /** Stands for a check that is no condition, such as a handshake. */
 const UNKNOWN_CHECK: CheckName = { condition: "overload", index: NO_CONDITION };
+
+/** A text in quotes. */
+const QUOTED = /"((?:[^"\\]|\\.)*)"/g;
 
 const log = getLogger(["hooklaunch", "http"]);
 
@@ -150,7 +154,7 @@ function addRefusal(
   const entry = {
     kind: "refused",
     outcome,
-    ...rest,
+    ...withoutSecrets(rest, prepared),
     ...(index === NO_CONDITION ? {} : { condition_index: index }),
     ...(request.isDelivery
       ? {
@@ -168,6 +172,17 @@ function addRefusal(
     keep?.store(entryId, facts.sha256);
     if (entryId !== undefined) hold?.(entryId);
   }));
+}
+
+/** Hides a value that was found in a request and is a secret of the trigger, wherever it stood. */
+function withoutSecrets<T extends Partial<Refusal>>(
+  refusal: T,
+  { isSecret }: PreparedTrigger,
+): T {
+  const { found } = refusal;
+  if (found === undefined) return refusal;
+  const values = [found, ...Array.from(found.matchAll(QUOTED), ([, text = ""]) => text)];
+  return values.some(isSecret) ? { ...refusal, found: "not shown" } : refusal;
 }
 
 /** Returns what holds a request for those who listen to its trigger; undefined where nobody does. */

@@ -4,6 +4,9 @@ import {
   type ApiAnswer,
   endOfRun,
   eventually,
+  HMAC_CONDITION,
+  SECRET as HMAC_SECRET,
+  signature,
   startService,
   type TestService,
 } from "../../data.ts";
@@ -192,4 +195,25 @@ Deno.test("a parameter that is named like a credential is masked, whatever becam
     );
   }, { what: "the refusal by the filter" });
   assertEquals(filtered.found, 'query["pwd"] is not shown');
+});
+
+Deno.test("a secret at a place that no condition reads for it is not shown as what a filter found", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({
+    conditions: [
+      HMAC_CONDITION,
+      { type: "payload_filter", expression: "query.t == 'a' || body.t == 'a'" },
+    ],
+  });
+  const body = JSON.stringify({ t: HMAC_SECRET });
+  const headers = { "content-type": "application/json", ...signature(body) };
+  const sent = await fetch(`${url}?t=${encodeURIComponent(HMAC_SECRET)}`, {
+    method: "POST",
+    headers,
+    body,
+  });
+  await sent.body?.cancel();
+  const shown = await details(service, "outcome=filtered");
+  assertEquals(shown.verdicts.at(-1).found, "not shown");
+  assert(!JSON.stringify(shown).includes(HMAC_SECRET), JSON.stringify(shown));
 });
