@@ -45,13 +45,17 @@ export async function diagnoseCondition(
   const clues = (await diagnose(settings as never, context))
     .filter(({ sentence }) => sentence !== "");
   if (clues.some(({ certainty }) => certainty === "matches")) return clues;
-  const { usable, missing } = resolveSecrets(secretsOf(settings), context.env);
-  const unset = missing.map((variable) =>
-    likely(
+  const { usable, missing, unreadable } = resolveSecrets(secretsOf(settings), context.env);
+  const unset = [
+    ...missing.map((variable) =>
       `The environment variable ${variable} of the service is not set, or empty: its secret matches nothing. ` +
-        "Set it in a file of --env-file and run hooklaunch reload, or set it and restart the service.",
-    )
-  );
+      "Set it in a file of --env-file and run hooklaunch reload, or set it and restart the service."
+    ),
+    ...unreadable.map((path) =>
+      `The service cannot read the file ${path}, or it is empty: its secret matches nothing. Write the secret ` +
+      "there, and let the user of the service read it."
+    ),
+  ].map(likely);
   // Without a secret nothing could be tried.
   return unset.length > 0 && usable.length === 0 ? unset : [...unset, ...clues];
 }

@@ -1,4 +1,5 @@
 /** The signature doctor names every mistake that can be made with a token, a password or a time. */
+import { assertEquals } from "@std/assert";
 import { Buffer } from "node:buffer";
 import { hash } from "node:crypto";
 import { tokenPresets } from "../../../src/conditions/signing/presets/mod.ts";
@@ -331,6 +332,17 @@ Deno.test("doctor: a variable that is not set", async () => {
     assertFirst(found, "likely", words, condition.type);
     const both = { ...condition, secrets: ["{env:UNSET}", "another"] };
     assertFirst(await diagnosed([both], sent), "likely", words, condition.type);
+  }
+});
+
+Deno.test("doctor: a file that cannot be read", async () => {
+  const secrets = ["{file:/nowhere/secret}"];
+  const sent = send({ "x-token": TOKEN, "x-hub-signature-256": `sha256=${"0".repeat(64)}` });
+  for (const condition of [X_TOKEN, { type: "hmac", preset: "github" }]) {
+    const found = await diagnosed([{ ...condition, secrets }], sent);
+    const words = "The service cannot read the file /nowhere/secret, or it is empty";
+    assertFirst(found, "likely", words, condition.type);
+    assertEquals(found.length, 1);
   }
 });
 
