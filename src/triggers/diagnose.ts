@@ -32,6 +32,8 @@ export const DIAGNOSIS_MS_MAX = 3_000;
 const HIDDEN_CHARACTERS_MIN = 8;
 /** The condition that a request cannot be checked against whose sender's address is not known. */
 const ADDRESS = "ip_allowlist";
+/** The check that refuses every request where a secret cannot be decrypted. */
+const LOCKED = "secrets";
 
 /** The parts of the service that a diagnosis uses. */
 export interface DiagnosisParts {
@@ -71,6 +73,9 @@ export async function diagnose(
     verdict === "failed" && (isAddressKnown || condition !== ADDRESS)
   );
   if (failed.length === 0) return [passed(verdicts, launch, parts)];
+  // Without its secrets nothing can be said of a credential.
+  const locked = failed.find(({ condition }) => condition === LOCKED);
+  if (locked !== undefined) return [refused(locked)];
   const diagnosis = new TriggerDiagnosis(prepared, request, parts);
   const credentials: Finding[] = [];
   const others: Finding[] = [];

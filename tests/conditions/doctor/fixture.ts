@@ -29,10 +29,11 @@ export type Written = Record<string, unknown>;
 /** Prepares a trigger. */
 export async function prepared(
   conditions: readonly Written[],
-  { env = {}, now_ms = NOW_MS, name = "t" }: {
+  { env = {}, now_ms = NOW_MS, name = "t", lockedSecrets = [] }: {
     env?: Record<string, string>;
     now_ms?: number;
     name?: string;
+    lockedSecrets?: readonly string[];
   } = {},
 ): Promise<PreparedTrigger> {
   const actions = [{ type: "fetch_repository" }];
@@ -40,7 +41,7 @@ export async function prepared(
   return await prepareTrigger(
     { ...settings, id: ID, revision: 1, created_at: "", updated_at: "" },
     context({ env, clock: new TestClock(now_ms) }),
-    { lockedSecrets: [], payloadBytesMax: 16 * 1024 * 1024 },
+    { lockedSecrets, payloadBytesMax: 16 * 1024 * 1024 },
   );
 }
 
@@ -48,15 +49,17 @@ export async function prepared(
 export interface DiagnosedParts extends Partial<DiagnosisParts> {
   variables?: Record<string, string>;
   others?: readonly PreparedTrigger[];
+  lockedSecrets?: readonly string[];
 }
 
 /** Diagnoses a request at a trigger with these conditions. */
 export async function diagnosed(
   conditions: readonly Written[],
   sent: Sent,
-  { variables = {}, others = [], ...parts }: DiagnosedParts = {},
+  { variables = {}, others = [], lockedSecrets = [], ...parts }: DiagnosedParts = {},
 ): Promise<Finding[]> {
-  const trigger = await prepared(conditions, { env: variables, now_ms: sent.receivedAt_ms });
+  const now_ms = sent.receivedAt_ms;
+  const trigger = await prepared(conditions, { env: variables, now_ms, lockedSecrets });
   const request = launchRequest({
     ...sent,
     query: new URL(sent.url).searchParams,

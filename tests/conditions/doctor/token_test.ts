@@ -346,6 +346,14 @@ Deno.test("doctor: a file that cannot be read", async () => {
   }
 });
 
+Deno.test("doctor: secrets that cannot be decrypted are told alone", async () => {
+  const lockedSecrets = ["/conditions/0/secrets/0"];
+  const conditions = [{ ...X_TOKEN, secrets: ["{env:UNREAD}"] }];
+  const found = await diagnosed(conditions, send({ "x-token": TOKEN }), { lockedSecrets });
+  assertFirst(found, "likely", "Its secrets cannot be decrypted with this key", "locked");
+  assertEquals(found.length, 1);
+});
+
 Deno.test("doctor: a request that was pasted is as old as when it is diagnosed", async () => {
   const own = { type: "timestamp", in: "header", name: "X-Time", format: "unix_s", tolerance: 300 };
   const sent = send({ "x-time": String(NOW_MS / 1000 - 86_400 * 3) });
