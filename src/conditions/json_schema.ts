@@ -10,7 +10,8 @@ import { pointerParts } from "../platform/schema/pointer.ts";
 import { refuseField } from "../platform/schema/schema.ts";
 import { inexactNumberProblem } from "../platform/text/exact_number.ts";
 import type { Check } from "./check.ts";
-import type { CheckedKind, ConditionContext } from "./condition.ts";
+import type { CheckedKind, ConditionContext, WarningFacts } from "./condition.ts";
+import { warnOfDisabling } from "./disabling.ts";
 import { costOfSchema, isShortCheck } from "./json_schema/cost.ts";
 import { judgeBody } from "./json_schema/judge.ts";
 import type { Schema } from "./json_schema/keywords.ts";
@@ -48,16 +49,19 @@ export const jsonSchema = {
   type: "json_schema",
   stage: "filter",
   schema,
-  warnings: ({ schema: written }): Problem[] => {
-    const read = readSchema(written);
-    if ("problem" in read) return [{ pointer: "/schema", detail: read.problem }];
-    return schemaWarnings(read.schema).map(({ pointer, detail }) => {
-      return { pointer: typeof written === "string" ? "/schema" : `/schema${pointer}`, detail };
-    });
-  },
+  warnings,
   reads: () => [["body"]],
   prepare,
 } satisfies CheckedKind<JsonSchemaSettings>;
+
+function warnings({ schema: written }: JsonSchemaSettings, facts: WarningFacts): Problem[] {
+  const read = readSchema(written);
+  if ("problem" in read) return [{ pointer: "/schema", detail: read.problem }];
+  const own = schemaWarnings(read.schema).map(({ pointer, detail }) => {
+    return { pointer: typeof written === "string" ? "/schema" : `/schema${pointer}`, detail };
+  });
+  return [...own, ...warnOfDisabling(facts).map((detail) => ({ pointer: "", detail }))];
+}
 
 function prepare({ schema: written }: JsonSchemaSettings, context: ConditionContext): Check {
   const read = readSchema(written);

@@ -13,6 +13,7 @@ import { type Key, pathsIn } from "./cel/paths.ts";
 import { filterVariables } from "./cel/variables.ts";
 import type { Check } from "./check.ts";
 import type { CheckedKind, ConditionContext, TriggerFacts, WarningFacts } from "./condition.ts";
+import { warnOfDisabling } from "./disabling.ts";
 import { compileFilter } from "./filter/filter.ts";
 import { checkList, groupNames, listPaths, listShape } from "./filter/list.ts";
 import { prepareFilter } from "./filter/prepare.ts";
@@ -132,13 +133,4 @@ function warnOfHeaderNames({ headers }: Names): string[] {
     `The filter never finds the header ${JSON.stringify(name)}: ` +
     `write its name in lower case, ${JSON.stringify(name.toLowerCase())}`
   );
-}
-
-function warnOfDisabling({ presets, ignoresFiltered }: WarningFacts): string[] {
-  const provider = presets.find(({ disablesEndpoints }) => disablesEndpoints)?.title;
-  if (provider === undefined || ignoresFiltered) return [];
-  return [
-    `${provider} disables an endpoint that answers with errors, and a filtered request is answered 400: ` +
-    "set refused: { filter: 200 } in the trigger",
-  ];
 }

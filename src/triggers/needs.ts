@@ -41,11 +41,12 @@ export function neededSettings(trigger: AnswerSettings): NeededSettings | undefi
   const presets = presetsOf(trigger.conditions);
   const has = (kind: string) => trigger.conditions.some(({ type }) => type === kind);
   const disables = presets.some(({ preset }) => preset.disablesEndpoints);
+  const isFiltered = has("payload_filter") || has("json_schema");
   const { filter } = statusesOf(trigger);
   const refused = {
     ...(disables && has("rate_limit") && trigger.refused?.rate_limit === undefined &&
       { rate_limit: 429 }),
-    ...(disables && has("payload_filter") && (filter ?? 400) > 299 && { filter: 200 }),
+    ...(disables && isFiltered && (filter ?? 400) > 299 && { filter: 200 }),
     ...Object.fromEntries(presets.flatMap((each) => refusedLacks(each, trigger))),
   };
   const response = presets.find((each) => responseNeeds(each, trigger).length > 0)?.preset;

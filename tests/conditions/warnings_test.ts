@@ -7,6 +7,7 @@ import {
   signaturePresets,
   tokenPresets,
 } from "../../src/conditions/signing/presets/mod.ts";
+import { neededSettings } from "../../src/triggers/needs.ts";
 import { factsOfAll } from "./fixture.ts";
 
 type Settings = Record<string, unknown>;
@@ -277,6 +278,18 @@ const cases: { name: string; conditions: Settings[]; warnings: Record<string, st
     },
   })),
   {
+    name: "a schema for what Stripe sends, which disables endpoints that answer with errors",
+    conditions: [
+      mac({ preset: "stripe" }),
+      { type: "json_schema", schema: { type: "object", additionalProperties: true } },
+    ],
+    warnings: {
+      "/1":
+        "Stripe disables an endpoint that answers with errors, and a filtered request is answered 400: set " +
+        "refused: { filter: 200 } in the trigger",
+    },
+  },
+  {
     name: "a preset whose provider signs no body",
     conditions: [mac({ preset: "mailgun" })],
     warnings: {},
@@ -315,6 +328,18 @@ Deno.test("conditionWarnings: with filtered, no provider disables the endpoint f
     ...others,
     "Stripe disables an endpoint that answers with errors, and a filtered request is answered 400",
   ]);
+});
+
+Deno.test("neededSettings: a schema needs the answer that a filter needs", () => {
+  for (
+    const filter of [{ type: "json_schema", schema: true }, {
+      type: "payload_filter",
+      expression: "true",
+    }]
+  ) {
+    const conditions = parse([mac({ preset: "stripe" }), filter]);
+    assertEquals(neededSettings({ conditions }), { refused: { filter: 200 } }, filter.type);
+  }
 });
 
 Deno.test("conditionWarnings: every preset is without a warning", () => {
