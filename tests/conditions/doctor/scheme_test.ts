@@ -406,3 +406,21 @@ Deno.test("doctor: the JSON of a body is parsed once to be written anew, and eac
   const forms = [...bodyVariants(request({ body }))];
   assertEquals(forms.length > 50, true, "those that are the same are listed, too");
 });
+
+Deno.test("doctor: a form with files is read once for each of its other forms", async () => {
+  const own = { type: "hmac", preset: "mailgun", secrets: [SECRET] };
+  const body = '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\n';
+  const headers = { "content-type": "multipart/form-data; boundary=x" };
+  const sent = {
+    method: "POST",
+    url: URL_OF_TRIGGER,
+    headers,
+    body: Buffer.from(body),
+    receivedAt_ms: NOW_MS,
+  };
+  const found = await diagnosed([own], sent);
+  assertEquals(found.map(({ sentence }) => sentence), [
+    "Body field /signature/signature is missing: the sender signs nothing, or a proxy removes it. Is the secret " +
+    "set at the provider?",
+  ]);
+});
