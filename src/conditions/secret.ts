@@ -43,7 +43,7 @@ export function secretEnd_ms(setting: SecretSetting): number {
   return until === undefined ? Infinity : Date.parse(until);
 }
 
-export interface Secret {
+interface Secret {
   readonly bytes: Uint8Array;
   /** The SHA-256 of the bytes. */
   readonly digest: Uint8Array;
