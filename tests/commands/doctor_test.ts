@@ -301,6 +301,10 @@ Deno.test("the command prints one line a check, and its exit code tells of failu
   const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
   const run = (args: string[] = [], more: Record<string, string> = {}) =>
     runHosted(["doctor", "--url", service.url, ...args], { ...env, ...more });
+  // Of one that does not answer nothing is known.
+  const away = await run(["--url", "http://127.0.0.1:1"]);
+  assertEquals(away.code, 1);
+  assertMatch(away.printed, /^not checked +dns +The public URL is not known/m);
   const { code, printed } = await run(["--data", `${service.folder}/data`]);
   assertEquals(code, 0, printed);
   const lines = printed.trimEnd().split("\n");

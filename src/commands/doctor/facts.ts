@@ -76,7 +76,7 @@ export class Facts implements Disposable {
     this.knownUrl = once(() =>
       this.publicUrl().catch((error) => {
         if (!(error instanceof NotCheckedError)) throw error;
-        throw new NotCheckedError("There is no public URL: see dns");
+        throw new NotCheckedError("There is no public URL, or it is not known: see dns");
       })
     );
     this.addresses = once(() => this.#resolve());
@@ -147,15 +147,16 @@ export class Facts implements Disposable {
     const { url } = this.surroundings;
     const told = await this.service().then((service) => service.url, () => undefined);
     const text = told ?? (socketOfUrl(url) === undefined ? url : undefined);
-    if (text === undefined) {
+    const found = text === undefined ? undefined : new URL(text);
+    // A service that is being tried out: nobody else is to reach it.
+    const isOwn = found?.protocol === "http:" && isLocalHost(hostOf(found.href));
+    if (found === undefined || (isOwn && told === undefined)) {
       throw new NotCheckedError(
         "The public URL is not known: the API does not tell it",
         "Give it as --url, such as https://hooks.example.com",
       );
     }
-    const found = new URL(text);
-    // A service that is being tried out: nobody else is to reach it.
-    if (found.protocol === "http:" && isLocalHost(hostOf(text))) {
+    if (isOwn) {
       throw new NotCheckedError(
         `The service has no public URL: ${text} is this machine's own`,
         "Once senders are to reach it, start it with --acme, or with --public-url behind a proxy",
