@@ -37,12 +37,19 @@ type SignatureText = Pick<
 export function* signatureTexts(text: string, scheme: Scheme): Generator<SignatureText> {
   const whole = text.trim();
   if (whole.length > CHARACTERS_MAX) return;
+  const { list_separator: own, field } = scheme;
+  // Beside a preset, settings change its list and cannot take it away.
+  if (own !== undefined && field !== undefined) yield* listed(whole, own, scheme);
   yield* single(whole, scheme);
   for (const list_separator of LIST_SEPARATORS) {
-    if (!whole.includes(list_separator)) continue;
-    for (const item of whole.split(list_separator, ITEMS_MAX)) {
-      yield* named(item.trim(), list_separator, scheme);
-    }
+    if (list_separator === own || !whole.includes(list_separator)) continue;
+    yield* listed(whole, list_separator, scheme);
+  }
+}
+
+function* listed(text: string, list_separator: string, scheme: Scheme): Generator<SignatureText> {
+  for (const item of text.split(list_separator, ITEMS_MAX)) {
+    yield* named(item.trim(), list_separator, scheme);
   }
 }
 

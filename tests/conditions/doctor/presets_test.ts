@@ -2,6 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
 import { hmac } from "../../../src/conditions/hmac.ts";
+import { hmacPresets } from "../../../src/conditions/signing/presets/mod.ts";
 import type { Encoding } from "../../../src/conditions/signing/encoding.ts";
 import { signatureHeaders, signedContents } from "../../../src/conditions/signing/scheme.ts";
 import { coversBody, parseTemplate } from "../../../src/conditions/signing/template.ts";
@@ -12,6 +13,7 @@ import {
   assertFirst,
   diagnosed,
   type DiagnosedParts,
+  followed,
   prepared,
   signed,
   withBody,
@@ -331,3 +333,19 @@ for (const [place, sender] of distinctSenders.entries()) {
     }
   });
 }
+
+Deno.test("doctor: the settings that a finding names beside a preset with a list let the request pass", async () => {
+  const lists = Object.keys(hmacPresets).filter((preset) =>
+    hmacPresets[preset]?.scheme.field !== undefined
+  );
+  for (const preset of lists) {
+    for (const other of [{ encoding: "hex" }, { encoding: "base64" }, { algorithm: "sha512" }]) {
+      const own = { type: "hmac", preset, secrets: [SECRET] };
+      const sent = await signed([hmac.schema.parse({ ...own, ...other })]);
+      const [first] = await diagnosed([own], sent);
+      if (first?.condition === "request" || first?.certainty !== "matches") continue;
+      const again = await diagnosed([followed(own, first.sentence)], sent);
+      assertFirst(again, "matches", "Everything passes", `${preset}: ${first.sentence}`);
+    }
+  }
+});
