@@ -46,6 +46,9 @@ export function knownSecrets(
   settings: readonly SecretSetting[],
   { env, now_ms }: Pick<DiagnosisContext, "env" | "now_ms">,
 ): KnownSecret[] {
+  const advice = settings.some((setting) => secretEnd_ms(setting) > now_ms)
+    ? "give the sender the current one"
+    : "none of the condition is current, so set a new one on both sides";
   return settings.flatMap((setting): KnownSecret[] => {
     const written = secretText(setting);
     const text = resolveSecret(written, env);
@@ -57,7 +60,7 @@ export function knownSecrets(
       ...(end_ms <= now_ms && {
         difference: `The secret is one that ended at ${
           new Date(end_ms).toISOString()
-        } (\`until\`): give the sender the current one.`,
+        } (\`until\`): ${advice}.`,
       }),
     }];
   });

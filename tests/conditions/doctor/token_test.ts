@@ -346,6 +346,21 @@ Deno.test("doctor: a file that cannot be read", async () => {
   }
 });
 
+Deno.test("doctor: a secret that has ended, with and without another", async () => {
+  const ended = { value: TOKEN, until: new Date(NOW_MS - 1_000).toISOString() };
+  const sent = send({ "x-token": TOKEN });
+  const words = (advice: string) => `(\`until\`): ${advice}`;
+  const both = await diagnosed([{ ...X_TOKEN, secrets: [ended, "another-token"] }], sent);
+  assertFirst(both, "matches", words("give the sender the current one."), "both");
+  const alone = await diagnosed([{ ...X_TOKEN, secrets: [ended] }], sent);
+  assertFirst(
+    alone,
+    "matches",
+    words("none of the condition is current, so set a new one"),
+    "alone",
+  );
+});
+
 Deno.test("doctor: secrets that cannot be decrypted are told alone", async () => {
   const lockedSecrets = ["/conditions/0/secrets/0"];
   const conditions = [{ ...X_TOKEN, secrets: ["{env:UNREAD}"] }];
