@@ -14,9 +14,10 @@ import type { LaunchRequest } from "../request.ts";
 import { candidatesReader } from "../signing/candidates.ts";
 import { type Scheme, signatureFields } from "../signing/scheme.ts";
 import type { DiagnosisContext } from "./context.ts";
-import { type Clue, matching, possible } from "./finding.ts";
+import { type Clue, likely, matching, possible } from "./finding.ts";
 import { formatDifference } from "./writings.ts";
 
+const YEAR_S = 366 * 86_400;
 const UNITS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]] as const;
 
 /** A limit of the age of a request. */
@@ -25,6 +26,12 @@ interface AgeLimit {
   tolerance: number;
   /** The first words of the sentence, such as "The request is". */
   what: string;
+}
+
+/** The format and the tolerance that a condition has for times. */
+interface OwnFormat {
+  format: TimestampFormat;
+  tolerance: number;
 }
 
 /** Returns a finding about the time of a right signature; undefined where it is fresh, or there is none. */
@@ -40,14 +47,27 @@ export function ageClue(
   if (time_ms === undefined) return undefined;
   const age = describeAge(time_ms, { tolerance, what: "Right signature," }, context);
   if (age === undefined) return undefined;
-  const format = freshFormat(text, { ...timestamp, tolerance }, request);
-  return format === undefined ? age : matching([formatDifference(format)]);
+  return formatClue(text, { ...timestamp, tolerance }, request) ?? age;
 }
 
-/** Returns another format by which a time is fresh: seconds can be read as milliseconds, too. */
-export function freshFormat(
+/**
+ * Returns a finding about a time in another format: one by which it is fresh, or else of the last year. Seconds can be
+ * read as milliseconds, too.
+ */
+export function formatClue(
   text: string,
-  { format: own, tolerance }: { format: TimestampFormat; tolerance: number },
+  own: OwnFormat,
+  request: LaunchRequest,
+): Clue | undefined {
+  const fresh = otherFormat(text, own, request);
+  if (fresh !== undefined) return matching([formatDifference(fresh)]);
+  const near = otherFormat(text, { ...own, tolerance: YEAR_S }, request);
+  return near === undefined ? undefined : likely(formatDifference(near));
+}
+
+function otherFormat(
+  text: string,
+  { format: own, tolerance }: OwnFormat,
   { receivedAt_ms }: LaunchRequest,
 ): TimestampFormat | undefined {
   return TIMESTAMP_FORMATS.find((format) => {

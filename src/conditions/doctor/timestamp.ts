@@ -6,9 +6,9 @@
 import { readField } from "../field.ts";
 import { parseTimestamp } from "../freshness.ts";
 import type { TimestampSettings } from "../timestamp.ts";
-import { describeAge, freshFormat } from "./age.ts";
+import { describeAge, formatClue } from "./age.ts";
 import type { DiagnosisContext } from "./context.ts";
-import { type Clue, likely, matching } from "./finding.ts";
+import { type Clue, likely } from "./finding.ts";
 import { missingSentence } from "./places.ts";
 
 /** Diagnoses a time that is refused. */
@@ -32,10 +32,8 @@ function clueOf(settings: TimestampSettings, context: DiagnosisContext): Clue {
   }
   const text = String(value);
   const { tolerance } = settings;
-  const format = freshFormat(text, settings, request);
-  if (format !== undefined) {
-    return matching([`The time is fresh, and of another format: set \`format: ${format}\`.`]);
-  }
+  const format = formatClue(text, settings, request);
+  if (format !== undefined) return format;
   const time_ms = parseTimestamp(text, settings.format);
   const age = time_ms === undefined
     ? undefined

@@ -128,6 +128,22 @@ Deno.test("doctor: of a signature that cannot be compared no secret is blamed, a
   ]);
 });
 
+Deno.test("doctor: a time in seconds that was pasted later is no time of decades ago", async () => {
+  const signed_content = "{timestamp}.{body}";
+  const timestamp = { in: "header", name: "X-Time", format: "unix_s" };
+  const sent = await sendBy({ signed_content, timestamp });
+  const own = { ...OWN, signed_content, timestamp: { ...timestamp, format: "unix_ms" } };
+  const found = await diagnosed([own], { ...sent, receivedAt_ms: NOW_MS + 86_400_000 }, {
+    isReceiptKnown: false,
+  });
+  assertFirst(
+    found,
+    "likely",
+    "The time is written in seconds since 1970: set `format: unix_s`",
+    "pasted",
+  );
+});
+
 Deno.test("doctor: a preset takes the place of all settings of a scheme", async () => {
   const sent = await signed([
     hmac.schema.parse({ type: "hmac", preset: "github", secrets: [SECRET] }),

@@ -285,6 +285,8 @@ Deno.test("doctor: a time that is missing, of another format, too old, or ahead"
   const now_s = NOW_MS / 1000;
   assertFirst(await at(String(now_s)), "matches", "Everything passes", "now");
   assertFirst(await at(String(NOW_MS)), "matches", "set `format: unix_ms`", "milliseconds");
+  const late = await at(String(NOW_MS - 900_000));
+  assertFirst(late, "likely", "set `format: unix_ms`", "milliseconds, and too old");
   const text = new Date(NOW_MS).toISOString();
   assertFirst(await at(text), "matches", "set `format: rfc3339`", "text");
   const old = "The request is 11 minutes old: look at the clock";
