@@ -121,7 +121,10 @@ export const httpRequestSchema = z.strictObject({
   if (settings.body !== undefined && ["GET", "HEAD"].includes(settings.method)) {
     refuseField(context, ["body"], `Must not stand beside the method ${settings.method}`);
   }
-  if (JSON.stringify(settings.body ?? "").length > BODY_LENGTH_MAX) {
+  const { body = "" } = settings;
+  // A text is sent as it is, without the quotes of JSON.
+  const sent = typeof body === "string" ? body : JSON.stringify(body);
+  if (sent.length > BODY_LENGTH_MAX) {
     refuseField(context, ["body"], `Expected at most ${BODY_LENGTH_MAX} characters`);
   }
 });

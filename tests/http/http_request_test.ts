@@ -657,6 +657,27 @@ Deno.test("mistakes in an HTTP request are told when its trigger is saved", asyn
   }
 });
 
+const BODY_MAX = 32_768;
+
+Deno.test("a body of an HTTP request has as many characters as the docs say, a text without quotes", async () => {
+  await using service = await startService();
+  for (
+    const [sent, status] of [
+      ["x".repeat(BODY_MAX), 201],
+      ["x".repeat(BODY_MAX + 1), 422],
+      [["x".repeat(BODY_MAX - '[""]'.length)], 201],
+      [["x".repeat(BODY_MAX + 1 - '[""]'.length)], 422],
+    ] as const
+  ) {
+    const { status: found, body } = await service.api("POST", "triggers/", {
+      name: `longest-${sent[0]?.length}-${sent.length}`,
+      project: "files",
+      actions: [{ type: "http_request", url: "https://example.com/", body: sent }],
+    });
+    assertEquals(found, status, JSON.stringify(body).slice(0, 500));
+  }
+});
+
 const poll = (url: string) => ({ wait: { poll: { url, until: "true" } } });
 const PRIVATE = (host: string) =>
   `${host} is no public address, so nothing is sent to it: ` +
