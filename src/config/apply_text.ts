@@ -12,6 +12,7 @@ import { getProject, listProjects, putProject } from "../store/records/projects.
 import { saveNotifier } from "../notifications/save.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { NotifierSecrets } from "../notifications/secrets.ts";
+import { notifierWarnings } from "../notifications/warnings.ts";
 import { getNotifier, listNotifiers } from "../store/records/notifiers.ts";
 import type { ProjectSecrets } from "../project_secrets/settings.ts";
 import type { TriggerRegistry } from "../triggers/registry.ts";
@@ -144,7 +145,7 @@ function targetOf(service: LocalService, file: string): ApplyTarget {
         const changes = changesBetween(shown, notifierSecrets.shown(after));
         await audit({ operation: "putNotifier", path, changes });
       }
-      return { ...after, warnings: notifierSecrets.warnings(after) };
+      return { ...after, warnings: await notifierWarnings(after, service) };
     },
   };
 }

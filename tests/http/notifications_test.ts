@@ -56,6 +56,7 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   await t.step("a receiver that fails gets it later", () => triesAgain(scene));
   await t.step("redirects and private addresses", () => staysOutside(scene, privateReceiver));
   await t.step("a secret that is not there, by its place", () => tellsOfSecrets(scene));
+  await t.step("triggers and projects that are not there", () => tellsOfAbsent(scene));
   await t.step("each chat gets its own shape", () => tellsChats(scene));
   await t.step("own words, and the payload where it is included", () => ownWords(scene));
   await t.step("a test, and one more time", () => testsAndResends(scene));
@@ -67,10 +68,10 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
 
 async function tellsOfFailures(scene: Scene): Promise<void> {
   const { service, receiver, clock } = scene;
+  const launch = await trigger(service, "told");
   receiver.on("/hook", () => new Response("thanks"));
   const on = ["run_error", "recovered"];
   await put(service, "ops", { on, to: webhook(scene, "/hook"), triggers: ["told"] });
-  const launch = await trigger(service, "told");
   await trigger(service, "other").then((other) => other(false));
   const first = await launch(false);
   const [one] = await receiver.arrived("/hook", 1);
@@ -127,10 +128,10 @@ async function tellsOfFailures(scene: Scene): Promise<void> {
 
 async function tellsOfNoEnds(scene: Scene): Promise<void> {
   const { service, receiver, clock } = scene;
+  const launch = await trigger(service, "failing");
   receiver.on("/failures", () => new Response());
   const to = webhook(scene, "/failures");
   await put(service, "failures", { on: ["run_error"], to, triggers: ["failing"] });
-  const launch = await trigger(service, "failing");
   for (let failures = 1; failures <= 3; failures++) {
     await launch(false);
     await settled(service);
@@ -153,6 +154,7 @@ async function tellsOfNoEnds(scene: Scene): Promise<void> {
 
 async function tellsOfMany(scene: Scene): Promise<void> {
   const { service, receiver, clock } = scene;
+  const launch = await trigger(service, "many");
   const COUNT = 250;
   receiver.on("/many", () => new Response());
   await put(service, "many", {
@@ -160,7 +162,6 @@ async function tellsOfMany(scene: Scene): Promise<void> {
     to: webhook(scene, "/many"),
     triggers: ["many"],
   });
-  const launch = await trigger(service, "many");
   const first = await launch(false);
   const { trigger_id } = await endOfRun(service, first);
   let left = COUNT - 1;
@@ -198,6 +199,7 @@ async function triesAgain(scene: Scene): Promise<void> {
 
 async function triesDown(scene: Scene, held: Promise<Response>): Promise<void> {
   const { service, receiver, clock } = scene;
+  const launch = await trigger(service, "again");
   receiver.on("/down", (_, { length }) => new Response("", { status: length < 3 ? 500 : 200 }));
   receiver.on("/slow", () => held);
   receiver.on("/fine", () => new Response());
@@ -208,7 +210,6 @@ async function triesDown(scene: Scene, held: Promise<Response>): Promise<void> {
   const on = ["notifier_failed", "recovered"];
   receiver.on("/watch", () => new Response());
   await put(service, "watch", { on, to: webhook(scene, "/watch") });
-  const launch = await trigger(service, "again");
   await launch(false);
   await receiver.arrived("/slow", 1);
   await receiver.arrived("/fine", 1);
@@ -295,8 +296,34 @@ async function tellsOfSecrets({ service }: Scene): Promise<void> {
   }
 }
 
+async function tellsOfAbsent({ service }: Scene): Promise<void> {
+  const { id } = await service.trigger({ name: "there" });
+  const gone = crypto.randomUUID();
+  for (
+    const [limits, warnings] of [
+      [{ triggers: ["there", id] }, []],
+      [{ projects: ["files"] }, []],
+      [{ triggers: ["there", "their", gone] }, [
+        ["/triggers/1", 'Nothing is told of it: no trigger has the name or the id "their"'],
+        ["/triggers/2", `Nothing is told of it: no trigger has the name or the id "${gone}"`],
+      ]],
+      [{ projects: ["file"] }, [
+        ["/projects/0", 'Nothing is told of it: there is no project "file"'],
+      ]],
+    ] as const
+  ) {
+    const to = { type: "webhook", url: `http://${PUBLIC}/` };
+    const notifier = { on: ["run_error"], to, ...limits };
+    const { body } = await service.api("PUT", "notifiers/limited/", notifier);
+    const found = body.warnings.map(({ pointer, detail }: Body) => [pointer, detail]);
+    assertEquals(found, warnings);
+  }
+  await service.api("DELETE", "notifiers/limited/");
+}
+
 async function tellsChats(scene: Scene): Promise<void> {
   const { service, receiver } = scene;
+  const launch = await trigger(service, "chatty");
   const url = (path: string) => `http://${PUBLIC}:${receiver.port}${path}`;
   const shapes: [type: string, path: string, text: (body: Body) => string][] = [
     ["slack", "/slack", ({ text }) => text],
@@ -315,7 +342,6 @@ async function tellsChats(scene: Scene): Promise<void> {
     const secret = type === "ntfy" ? shown.body.to.token : shown.body.to.url;
     assertEquals(secret, type === "slack" ? "{env:CHAT_URL}" : "********");
   }
-  const launch = await trigger(service, "chatty");
   await launch(false);
   for (const [type, path, textOf] of shapes) {
     const [received] = await receiver.arrived(path, 1);
@@ -330,6 +356,7 @@ async function tellsChats(scene: Scene): Promise<void> {
 
 async function ownWords(scene: Scene): Promise<void> {
   const { service, receiver } = scene;
+  const launch = await trigger(service, "words");
   receiver.on("/words", () => new Response());
   await put(service, "words", {
     on: ["run_error"],
@@ -345,7 +372,6 @@ async function ownWords(scene: Scene): Promise<void> {
     to: webhook(scene, "/plain"),
   });
   receiver.on("/plain", () => new Response());
-  const launch = await trigger(service, "words");
   await launch(false);
   const { data } = verified((await receiver.arrived("/words", 1))[0]);
   assertEquals(data.title, "words is down");

@@ -148,8 +148,8 @@ Deno.test("a commit that cannot be read for a moment is read later", async () =>
 async function setsStatuses(scene: Scene, { type, body, path }: Shape): Promise<void> {
   const { service, receiver } = scene;
   const name = nextName();
-  await put(scene, name, { type });
   const launch = await trigger(scene, name);
+  await put(scene, name, { type });
   for (const [end, state] of [["complete", "success"], ["error", "failure"]] as const) {
     const sha = shaOf(nextName());
     receiver.on(path(sha), () => new Response("{}", { status: 201 }));
@@ -176,8 +176,8 @@ async function setsStatuses(scene: Scene, { type, body, path }: Shape): Promise<
 
 async function namesNone(scene: Scene): Promise<void> {
   const name = nextName();
-  await put(scene, name, { type: "github_status" });
   const launch = await trigger(scene, name);
+  await put(scene, name, { type: "github_status" });
   const sha = shaOf(name);
   const bodies: Json[] = [
     { after: ZEROS, head_commit: null, repository },
@@ -214,8 +214,8 @@ async function namesNone(scene: Scene): Promise<void> {
 async function keepsNewest(scene: Scene): Promise<void> {
   const { receiver } = scene;
   const name = nextName();
-  await put(scene, name, { type: "github_status" });
   const launch = await trigger(scene, name);
+  await put(scene, name, { type: "github_status" });
   const sha = shaOf(name);
   receiver.on(github(sha), () => new Response("{}", { status: 201 }));
   const body = { after: sha, repository };
@@ -235,8 +235,8 @@ async function keepsNewest(scene: Scene): Promise<void> {
 async function goesOn(scene: Scene): Promise<void> {
   const { service, receiver } = scene;
   const name = nextName();
-  await put(scene, name, { type: "github_status" });
   const launch = await trigger(scene, name);
+  await put(scene, name, { type: "github_status" });
   const sha = shaOf(name);
   receiver.on(github(sha), () => new Response("{}", { status: 201 }));
   const { finish } = await launch({ after: sha, repository });
@@ -299,8 +299,8 @@ async function isRefused(scene: Scene): Promise<void> {
   const { service, receiver } = scene;
   for (const { type, answer: [code, text], status, reason } of REFUSALS) {
     const name = nextName();
-    await put(scene, name, { type });
     const launch = await trigger(scene, name);
+    await put(scene, name, { type });
     const sha = shaOf(name);
     const path = type === "gitlab_status" ? gitlab("7")(sha) : github(sha);
     receiver.on(path, () => new Response(text, { status: code }));
@@ -327,8 +327,8 @@ async function isRefused(scene: Scene): Promise<void> {
 async function comesBack(scene: Scene): Promise<void> {
   const { receiver, clock } = scene;
   const name = nextName();
-  await put(scene, name, { type: "github_status" });
   const launch = await trigger(scene, name);
+  await put(scene, name, { type: "github_status" });
   const sha = shaOf(name);
   const held = Promise.withResolvers<Response>();
   receiver.on(
@@ -354,6 +354,7 @@ async function comesBack(scene: Scene): Promise<void> {
 async function ownValues(scene: Scene): Promise<void> {
   const { receiver } = scene;
   const name = nextName();
+  const launch = await trigger(scene, name);
   await put(scene, name, {
     type: "github_status",
     sha: "{has(body.build) ? body.build.commit : ''}",
@@ -365,7 +366,6 @@ async function ownValues(scene: Scene): Promise<void> {
       failure: "{body.none}",
     },
   });
-  const launch = await trigger(scene, name);
   const sha = shaOf(name);
   const path = `/repos/acme/letters/statuses/${sha}`;
   receiver.on(path, () => new Response("{}", { status: 201 }));
@@ -404,13 +404,13 @@ async function testsAndResends(scene: Scene): Promise<void> {
   const { service, receiver } = scene;
   const name = nextName();
   receiver.on("/user", () => new Response("{}"));
+  const launch = await trigger(scene, name);
   await put(scene, name, { type: "github_status" });
   const { body: tested } = await service.api("POST", `notifiers/${name}/test/`);
   const [test] = await settled(scene, name);
   assertEquals([test.id, test.status], [tested.id, "sent"]);
   const [asked] = receiver.at("/user");
   assertEquals([asked?.method, asked?.headers.get("authorization")], ["GET", `Bearer ${TOKEN}`]);
-  const launch = await trigger(scene, name);
   const sha = shaOf(name);
   receiver.on(github(sha), () => new Response("{}", { status: 201 }));
   const { finish } = await launch({ after: sha, repository });

@@ -7,6 +7,7 @@ import { STATUS_CODE } from "@std/http/status";
 import { z } from "zod";
 import { saveNotifier } from "../../notifications/save.ts";
 import { notifierSchema, parseNotifier } from "../../notifications/schema.ts";
+import { notifierWarnings } from "../../notifications/warnings.ts";
 import { ChangedError, InvalidInputError, type Problem } from "../../platform/errors.ts";
 import { isObject } from "../../platform/objects.ts";
 import { nameSchema } from "../../projects/name_schema.ts";
@@ -44,7 +45,7 @@ const notifier = answer<ShownNotifier>()(
     ),
     reason: text.exactOptional().describe("Why the last attempt has failed"),
     warnings: z.array(problem).exactOptional().describe(
-      "In answers to a save: secrets that are not there",
+      "In answers to a save: triggers, projects and secrets that are not there",
     ),
   }),
 );
@@ -132,7 +133,7 @@ export const notifierOperations = [
         expectRevision(name, before, { expected, mustExist });
         return { before, after: await saveNotifier(made, before, api, isDryRun) };
       });
-      const answer = { ...shown(after, api), warnings: api.notifierSecrets.warnings(after) };
+      const answer = { ...shown(after, api), warnings: await notifierWarnings(after, api) };
       const status = before === undefined && !isDryRun ? STATUS_CODE.Created : STATUS_CODE.OK;
       return context.json(answer, status, revisionHeader(answer));
     },
