@@ -54,8 +54,8 @@ export function operation<const Path extends string, Query extends z.ZodObject>(
   return declared;
 }
 
-/** The query of operations that have none: an unknown parameter is refused, not ignored. */
-const noQuery = z.strictObject({});
+/** The query and the body of operations that have none: what is unknown is refused, not ignored. */
+const nothing = z.strictObject({});
 
 /** Makes the routes of operations. Each checks what the token allows, and writes changes into the audit log. */
 export function routesOf(operations: readonly Operation[], api: Api): Hono {
@@ -76,7 +76,7 @@ export function routesOf(operations: readonly Operation[], api: Api): Hono {
       const name = params.id ?? params.name;
       const list = isLimited(access) ? limitedList(each, { access, records, params }) : undefined;
       const opened = list && openCursor(context.req.query("cursor"), list, api);
-      const query = readQuery(context, each.query ?? noQuery, list && { cursor: opened });
+      const query = readQuery(context, each.query ?? nothing, list && { cursor: opened });
       if (list) await records.requireFilters(query);
       checkHeaders(each, context);
       const body = await bodyOf(each, context, api);
@@ -118,8 +118,16 @@ function checkHeaders({ headers = {} }: Operation, context: Context): void {
   }
 }
 
-async function bodyOf({ body }: Operation, context: Context, { bodies }: Api): Promise<unknown> {
-  if (body === undefined) return undefined;
+/** @throws {InvalidInputError} when a POST has fields that its operation would not heed */
+async function bodyOf(
+  { body, method }: Operation,
+  context: Context,
+  { bodies }: Api,
+): Promise<unknown> {
+  if (body === undefined) {
+    if (method !== "post") return undefined;
+    return parseWith(nothing, await readOptionalJson(context, bodies) ?? {}, "the request");
+  }
   return body.isOptional
     ? await readOptionalJson(context, bodies)
     : await readJson(context, bodies, body.limit_bytes);

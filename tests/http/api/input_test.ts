@@ -2,7 +2,7 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
 import { mergePatch } from "../../../src/http/api/input.ts";
-import { ADMIN_TOKEN, startService } from "../../data.ts";
+import { ADMIN_TOKEN, endOfRun, startService } from "../../data.ts";
 
 /** Objects with few names, so that patches meet them; a name that objects have of themselves is one. */
 const { json } = fc.letrec<{ json: unknown }>((tie) => ({
@@ -119,4 +119,20 @@ Deno.test("a number that would become another one is refused, as it is in a conf
   assertStringIncludes(await send("1".repeat(400)), `found ${"1".repeat(90)}`);
   assertEquals((await send("1".repeat(400))).includes("1".repeat(110)), false);
   assertEquals(await send("[9007199254740991, 0.1, 1e300, -0.0]"), [2 ** 53 - 1, 0.1, 1e300, 0]);
+});
+
+Deno.test("an operation without a body refuses fields that it would not heed, and does nothing", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ response: { type: "text", text: "{run_id}" } });
+  const id = await (await fetch(url, { method: "POST", body: "{}" })).text();
+  await endOfRun(service, id);
+  const replay = (body?: unknown) => service.api("POST", `runs/${id}/replay/`, body);
+  for (const body of [{ commit: "v2" }, { body: btoa("{}") }, [], "v2"]) {
+    const { status } = await replay(body);
+    assertEquals(status, 422, text(body));
+  }
+  const { body } = await replay({ commit: "v2" });
+  assertEquals(body.errors, [{ pointer: "/commit", detail: 'Unknown field "commit"' }]);
+  assertEquals((await service.api("GET", "runs/")).body.results.length, 1);
+  assertEquals([(await replay()).status, (await replay({})).status], [201, 201]);
 });
