@@ -2,6 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { actionSchema, checkActions } from "../../src/actions/mod.ts";
 import { systemClock } from "../../src/platform/clock.ts";
 import type { Problem } from "../../src/platform/errors.ts";
@@ -167,6 +168,16 @@ Deno.test("saving: a project's folder, variables, key and file that are not ther
   assertEquals(await told({ repository: url("UNSET") }), [
     ["/repository", "Cannot be fetched: the environment variable UNSET is not set"],
   ]);
+  const repository = join(folder.path, "no repository");
+  const absent = [[
+    "/repository",
+    `Cannot be fetched: ${repository} does not exist, or cannot be read`,
+  ]];
+  assertEquals(await told({ repository }), absent);
+  assertEquals(await told({ repository: pathToFileURL(repository).href }), absent);
+  await Deno.mkdir(`${repository}.git`);
+  assertEquals(await told({ repository }), []);
+  assertEquals(await told({ repository: pathToFileURL(repository).href }), []);
   const key = join(folder.path, "key");
   assertEquals(await told({ repository: "git@git.example.com:x.git", deploy_key: key }), [[
     "/deploy_key",

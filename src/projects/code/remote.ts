@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { ActionError, type Problem } from "../../platform/errors.ts";
 import { hideUserInfo, percentDecode, redactUrls } from "../../platform/network/urls.ts";
@@ -135,7 +136,7 @@ export function tokenOf({ env }: Remote): string | undefined {
 }
 
 /**
- * Returns the variables and keys that are missing to reach a remote, as problems with pointers into
+ * Returns the folder, the variables and the keys that are missing to reach a remote, as problems with pointers into
  * the project.
  */
 export async function originProblems(
@@ -150,8 +151,22 @@ export async function originProblems(
     });
   };
   await look("repository", { repository });
+  const folder = folderOf(repository);
+  // git adds the ending by itself.
+  if (folder !== undefined && ![folder, `${folder}.git`].some((path) => existsSync(path))) {
+    problems.push({
+      pointer: "/repository",
+      detail: `Cannot be fetched: ${folder} does not exist, or cannot be read`,
+    });
+  }
   if (deployKey !== undefined) await look("deploy_key", { repository, deploy_key: deployKey });
   return problems;
+}
+
+/** Returns the path of a repository on this machine; undefined for any other address. */
+function folderOf(address: string): string | undefined {
+  if (/^file:\/\/\//i.test(address)) return percentDecode(address.slice("file://".length));
+  return isAbsolute(address) ? address : undefined;
 }
 
 function parseAddress(address: string): Address {
