@@ -10,6 +10,8 @@ import { refuseField } from "../platform/schema/schema.ts";
 
 const KEY_CHARACTERS_MAX = 4_096;
 const DAY_S = 86_400;
+/** The longest wait of a burst, which the longest window has where none is set. */
+const WAIT_S_MAX = 10 * DAY_S;
 const LIMIT_MAX = 1_000;
 /** The longest delay: a hundred years. */
 const DELAY_S_MAX = 100 * 366 * DAY_S;
@@ -24,7 +26,7 @@ export const coalesceSchema = z.strictObject({
   window: z.int().min(1).max(DAY_S).describe(
     "The time after the newest of them, in seconds, in which others may join",
   ),
-  max_wait: z.int().min(1).max(7 * DAY_S).optional().describe(
+  max_wait: z.int().min(1).max(WAIT_S_MAX).optional().describe(
     "The longest time after the first of them, in seconds; ten windows where it is absent",
   ),
   keep: z.enum(["newest", "first", "all"]).default("newest").describe(

@@ -378,6 +378,7 @@ Deno.test("the pace of a trigger", async (t) => {
     const table: [Record<string, unknown>, string, RegExp][] = [
       [{ coalesce: { key: "{bod.a}", window: 1 } }, "/coalesce/key", /Unknown variable 'bod'/],
       [{ coalesce: { window: 10, max_wait: 5 } }, "/coalesce/max_wait", /at least the window, 10/],
+      [{ coalesce: { window: 86_400, max_wait: 864_001 } }, "/coalesce/max_wait", /at most 864000/],
       [{ coalesce: { key: "a" } }, "/coalesce/window", /./],
       [{ concurrency: { key: "{nothing}" } }, "/concurrency/key", /Unknown variable/],
       [{ concurrency: { limit: 0 } }, "/concurrency/limit", /./],
@@ -411,6 +412,10 @@ Deno.test("the pace of a trigger", async (t) => {
       assertEquals(body.errors[0].pointer, pointer);
       assertMatch(body.errors[0].detail, detail);
     }
+    // The longest wait that a trigger gets without it can be written, too.
+    const coalesce = { window: 86_400, max_wait: 864_000 };
+    const longest = { ...base, coalesce };
+    assertEquals((await site.service.api("POST", "triggers/?dry_run", longest)).status, 200);
   });
 });
 
