@@ -111,7 +111,9 @@ function expectation(issue: z.core.$ZodIssue): string {
         : "Expected another form of value";
     }
     case "invalid_key": {
-      const own = issue.issues.map(expectation).find((text) => !text.startsWith("Expected "));
+      const texts = issue.issues.map(expectation);
+      // A schema of names may say so itself.
+      const own = texts.find((text) => !text.startsWith("Expected ") || / name\b/.test(text));
       return own ?? `Expected a name of ${issue.issues.map(withoutExpected).join(" and ")}`;
     }
     case "too_small":

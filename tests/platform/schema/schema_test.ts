@@ -31,6 +31,10 @@ const schema = z.strictObject({
   place: z.union([z.string().min(3), z.strictObject({ path: z.string() })]).optional(),
   conditions: z.array(conditionSchema).optional(),
   parameters: z.record(z.string().max(3), z.json()).optional(),
+  variables: z.record(
+    z.string().regex(/^[a-z]+$/, { error: "Expected a name of small letters" }),
+    z.string(),
+  ).optional(),
   both: z.strictObject({ a: z.string().optional(), b: z.string().optional() })
     .refine(({ a, b }) => a !== b, { error: "Expected either a or b" }).optional(),
 });
@@ -214,6 +218,14 @@ const cases: { name: string; value: unknown; problems: Problem[] }[] = [
     problems: [{
       pointer: "/parameters/epochs",
       detail: 'Expected a name of at most 3 characters, found "epochs"',
+    }],
+  },
+  {
+    name: "a name that the schema describes itself",
+    value: { ...GOOD, variables: { "a b": "c" } },
+    problems: [{
+      pointer: "/variables/a b",
+      detail: 'Expected a name of small letters, found "a b"',
     }],
   },
   {
