@@ -224,6 +224,9 @@ Deno.test("the word that was meant is the nearest one", () => {
   for (const [word, meant] of cases) {
     assertEquals(didYouMean(word, words), meant ? ` (did you mean ${meant}?)` : "", word);
   }
+  assertEquals(didYouMean("x", ["*"]), "");
+  assertEquals(didYouMean("1", ["", "true", "false"]), "");
+  assertEquals(didYouMean("A", ["a"]), " (did you mean a?)");
 });
 
 Deno.test("the schema of the file knows fields and presets, and takes relative paths", () => {

@@ -18,7 +18,8 @@ function nearest(word: string, known: Iterable<string>): string | undefined {
   for (const each of known) {
     if (Math.abs(each.length - word.length) >= best_distance) continue;
     const distance = distanceOf(wanted, each.toLowerCase());
-    if (distance >= best_distance) continue;
+    // A word of other letters altogether is not near, however short it is.
+    if (distance >= Math.min(best_distance, each.length)) continue;
     best = each;
     best_distance = distance;
   }
