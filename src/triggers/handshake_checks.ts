@@ -12,12 +12,12 @@ import { type BodyCheck, type HandshakeStep, NO_CONDITION } from "./checks.ts";
 
 const EXPECTED_CHARACTERS_MAX = 200;
 
-/** Answers the first handshake that a request is. */
+/** Answers the first handshake that a request is, of those of its method. */
 export function handshakeStep(handshakes: readonly PreparedHandshake[]): HandshakeStep[] {
   if (handshakes.length === 0) return [];
   return [{
     async answer(request) {
-      for (const handshake of handshakes) {
+      for (const handshake of handshakes.filter(({ row }) => row.method === request.method)) {
         const reply = await whenPartsRead(() => handshake.answer(request));
         if (reply) return reply;
       }

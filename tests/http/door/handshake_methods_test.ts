@@ -77,6 +77,14 @@ const triggers = {
       response: { type: "text", text: "" },
     })),
   },
+  mixed: {
+    conditions: [token],
+    handshakes: [
+      { method: "OPTIONS", response: { type: "text", text: "options" } },
+      { preset: "meta", secret: VERIFY },
+      { method: "HEAD", response: { type: "text", text: "head", status: 202 } },
+    ],
+  },
   disabled: { enabled: false, handshakes: [{ preset: "meta", secret: VERIFY }] },
   far: {
     conditions: [{ type: "ip_allowlist", ranges: ["192.0.2.1"] }],
@@ -111,6 +119,23 @@ const cases: (Case & { logged?: "handshake" | "refused" })[] = [
     logged: "handshake",
   },
   { to: "meta", method: "GET", query: subscribe("wrong"), expectedStatus: 400, logged: "refused" },
+  { to: "mixed", method: "GET", query: subscribe("wrong"), expectedStatus: 400, logged: "refused" },
+  {
+    to: "mixed",
+    method: "GET",
+    query: subscribe(VERIFY),
+    expectedStatus: 200,
+    expectedBody: "1158201444",
+    logged: "handshake",
+  },
+  {
+    to: "mixed",
+    method: "OPTIONS",
+    expectedStatus: 200,
+    expectedBody: "options",
+    logged: "handshake",
+  },
+  { to: "mixed", method: "HEAD", expectedStatus: 202, expectedBody: "", logged: "handshake" },
   { to: "meta", method: "GET", query: subscribe(""), expectedStatus: 400, logged: "refused" },
   { to: "meta", method: "GET", expectedStatus: 400, expectedBody: REJECTED, logged: "refused" },
   {
