@@ -9,6 +9,7 @@ import {
   type DeliveryOutcome,
   type FoundDelivery,
   searchDeliveries,
+  type SearchOptions,
 } from "../store/records/deliveries.ts";
 import type { DeliveryEntry } from "../store/records/trigger_log_entries.ts";
 import type { PendingIds } from "../store/records/run_lists.ts";
@@ -17,6 +18,11 @@ import type { Store } from "../store/store.ts";
 import type { KeptRequests } from "./kept_requests.ts";
 import { requestOfKept, requestOfRun, wholePayload } from "./replay.ts";
 import { type MaskParts, shownKeptBody, shownPayload } from "./shown_body.ts";
+
+/** The time after which no further deliveries are looked at. */
+const SEARCH_MS = 200;
+/** The deliveries that are read at a time where the newest are not enough. */
+const FURTHER_RECORDS = 200;
 
 /** A stored request. */
 export interface RecentRequest {
@@ -58,11 +64,20 @@ export async function recentRequests(
   const found: RecentRequest[] = [];
   for (const outcome of outcomes) {
     const filter = { trigger_id: triggerId, outcome };
-    const { records } = await searchDeliveries(store, { filter, limit, pending });
-    for (const record of records) {
-      if (!await parts.isVisible(record)) continue;
-      const request = storedRequest(parts, triggerId, record);
-      if (request !== undefined) found.push(request);
+    const wanted = found.length + limit;
+    const until_ms = performance.now() + SEARCH_MS;
+    let page: SearchOptions = { filter, limit, pending };
+    // Thousands of replays may stand before the newest request.
+    for (;;) {
+      const { records, next } = await searchDeliveries(store, page);
+      for (const record of records) {
+        if (!await parts.isVisible(record)) continue;
+        const request = storedRequest(parts, triggerId, record);
+        if (request !== undefined) found.push(request);
+      }
+      if (outcome !== "accepted" || next === undefined) break;
+      if (found.length >= wanted || performance.now() > until_ms) break;
+      page = { filter, limit: FURTHER_RECORDS, pending, before: next };
     }
   }
   return found.toSorted((one, other) => one.id < other.id ? 1 : -1).slice(0, limit);

@@ -241,3 +241,23 @@ Deno.test("infer-schema makes a schema that the stored payloads match, and tells
     'data-load="triggers/inferred/payloads"',
   );
 });
+
+Deno.test("the newest requests of a trigger are found behind any number of replays", async () => {
+  await using service = await startService();
+  const { id, url } = await service.trigger({
+    actions: [{ type: "fetch_repository" }],
+    response: { type: "text", text: "{run_id}" },
+  });
+  const sent: string[] = [];
+  for (let number = 1; number <= 3; number++) {
+    sent.unshift(await (await fetch(url, { method: "POST", body: `{"number":${number}}` })).text());
+  }
+  for (let count = 0; count < 12; count++) {
+    assertEquals((await service.api("POST", `runs/${sent[0]}/replay/`)).status, 201);
+  }
+  const infer = async (last: number) =>
+    (await service.api("POST", `triggers/${id}/infer-schema/`, { last })).body.requests;
+  assertEquals([await infer(2), await infer(50)], [2, 3]);
+  const { body: { results } } = await service.api("POST", `triggers/${id}/try-actions/`, {});
+  assertEquals(results.map((each: { delivery_id: string }) => each.delivery_id), sent);
+});
