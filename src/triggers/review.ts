@@ -8,6 +8,7 @@ import { conditionMistake, templateMistakes } from "../conditions/values/compile
 import { conditionWarnings, isAuthenticating, reviewConditions } from "../conditions/mod.ts";
 import { InvalidInputError, messageOf, prefixed, type Problem } from "../platform/errors.ts";
 import { type AnswerSettings, needsWarnings } from "./needs.ts";
+import { headerNameWarnings } from "./header_names.ts";
 import { httpRequestProblems, httpRequestWarnings } from "./review_http_request.ts";
 import { paceMistakes } from "./pace_settings.ts";
 import { refusalStatus } from "./refusal_status.ts";
@@ -133,7 +134,12 @@ function needsWarningsOf(trigger: AnswerSettings & Pick<TriggerSettings, "action
         ? prefixed(`/actions/${index}`, httpRequestWarnings(action))
         : []
     );
-    return [...needsWarnings(trigger), ...shownValueWarnings(trigger), ...requests];
+    return [
+      ...needsWarnings(trigger),
+      ...shownValueWarnings(trigger),
+      ...headerNameWarnings(trigger),
+      ...requests,
+    ];
   } catch {
     // Told of the conditions already: a later version has stored a kind that this one does not know.
     return [];

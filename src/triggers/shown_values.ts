@@ -45,7 +45,10 @@ export function shownValueWarnings(
 }
 
 /** Lists the texts in a value, each with the keys that lead to it. */
-function textsIn(value: unknown, path: PropertyKey[]): { text: string; path: PropertyKey[] }[] {
+export function textsIn(
+  value: unknown,
+  path: PropertyKey[],
+): { text: string; path: PropertyKey[] }[] {
   if (typeof value === "string") return [{ text: value, path }];
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => textsIn(inner, [...path, key]));
@@ -53,10 +56,13 @@ function textsIn(value: unknown, path: PropertyKey[]): { text: string; path: Pro
 
 /** Lists the paths by which an expression reads the body, without `body` itself. */
 function bodyPathsIn(source: string): Key[][] {
+  return pathsOf(source).flatMap(([variable, ...keys]) => variable === "body" ? [keys] : []);
+}
+
+/** Lists the paths in an expression, each with its variable first. */
+export function pathsOf(source: string): (readonly Key[])[] {
   try {
-    return pathsIn(parseExpression(source).expr).flatMap(([variable, ...keys]) =>
-      variable === "body" ? [keys] : []
-    );
+    return pathsIn(parseExpression(source).expr);
   } catch (error) {
     // An earlier version took it.
     if (error instanceof ExpressionError) return [];

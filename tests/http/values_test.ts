@@ -1,6 +1,6 @@
 /** Values and conditions of actions, on one running service: what the request says is what the work gets. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { endOfRun, eventually, startService, type TestService } from "../data.ts";
+import { endOfRun, eventually, HMAC_CONDITION, startService, type TestService } from "../data.ts";
 
 const PROJECT = `
 - step:
@@ -442,6 +442,42 @@ const answers: [what: string, response: Record<string, unknown>, body: string, e
       "{&quot;v&quot;:&quot;&lt;x&gt;&quot;}",
     ],
   ];
+
+Deno.test("a header whose name has capitals, which no value finds, is told when a trigger is saved", async () => {
+  await using service = await startService();
+  const { body } = await service.api("POST", "triggers/?dry_run", {
+    name: "capitals",
+    project: "files",
+    conditions: [HMAC_CONDITION],
+    actions: [
+      {
+        type: "run_execution",
+        step: "echo",
+        if: "headers['X-GitHub-Event'] == 'push' && has(headers.Via)",
+        environment: { A: "{headers['x-a']}{body['X']}", B: "a {headers['X-B']} b" },
+      },
+      {
+        type: "http_request",
+        url: "https://example.com/",
+        headers: { "x-c": "{headers['X-C']}", authorization: { secret: "{env:SECRET_D}" } },
+        body: [{ e: "{headers['X-E'] + headers['X-E']}" }],
+      },
+    ],
+    response: { type: "json", json: { f: "{headers['X-F']} headers['X-G'] {{headers['X-G']}" } },
+  });
+  const told = body.warnings.filter(({ detail }: { detail: string }) => /^Never/.test(detail))
+    .map(({ pointer, detail }: { pointer: string; detail: string }) => [pointer, detail]);
+  const never = (name: string) =>
+    `Never finds the header "${name}": write its name in lower case, "${name.toLowerCase()}"`;
+  assertEquals(told, [
+    ["/actions/0/if", never("X-GitHub-Event")],
+    ["/actions/0/if", never("Via")],
+    ["/actions/0/environment/B", never("X-B")],
+    ["/actions/1/headers/x-c", never("X-C")],
+    ["/actions/1/body/0/e", never("X-E")],
+    ["/response/json/f", never("X-F")],
+  ]);
+});
 
 Deno.test("no answer is a page that a browser runs on the console's origin", async (t) => {
   await using service = await startService();
