@@ -58,6 +58,51 @@ const cases: Case[] = [
     refused: ["the body", "required", 'the property "constructor"', "an object with no properties"],
   },
   {
+    name: "a property that another one demands",
+    schema: { dependentRequired: { x: ["y"], a: ["a", "b"] } },
+    body: { a: 1 },
+    refused: ["the body", "dependentRequired", 'the property "b"', 'an object with "a"'],
+  },
+  {
+    name: "an element that is missing",
+    schema: { contains: { const: 5 } },
+    body: [1],
+    refused: [
+      "the body",
+      "contains",
+      "an element that matches the schema of `contains`",
+      "a list of 1",
+    ],
+  },
+  {
+    name: "too few elements of a kind",
+    schema: { contains: { const: 5 }, minContains: 2 },
+    body: [5],
+    refused: [
+      "the body",
+      "minContains",
+      "at least 2 elements that match the schema of `contains`",
+      "a list of 1",
+    ],
+  },
+  {
+    name: "too many elements of a kind",
+    schema: { contains: { const: 5 }, maxContains: 1 },
+    body: [5, 5],
+    refused: [
+      "the body",
+      "maxContains",
+      "at most 1 elements that match the schema of `contains`",
+      "a list of 2",
+    ],
+  },
+  {
+    name: "equal elements",
+    schema: { uniqueItems: true },
+    body: [1, 2, 1],
+    refused: ["the body", "uniqueItems", "elements that differ from each other", "a list of 3"],
+  },
+  {
     name: "an enum",
     schema: object({ a: { enum: ["x", 1, null] } }),
     body: { a: "y" },

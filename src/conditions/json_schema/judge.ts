@@ -116,6 +116,8 @@ const BOUNDS: Readonly<Record<string, [before: string, behind?: string]>> = {
   maximum: ["at most"],
   minimum: ["at least"],
   multipleOf: ["a multiple of"],
+  maxContains: ["at most", "elements that match the schema of `contains`"],
+  minContains: ["at least", "elements that match the schema of `contains`"],
   maxItems: ["at most", "elements"],
   minItems: ["at least", "elements"],
   maxLength: ["at most", "characters"],
@@ -144,6 +146,17 @@ function expectedOf(
       const missing = [setting].flat().find((name) => !Object.hasOwn(Object(found), String(name)));
       return missing === undefined ? undefined : `the property ${JSON.stringify(missing)}`;
     }
+    case "dependentRequired": {
+      const has = (name: unknown) => Object.hasOwn(Object(found), String(name));
+      const missing = Object.entries(Object(setting)).flatMap(([name, others]) =>
+        has(name) ? [others].flat().filter((other) => !has(other)) : []
+      );
+      return missing.length === 0 ? undefined : `the property ${JSON.stringify(missing[0])}`;
+    }
+    case "contains":
+      return "an element that matches the schema of `contains`";
+    case "uniqueItems":
+      return "elements that differ from each other";
     case "format": {
       const pattern = patternOfFormat(String(setting));
       return pattern === undefined ? `the format ${setting}` : `a match of ${pattern}`;
