@@ -15,6 +15,11 @@ const FOUND_LENGTH_MAX = 80;
 const LISTED_MAX = 20;
 /** Types that have another name for the people who read about them. */
 const NOUNS: Readonly<Record<string, string>> = { int: "whole number", record: "object" };
+/** Formats of texts, in words. */
+const FORMATS: Readonly<Record<string, string>> = {
+  base64: "base64",
+  datetime: "a time such as 2026-01-31T12:00:00Z",
+};
 
 /** The fields that an object has room for, by the list of its unknown ones, which zod passes on as it is. */
 const fieldsBeside = new WeakMap<readonly string[], string[]>();
@@ -115,6 +120,11 @@ function expectation(issue: z.core.$ZodIssue): string {
       // A schema of names may say so itself.
       const own = texts.find((text) => !text.startsWith("Expected ") || / name\b/.test(text));
       return own ?? `Expected a name of ${issue.issues.map(withoutExpected).join(" and ")}`;
+    }
+    case "invalid_format": {
+      // A schema may have its own words for a format.
+      const form = issue.message.startsWith("Invalid ") ? FORMATS[issue.format] : undefined;
+      return form === undefined ? issue.message : `Expected ${form}`;
     }
     case "too_small":
       return `Expected ${

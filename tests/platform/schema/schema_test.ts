@@ -35,6 +35,8 @@ const schema = z.strictObject({
     z.string().regex(/^[a-z]+$/, { error: "Expected a name of small letters" }),
     z.string(),
   ).optional(),
+  bytes: z.base64().optional(),
+  at: z.iso.datetime({ offset: true }).optional(),
   both: z.strictObject({ a: z.string().optional(), b: z.string().optional() })
     .refine(({ a, b }) => a !== b, { error: "Expected either a or b" }).optional(),
 });
@@ -227,6 +229,17 @@ const cases: { name: string; value: unknown; problems: Problem[] }[] = [
       pointer: "/variables/a b",
       detail: 'Expected a name of small letters, found "a b"',
     }],
+  },
+  {
+    name: "texts of other formats",
+    value: { ...GOOD, bytes: "!!", at: "2030-01-01" },
+    problems: [
+      { pointer: "/bytes", detail: 'Expected base64, found "!!"' },
+      {
+        pointer: "/at",
+        detail: 'Expected a time such as 2026-01-31T12:00:00Z, found "2030-01-01"',
+      },
+    ],
   },
   {
     name: "fields that do not go together",
