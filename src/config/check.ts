@@ -6,6 +6,7 @@
  */
 import { join } from "node:path";
 import { checkActions } from "../actions/mod.ts";
+import { systemClock } from "../platform/clock.ts";
 import {
   ActionError,
   InvalidInputError,
@@ -140,7 +141,8 @@ async function triggerFindings(
   const errors: Problem[] = [];
   const warnings: Problem[] = [];
   try {
-    warnings.push(...reviewSave(trigger, undefined, read));
+    const parts = { env: read, now_ms: systemClock.now() };
+    warnings.push(...reviewSave(trigger, undefined, parts));
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
     errors.push(...error.problems);

@@ -325,9 +325,8 @@ export class TriggerRegistry {
     const settings = unmaskSecrets(written, current, { what: "the trigger", mark, receiversOf });
     const { reviewSave } = await import("./review.ts");
     if (!kept.includes("conditions")) {
-      const { env } = this.#parts.context;
-      const warnings = reviewSave(settings, current?.value, env);
-      onWarnings?.(warnings);
+      const { env, clock } = this.#parts.context;
+      onWarnings?.(reviewSave(settings, current?.value, { env, now_ms: clock.now() }));
     }
     const { checkMaxPayload } = await import("./max_payload.ts");
     checkMaxPayload(settings.max_payload, this.#parts.payloadBytesMax);

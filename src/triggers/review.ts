@@ -15,7 +15,7 @@ import { refusalStatus } from "./refusal_status.ts";
 import { scheduleMistakes } from "./schedule_settings.ts";
 import { shownValueWarnings } from "./shown_values.ts";
 import { pointer } from "../platform/schema/pointer.ts";
-import { checkSecrets, secretWarnings } from "./secret_strength.ts";
+import { checkSecrets, endedWarnings, secretWarnings } from "./secret_strength.ts";
 import { responseTexts } from "./response.ts";
 import { tracedTokenWarnings } from "./traced_tokens.ts";
 import { callbackMistakes } from "./callback_settings.ts";
@@ -73,17 +73,17 @@ function mistakesIn(templates: unknown): Problem[] {
  * Checks a trigger that is to be saved, its secrets in clear.
  *
  * @param stored the trigger that it replaces
- * @param env reads an environment variable of the service
- * @returns warnings about literal secrets, which can be looked at only now
+ * @param parts `env` reads an environment variable of the service
+ * @returns warnings about literal secrets, which can be looked at only now, and about those that have ended
  * @throws {InvalidInputError} when it must not be saved
  */
 export function reviewSave(
   settings: TriggerSettings,
   stored: TriggerSettings | undefined,
-  env: (name: string) => string | undefined,
+  { env, now_ms }: { env(name: string): string | undefined; now_ms: number },
 ): Problem[] {
   reviewTrigger(settings);
-  return checkSecrets(settings, stored, env);
+  return [...checkSecrets(settings, stored, env), ...endedWarnings(settings, now_ms)];
 }
 
 /** Without a proof of the sender, anyone could learn from the answers what the filter looks for. */

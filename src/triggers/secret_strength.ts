@@ -6,7 +6,7 @@
  */
 import type { SecretForm } from "../conditions/condition.ts";
 import { secretFormOf } from "../conditions/mod.ts";
-import { SECRET_MASK } from "../conditions/secret.ts";
+import { SECRET_MASK, secretEnd_ms } from "../conditions/secret.ts";
 import { InvalidInputError, type Problem } from "../platform/errors.ts";
 import { mapLiterals } from "./secrets.ts";
 import type { TriggerSettings } from "./trigger.ts";
@@ -51,6 +51,18 @@ export function checkSecrets(holder: Holder, stored: Holder | undefined, env: En
   const refused = flaws.filter((flaw) => flaw.isRefused && !known.has(keyOf(flaw)));
   if (refused.length > 0) throw new InvalidInputError("the trigger", refused.map(problemOf));
   return flaws.filter(({ isLiteral }) => isLiteral).map(problemOf);
+}
+
+/** Warns of conditions whose secrets have all ended: they refuse every request. */
+export function endedWarnings({ conditions }: Holder, now_ms: number): Problem[] {
+  return conditions.flatMap((condition, index) =>
+    "secrets" in condition && condition.secrets?.every((each) => secretEnd_ms(each) <= now_ms)
+      ? [{
+        pointer: `/conditions/${index}/secrets`,
+        detail: "Match nothing: all have ended, by their `until`",
+      }]
+      : []
+  );
 }
 
 function flawsIn({ conditions, handshakes }: Holder, env: Env): Flaw[] {

@@ -68,6 +68,27 @@ Deno.test("a stored secret is given an end, and loses it, by its name", async ()
   assertEquals(await sendOld(), 200);
 });
 
+Deno.test("saving a trigger warns of a condition whose secrets have all ended", async () => {
+  const clock = new TestClock();
+  await using service = await startService({ clock });
+  const past = { value: "an-old-secret-of-the-sender", until: new Date(clock.now()).toISOString() };
+  const next = { ...past, until: new Date(clock.now() + 1).toISOString() };
+  const { id } = await service.trigger();
+  for (
+    const [secrets, pointers] of [
+      [[past], ["/conditions/0/secrets"]],
+      [[past, past], ["/conditions/0/secrets"]],
+      [[past, next], []],
+      [[past, "a-secret-without-any-end"], []],
+    ] as const
+  ) {
+    const conditions = [{ ...HMAC_CONDITION, secrets }];
+    const { body } = await service.api("PATCH", `triggers/${id}/`, { conditions });
+    const ended = body.warnings.filter(({ detail }: { detail: string }) => /ended/.test(detail));
+    assertEquals(ended.map(({ pointer }: { pointer: string }) => pointer), pointers);
+  }
+});
+
 Deno.test("an end that is no time is refused", async () => {
   await using service = await startService();
   const { status, body } = await service.api("POST", "triggers/", {
