@@ -109,7 +109,12 @@ export function gather(
     const carried = execution && SOURCES[source.type]?.(source.key, execution, keep);
     const isOfUse = carried && TARGETS[target.type]?.(target.key, carried, gathered, keep);
     if (isOfUse) continue;
-    gathered.missing.push(`node "${source.node}" left no ${source.type} "${source.key}"`);
+    const left = `${source.type} "${source.key}"`;
+    gathered.missing.push(
+      carried
+        ? `the ${left} of node "${source.node}" is no URL of a file for input "${target.key}"`
+        : `node "${source.node}" left no ${left}`,
+    );
   }
   return gathered;
 }

@@ -337,6 +337,17 @@ Deno.test("pipeline: a node that lacks what it needs fails with the reason", asy
   );
 });
 
+Deno.test("pipeline: a value that is no file of an input is told, and not taken for one that is missing", async () => {
+  await using fixture = await PipelineFixture.make();
+  const id = await launch(fixture, TWO("  - [a.metadata.count, b.input.needed]"));
+  await fixture.end(id, "a", { metadata: { count: 7 } });
+  const { nodes } = await fixture.ended(id);
+  assertEquals(
+    nodes[1]?.reason,
+    'Cannot run step "use": its input "needed" has no file; the metadata "count" of node "a" is no URL of a file for input "needed"',
+  );
+});
+
 Deno.test("pipeline: what is to follow a node's failure follows one that cannot be launched, too", async (t) => {
   const cases: [action: string, status: string][] = [
     ["then: stop-pipeline", "stopped"],
