@@ -17,7 +17,7 @@ export interface HandshakeExample {
 
 /**
  * Makes a request for which `when` holds, where its clauses compare values with constants or with the secret, or
- * ask for their presence. What expressions read beside these is a word.
+ * ask for their presence, for a text within them, or whether they are empty. What expressions read beside these is a word.
  *
  * @param secret the text that `secret` stands for
  */
@@ -37,14 +37,25 @@ export function exampleOf(
     if (kind !== "callExpr") continue;
     const [left, right] = value.args;
     if (value.function === "@in") put(memberPath(left, right), word, false);
+    if (value.function === "contains" && value.target && constantOf(left)) {
+      put(pathOf(value.target), valueOf(left), true);
+    }
     if (value.function !== "_==_" || !left || !right) continue;
     for (const [place, other] of [[left, right], [right, left]] as const) {
       if (isSecretNode(other)) put(pathOf(place), secret, true);
       else if (constantOf(other)) put(pathOf(place), valueOf(other), true);
+      if (valueOf(other) === 0) put(pathOf(sizedOf(place)), [], true);
     }
   }
   for (const path of others.flatMap(pathsIn)) put(path, word, false);
   return requestOf([...values.values()]);
+}
+
+/** Returns the list or map whose size an expression is. */
+function sizedOf({ exprKind: { case: kind, value } }: Expr): Expr | undefined {
+  return kind === "callExpr" && value.function === "size"
+    ? value.target ?? value.args[0]
+    : undefined;
 }
 
 function conjunctsOf(expr: Expr): Expr[] {

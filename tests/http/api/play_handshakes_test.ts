@@ -30,6 +30,20 @@ Deno.test("every preset's handshake can be played", async () => {
   }
 });
 
+Deno.test("the first requests of presets that sign are played, also those without events", async () => {
+  await using service = await startService();
+  for (const preset of ["ashby", "asana", "line", "terraform", "viber", "xero"]) {
+    const { id } = await service.trigger({
+      conditions: [{ type: "hmac", preset, secrets: [SECRET] }],
+    });
+    const { body } = await service.api("POST", `triggers/${id}/handshakes/`);
+    assert(body.handshakes.length > 0, preset);
+    for (const played of body.handshakes) {
+      assertEquals(played.answered, true, `${preset}: ${JSON.stringify(played)}`);
+    }
+  }
+});
+
 Deno.test("a handshake that only the provider can make says what to do", async () => {
   await using service = await startService();
   const identity = "arn:aws:sns:us-east-1:123456789012:topic";
