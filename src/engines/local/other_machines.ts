@@ -56,6 +56,11 @@ export function placeOf({ machineId, instances: { url } }: Shared): MachineRecor
   };
 }
 
+/** True for an execution that shows the silence of its machine, and not that its runner cannot be asked. */
+function showsSilence({ reachable, waiting }: Execution): boolean {
+  return reachable === false && waiting === SILENT;
+}
+
 /** Looks after the executions of other machines. */
 export class OtherMachines {
   readonly #parts: OtherMachinesParts;
@@ -74,7 +79,7 @@ export class OtherMachines {
 
   /** The silent machines that have open executions. */
   get outages(): Outage[] {
-    const silent = [...this.#executions.values()].filter(({ reachable }) => reachable === false);
+    const silent = [...this.#executions.values()].filter(showsSilence);
     return Array.from(Map.groupBy(silent, machineOf), ([id, executions]) => {
       const { clock } = this.#parts;
       const since_ms = clock.now() - clock.steady() + (this.#seen_ms.get(id) ?? 0);
@@ -163,9 +168,7 @@ export class OtherMachines {
     const executions = await getExecutions(store, ids);
     for (const execution of executions) {
       this.#see(execution);
-      if (this.#isSilent(execution) !== (execution.reachable === false)) {
-        await this.#show(execution);
-      }
+      if (this.#isSilent(execution) !== showsSilence(execution)) await this.#show(execution);
     }
     const found = new Set(executions.map(({ id }) => id));
     for (const id of ids) if (!found.has(id)) this.#executions.delete(id);
@@ -240,12 +243,13 @@ export class OtherMachines {
 
   async #show({ id, machine, run_id, project }: Execution): Promise<void> {
     const { stored } = await changeExecution(this.#parts.store, id, (execution) => {
+      if (this.#isSilent(execution)) return { ...execution, reachable: false, waiting: SILENT };
       const { reachable: _reachable, waiting: _waiting, ...rest } = execution;
-      return this.#isSilent(execution) ? { ...rest, reachable: false, waiting: SILENT } : rest;
+      return showsSilence(execution) ? rest : undefined;
     });
     if (stored === undefined || hasEnded(stored.status)) return;
     const details = { execution_id: id, run_id, project, machine };
-    if (stored.reachable === false) {
+    if (showsSilence(stored)) {
       log.warn("The machine that runs execution {execution_id} is silent", details);
     } else log.info("The machine that runs execution {execution_id} is back", details);
     this.#see(stored);

@@ -147,6 +147,19 @@ Deno.test("what is given up while its machine is silent stays so when the machin
     assertStringIncludes(reason, "Enough. Its machine was silent");
   }));
 
+Deno.test("what a machine shows of a runner that it cannot ask stays while it is not silent itself", () =>
+  both(async ({ leader, machine, others, execution, told }) => {
+    await machine.shared?.instances.takeMachine();
+    Object.assign(execution, { reachable: false, waiting: "docker does not answer" });
+    assertEquals(await storeBesideLeader(machine, execution), true);
+    await eventually(() => told.some(({ reachable }) => reachable === false) || undefined);
+    await nextLook(leader);
+    await nextLook(leader);
+    const { reachable, waiting } = await getExecution(leader, execution.id) ?? {};
+    assertEquals([reachable, waiting], [false, "docker does not answer"]);
+    assertEquals(others.outages, []);
+  }));
+
 Deno.test("of two changes of one execution at the same time none is lost", () =>
   both(async ({ leader, execution }) => {
     for (let round = 0; round < 20; round++) {
