@@ -91,7 +91,10 @@ export class LocalEngine implements Engine {
       isKnown: () => this.#leads || !this.#sharesWork,
       onOthers: (stored) => this.#leads && this.#others.claimed(stored),
     });
-    const onClaimed = (id: string) => void this.#queue.remove(id);
+    const onClaimed = (id: string) => {
+      this.#queue.remove(id);
+      this.#startNext();
+    };
     this.#others = new OtherMachines({ store, clock, onChange, onClaimed, signal });
     this.#reachability = new Reachability({
       clock,
@@ -276,9 +279,7 @@ export class LocalEngine implements Engine {
       if (this.#running.hasTaken(execution.id)) continue;
       this.#running.begin(execution, (run) => run.start());
     }
-    if (this.#queue.wantsMore) {
-      this.#refill ??= this.#readMore();
-    }
+    if (this.#queue.wantsMore) this.#refill ??= this.#readMore();
   }
 
   async #readMore(): Promise<void> {
@@ -345,8 +346,7 @@ export class LocalEngine implements Engine {
     this.#removeOrphanContainers();
     while (this.#refill !== undefined) await this.#refill;
     if (this.#closing.signal.aborted) return;
-    this.#refill = this.#readMore();
-    await this.#refill;
+    await (this.#refill = this.#readMore());
   }
 
   /** Removes what is left of executions that ended while their runner could not be asked, or before. */

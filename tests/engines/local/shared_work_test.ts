@@ -66,6 +66,7 @@ class Machines implements AsyncDisposable {
     {
       isShared = true,
       hasRoom = (): boolean => true,
+      waitingMax = 1_000,
       after = undefined as Machine | undefined,
       artifacts = new FolderStore(join(this.folder, "artifacts"), { isShared }),
     } = {},
@@ -82,6 +83,7 @@ class Machines implements AsyncDisposable {
       clock: systemClock,
       dataFolder: folder,
       executionsMax,
+      waitingMax,
       hasRoom,
       settings: QUICK,
       onChange: ({ id, status }) => told.push(`${id} ${status}`),
@@ -233,6 +235,30 @@ Deno.test("a leader whose places are taken is told of what others begin and end 
     ]);
   }));
   assertEquals([leader.engine.load, leader.engine.wantsRoom], [{ running: 1, waiting: 0 }, false]);
+  await machines.open();
+  await ended(leader.store, long);
+});
+
+Deno.test("what the leader does not hold in memory begins elsewhere once others have begun what it holds", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1, { waitingMax: 2 });
+  const long = await machines.submit(leader, 1, machines.untilOpen);
+  await until(() => machines.begunIds.length === 1);
+  const [first, second, ...left] = (await machines.submit(leader, 4, "true"))
+    .toSorted((one, other) => one.id < other.id ? -1 : 1);
+  assertEquals(leader.engine.load.waiting, 2);
+  const engine_state = { machine_id: "another", start_id: "1" };
+  for (const held of [first, second]) {
+    if (held === undefined) throw new Error("None is held");
+    await leader.store.committer.write([
+      ...executionWrites({ ...held, status: "started", engine_state }),
+      { key: keys.executionClaimed(held.id), value: true },
+    ]);
+    await until(() => leader.told.includes(`${held.id} started`));
+  }
+  await until(() => leader.engine.wantsRoom);
+  await machines.add(1);
+  await ended(leader.store, left);
   await machines.open();
   await ended(leader.store, long);
 });
