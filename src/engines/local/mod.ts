@@ -186,13 +186,13 @@ export class LocalEngine implements Engine {
       await getExecution(this.#options.store, executionId);
     // It may have started during the read.
     if (this.#running.hasTaken(executionId)) return await this.stop(executionId, reason);
-    if (execution?.status !== "queued") return false;
-    // From here on it does not start.
-    this.#running.take(executionId);
-    this.#queue.remove(executionId);
-    const at_ms = this.#options.clock.now();
-    writeEnd(execution, { ending, at_ms });
-    if (await this.#save(execution)) return true;
+    if (execution?.status === "queued") {
+      // From here on it does not start.
+      this.#running.take(executionId);
+      this.#queue.remove(executionId);
+      writeEnd(execution, { ending, at_ms: this.#options.clock.now() });
+      if (await this.#save(execution)) return true;
+    } else if (execution) this.#others.claimed(execution);
     return this.#others.has(executionId) && await this.#others.stop(executionId, ending);
   }
 

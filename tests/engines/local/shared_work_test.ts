@@ -282,6 +282,17 @@ Deno.test("what another machine has begun is not begun, and can be stopped at on
   assertEquals(await exists(machines.begun), false);
 });
 
+Deno.test("what another machine has begun, and the leader neither holds nor has seen begin, can be stopped", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const engine_state = { machine_id: "another", start_id: "1" };
+  const execution = executionOf({ id: newId(Date.now()), status: "started", engine_state });
+  await leader.store.committer.write(executionWrites(execution));
+  assertEquals(await leader.engine.stop(execution.id), true);
+  assertEquals(await statuses(leader.store, [execution]), ["stopping"]);
+  await until(() => leader.told.includes(`${execution.id} stopping`));
+});
+
 Deno.test("several machines that claim at once begin each execution once", async () => {
   await using machines = await Machines.make();
   const leader = await machines.add(2);
