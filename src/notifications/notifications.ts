@@ -223,12 +223,13 @@ export class Notifications {
     if (!this.#codes.has(CODES[end.kind]) || end.status === "stopped") return [];
     const place = JSON.stringify([CODES[end.kind], end.trigger_id, end.part]);
     if (end.status === "error") this.#fresh.add(place);
-    else if (this.#leads && !this.#mayBeOpen(end, place)) return [];
+    else if (!this.#mayBeOpen(end, place)) return [];
     return [noticeWrite({ id: newId(this.#parts().clock.now()), ...end })];
   }
 
   #mayBeOpen(end: Omit<Notice, "id">, place: string): boolean {
-    if (this.#fresh.delete(place)) return true;
+    // Another instance may have stored a failure just now.
+    if (this.#fresh.delete(place) || this.#parts().store.shared) return true;
     return this.#open.size > 0 && this.#now !== undefined &&
       this.#open.has(this.#now.causeIdOf(end));
   }

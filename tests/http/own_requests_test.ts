@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { keys } from "../../src/store/keys.ts";
 import { getHttpRequest, httpRequestWrites } from "../../src/store/records/http_requests.ts";
+import { toldCauses } from "../../src/store/records/notifiers.ts";
 import { ADMIN_TOKEN, endOfRun, eventually, startService, type TestService } from "../data.ts";
 import { has } from "../needs.ts";
 import { denokv } from "../store/denokv.ts";
@@ -129,6 +130,40 @@ Deno.test("an instance performs what it has accepted, and sends its requests", a
       assertEquals(run.status, "error");
       const [{ body } = { body: "" }] = await receiver.arrived("/told", 1);
       assertEquals(JSON.parse(body).data.causes[0].code, "run_error");
+    },
+  );
+
+  await t.step(
+    "a run that fails at the follower, and then completes at the leader, is told as recovered",
+    async () => {
+      receiver.on("/recovered", () => new Response());
+      const at = `http://127.0.0.1:${receiver.port}`;
+      const to = { type: "webhook", url: `${at}/recovered`, private_networks: true };
+      const made = await leader.api("PUT", "notifiers/ends/", {
+        on: ["run_error", "recovered"],
+        to,
+      });
+      assertEquals(made.status, 201, JSON.stringify(made.body));
+      const headers = { "x-value": "{body.value}" };
+      const url = `${at}/once`;
+      const { id } = await leader.trigger({
+        actions: [{ type: "http_request", url, headers, private_networks: true }],
+        response: { type: "text", text: "{run_id}" },
+      });
+      for (const [instance, body] of [[follower, {}], [leader, { value: "1" }]] as const) {
+        const answer = await fetch(`${instance.url}/api/v0/launch/${id}/`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+        await endOfRun(leader, await answer.text());
+      }
+      await eventually(async () => {
+        const causes = await toldCauses(leader.service.parts.store, "ends");
+        return causes.some(({ subject, ended_at }) =>
+          subject.id === id && ended_at !== undefined
+        ) || undefined;
+      }, { what: "the end of what has failed" });
     },
   );
 
