@@ -91,20 +91,22 @@ export function noticeWrite(notice: Notice): Write {
   return recordWrite(keys.notice(notice.id), notice);
 }
 
-/** Reads the oldest notices, and the keys of those that are damaged. */
+/** Reads the oldest notices, in the order of their commits, and the keys of those that are damaged. */
 export async function oldestNotices(
   { kv }: Store,
   limit: number,
 ): Promise<{ notices: Notice[]; damaged: Deno.KvKey[] }> {
-  const notices: Notice[] = [];
+  const found: { notice: Notice; place: string }[] = [];
   const damaged: Deno.KvKey[] = [];
   for await (const entry of scan(kv, ["notice"], { batchSize: limit })) {
     const notice = recordOf<Notice>(entry);
     if (notice === undefined) damaged.push(entry.key);
-    else notices.push(notice);
-    if (notices.length + damaged.length === limit) break;
+    else found.push({ notice, place: `${entry.versionstamp} ${notice.id}` });
+    if (found.length + damaged.length === limit) break;
   }
-  return { notices, damaged };
+  // Two instances that end work at the same time may have clocks that differ.
+  found.sort((one, other) => one.place < other.place ? -1 : 1);
+  return { notices: found.map(({ notice }) => notice), damaged };
 }
 
 function outcome(status: string, reason: string | undefined): Pick<Notice, "status" | "reason"> {
