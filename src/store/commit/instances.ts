@@ -27,7 +27,7 @@ import {
   spanSince,
 } from "./instance_record.ts";
 import { CLOCK_DIFFERENCE_MAX_MS, CLOCK_SPREAD_MAX_MS, GONE_MS } from "./instance_limits.ts";
-import { AcceptedByOthers, laneWrites, removeInstanceWrites } from "./lane_records.ts";
+import { AcceptedByOthers, laneWrites, removeInstanceWrites, removeLanes } from "./lane_records.ts";
 import { ObstacleLog } from "./obstacle_log.ts";
 import type { Owner } from "./ownership.ts";
 import { TimedCalls } from "./timed_calls.ts";
@@ -133,14 +133,17 @@ export class Instances {
    * @throws {ConflictError} when another instance with this machine's id lives: one of the data folders is a copy
    */
   async takeMachine(): Promise<void> {
-    const { clock, id, machineId } = this.#parts;
+    const { kv, clock, id, machineId } = this.#parts;
     const beats = new Map<string, number>();
     while (!this.#closing.signal.aborted) {
-      const others = this.all.filter((other) => {
-        return other.machine_id === machineId && other.id !== id && other.silent_ms < DEAD_MS;
-      });
-      if (others.length === 0) break;
-      for (const other of others) {
+      const others = this.all.filter((other) => other.machine_id === machineId && other.id !== id);
+      const living = others.filter(({ silent_ms }) => silent_ms < DEAD_MS);
+      if (living.length === 0) {
+        // What the dead have sent may arrive late.
+        const fenced = this.#calls.call(() => removeLanes(kv, others));
+        if (await fenced.then(() => true, noteFailed)) break;
+      }
+      for (const other of living) {
         const before = beats.getOrInsert(other.id, other.beats);
         if (other.beats > before) throw new ConflictError(`${COPIED} ${other.url ?? other.id}`);
       }
@@ -274,9 +277,7 @@ export class Instances {
     while (!signal.aborted) {
       await pause(clock, pause_ms, signal);
       if (signal.aborted) break;
-      await work().catch((error) =>
-        log.error("Cannot look at the other instances: {error}", { error: messageOf(error) })
-      );
+      await work().catch(noteFailed);
     }
   }
 
@@ -382,4 +383,9 @@ export class Instances {
       await this.remove?.([...removeInstanceWrites(record.id), ...noted]);
     }
   }
+}
+
+function noteFailed(error: unknown): boolean {
+  log.error("Cannot look at the other instances: {error}", { error: messageOf(error) });
+  return false;
 }

@@ -35,6 +35,16 @@ function removeLaneWrites(instanceId: string): Write[] {
   return laneWrites(instanceId).map(({ key }) => ({ key }));
 }
 
+/** Removes the lanes of some instances. */
+export async function removeLanes(
+  kv: Deno.Kv,
+  instances: readonly { id: string }[],
+): Promise<void> {
+  const operation = kv.atomic();
+  for (const { key } of instances.flatMap(({ id }) => removeLaneWrites(id))) operation.delete(key);
+  if (instances.length > 0) await operation.commit();
+}
+
 /** Counts what the lanes of other instances accept. */
 export class AcceptedByOthers {
   readonly #kv: Deno.Kv;

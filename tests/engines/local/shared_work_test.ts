@@ -18,7 +18,7 @@ import {
 } from "../../../src/store/records/executions.ts";
 import { lead } from "../../../src/store/kv_store.ts";
 import { executionOf } from "../../store/execution.ts";
-import { sharedStore, standIn } from "../../store/fixture.ts";
+import { sharedStore, standIn, watchedKv } from "../../store/fixture.ts";
 import { GitFixture, projectOf } from "../../projects/code/git_fixture.ts";
 import { Engines } from "../../../src/engines/mod.ts";
 import type { EngineParts } from "../../../src/engines/engine.ts";
@@ -69,12 +69,13 @@ class Machines implements AsyncDisposable {
       waitingMax = 1_000,
       after = undefined as Machine | undefined,
       artifacts = new FolderStore(join(this.folder, "artifacts"), { isShared }),
+      kv = this.#kv,
     } = {},
   ): Promise<Machine> {
     const leads = this.all.length === 0;
     const folder = after?.folder ?? join(this.folder, `machine${this.all.length}`);
     const machineId = after?.store.shared?.machineId;
-    const store = await sharedStore(this.#kv, systemClock, { leads, look_ms: 50, machineId });
+    const store = await sharedStore(kv, systemClock, { leads, look_ms: 50, machineId });
     const told: string[] = [];
     const engine = new LocalEngine({
       store,
@@ -373,6 +374,40 @@ Deno.test("what was given up, and is being ended when its instance stops, is end
   await machines.open();
   await until(() => other.engine.load.running === 0);
   await ended(leader.store, [own]);
+});
+
+Deno.test("a claim that arrives after its instance was killed and another runs on the machine is not stored", async () => {
+  const kv = await Deno.openKv(":memory:");
+  await using machines = await Machines.make(kv);
+  const leader = await machines.add(1);
+  const sent = Promise.withResolvers<void>();
+  const arriving = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  let isKilled = false;
+  const killed = await machines.add(1, {
+    kv: watchedKv(kv, async (commit, store) => {
+      if (isKilled) throw new Error("the process is killed");
+      if (!commit.keys.some(([kind]) => kind === "execution_claimed")) return await store();
+      isKilled = true;
+      sent.resolve();
+      await arriving.promise;
+      await store().finally(arrived.resolve);
+      return await new Promise(() => {});
+    }),
+  });
+  const [first] = await machines.submit(leader, 1, machines.untilOpen);
+  await until(() => machines.begunIds.length === 1);
+  const [second] = await machines.submit(leader, 1, "true");
+  await sent.promise;
+  await machines.add(1, { after: killed });
+  arriving.resolve();
+  await arrived.promise;
+  const executions = [first, second].filter((each) => each !== undefined);
+  await ended(leader.store, executions.slice(1));
+  await machines.open();
+  await ended(leader.store, executions);
+  isKilled = false;
+  await killed.leave(0);
 });
 
 Deno.test("an execution that is stopped while another machine claims it ends once, stopped or not begun", async () => {
