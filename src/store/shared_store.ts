@@ -58,7 +58,7 @@ export class Shared implements Fence {
       versionstamp: string;
     },
   ) {
-    const { kv, clock, id, events } = options;
+    const { kv, clock, id, events, ownership } = options;
     this.id = id;
     this.machineId = instances.machineId;
     this.instances = instances;
@@ -66,8 +66,9 @@ export class Shared implements Fence {
     this.claimed = new ClaimMark(kv, id, { value: "", versionstamp });
     this.#options = options;
     const onFenced = () => this.#lost.abort();
-    const parts = { kv, clock, instanceId: id, triggers, onFenced, ...(events && { events }) };
-    this.lanes = new Lanes(parts, versionstamp);
+    const answer_ms = ownership?.answer_ms;
+    const parts = { kv, clock, instanceId: id, triggers, answer_ms, onFenced };
+    this.lanes = new Lanes({ ...parts, ...(events && { events }) }, versionstamp);
   }
 
   /** Joins the instances of a database. */
@@ -110,7 +111,7 @@ export class Shared implements Fence {
     const taking = Ownership.take(kv, { clock, ...ownership, id, shares: true, signal });
     this.#taking = taking.then((taken) => this.#ownership = taken, () => {});
     const taken = await taking;
-    taken.lost.addEventListener("abort", () => this.#lost.abort());
+    taken.lost.addEventListener("abort", () => this.lanes.fence());
     // Before the pending runs are listed: what comes between the two counts twice, until all were looked at.
     await this.instances.acceptedByOthers.begin(clock, signal);
     return taken;

@@ -45,12 +45,20 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
   "commit whose answer was lost sent again": {
     breaks: "a commit that arrives late is stored beside its repetition",
     file: "store/commit/commit_chain.ts",
-    from: `      const result = await operation.commit();
+    from: `      const result = await this.#calls.call(() => operation.commit());
       if (result.ok) return this.#stored(next, result.versionstamp);
     } catch`,
-    to: `      const result = await operation.commit().catch(() => operation.commit());
+    to:
+      `      const result = await this.#calls.call(() => operation.commit()).catch(() => operation.commit());
       return result.ok ? this.#stored(next, result.versionstamp) : "refused";
     } catch`,
+    finder: SIMULATE,
+  },
+  "commit without an answer waited for": {
+    breaks: "an instance whose connection breaks without a word stores nothing any more",
+    file: "store/commit/commit_chain.ts",
+    from: "      const result = await this.#calls.call(() => operation.commit());\n      if",
+    to: "      const result = await operation.commit();\n      if",
     finder: SIMULATE,
   },
   "lease without fencing": {

@@ -78,10 +78,14 @@ const launch = fc.record({ at_ms: fc.nat(6_000), ...launchFields });
 export type PlannedLaunch = typeof launch extends fc.Arbitrary<infer T> ? T : never;
 
 /**
- * How a call of a remote database ends: well; with an error, not executed, or executed; or with an error, and a
- * commit arrives later.
+ * How a call of a remote database ends: well; with an error, not executed, or executed; with an error, and a commit
+ * arrives later; or never, not executed, or executed.
  */
-export type CallEnd = "ok" | "none" | "lost" | "late";
+export type CallEnd = "ok" | "none" | "lost" | "late" | "swallowed" | "unanswered";
+
+/** Makes the ends of some calls, one after the other. */
+const endsOf = (...ends: CallEnd[]) =>
+  fc.array(fc.constantFrom(...ends), { minLength: 2, maxLength: 6 });
 
 /** The fields of a fault, all but its kind. */
 export const faultFields = {
@@ -92,10 +96,7 @@ export const faultFields = {
   /** The commits that fail, or whose answers are lost. */
   commits: fc.integer({ min: 1, max: 3 }),
   /** How the next calls end in an outage, one after the other. */
-  ends: fc.array(fc.constantFrom<CallEnd[]>("ok", "none", "lost", "late"), {
-    minLength: 2,
-    maxLength: 6,
-  }),
+  ends: endsOf("ok", "none", "lost", "late"),
   /** True where these are the calls of one lane alone. */
   isOfLane: fc.boolean(),
   /** The time after which late commits arrive. */
@@ -114,7 +115,8 @@ const kind = fc.constantFrom<FaultKind[]>(
 );
 // The order of its fields decides which plans a seed makes.
 const { step, ...others } = faultFields;
-const fault = fc.record({ step, kind, ...others });
+const ends = endsOf("ok", "none", "lost", "late", "swallowed", "unanswered");
+const fault = fc.record({ step, kind, ...others, ends });
 
 /** The lengths of jumps of a clock, in milliseconds. */
 export const jump_ms = fc.constantFrom(-65_000, -700, 700, 20_000, 130_000);

@@ -8,7 +8,7 @@ import type fc from "fast-check";
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../src/platform/clock.ts";
 import { MemoryDatabase, MemoryKv, type SentCommit } from "./memory_kv.ts";
-import type { PlannedFault } from "./plan.ts";
+import type { CallEnd, PlannedFault } from "./plan.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
 /** The time that a call of the database takes. */
@@ -26,6 +26,8 @@ interface Timer {
 
 /** What is read and checked by commits, by which an instance learns what is stored. */
 const COMMITTING = /^(lane|meta\/owner|instance|claimed|ledger)\b/;
+/** Reads that are made again when they are not answered. */
+const GIVEN_UP = /^get (lane|meta\/owner|instance)\b/;
 
 /** Deliberate defects: a simulation must find each of them. */
 export type Defect =
@@ -217,8 +219,10 @@ export class SimProcess {
     const call = async <T>(label: string, execute: () => T): Promise<T> => {
       await this.world.turn(`${this.name} ${label}`);
       // A file is read by the process itself.
+      const end = isRemote ? this.#endOf([label.replace(/^get /, "")]) : "ok";
       if (!isRemote) await this.gate();
-      else if (this.#endOf([label.replace(/^get /, "")]) !== "ok") {
+      else if (hasNoAnswer(end) && GIVEN_UP.test(label)) await new Promise(() => {});
+      else if (end !== "ok") {
         await this.world.turn(`${this.name} ${label}: error`);
         await this.gate();
         throw new TypeError("the connection broke");
@@ -240,7 +244,7 @@ export class SimProcess {
   }
 
   /** How a call ends that reads or checks these keys. */
-  #endOf(keys: readonly string[]): PlannedFault["ends"][number] {
+  #endOf(keys: readonly string[]): CallEnd {
     const { outage } = this;
     const lane = keys.find((key) => key.startsWith("lane/"));
     if (outage === undefined || !keys.some((key) => COMMITTING.test(key))) return "ok";
@@ -292,10 +296,11 @@ export class SimProcess {
     }
   }
 
-  /** Ends a commit with an error. It is stored before, later, or not at all. */
-  async #fail(commit: SentCommit, end: "none" | "lost" | "late"): Promise<never> {
+  /** Ends a commit with an error, or never. It is stored before, later, or not at all. */
+  async #fail(commit: SentCommit, end: Exclude<CallEnd, "ok">): Promise<never> {
     const { world, outage: { late_ms } = { late_ms: 0 } } = this;
-    if (end === "lost") world.database.commit(commit);
+    if (end === "lost" || end === "unanswered") world.database.commit(commit);
+    if (hasNoAnswer(end)) await new Promise(() => {});
     if (end === "late") {
       world.late++;
       world.after(late_ms, () => {
@@ -322,6 +327,10 @@ export class SimProcess {
     if (this.#onMessage === undefined) return;
     for (const message of this.world.messages.splice(0)) void this.#onMessage(message);
   }
+}
+
+function hasNoAnswer(end: CallEnd): boolean {
+  return end === "swallowed" || end === "unanswered";
 }
 
 /** True for a commit that only changes the record of a lane, so that one before it is not stored any more. */

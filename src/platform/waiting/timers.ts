@@ -20,21 +20,25 @@ export function pause(clock: Clock, delay_ms: number, signal?: AbortSignal): Pro
 }
 
 /**
- * Waits for a promise for some milliseconds at most.
+ * Waits for a promise for some milliseconds at most, or until the signal aborts.
  *
- * @returns its value; undefined when the time is over first
+ * @returns its value; undefined when the wait is over first
  */
 export async function within<T>(
   clock: Clock,
   time_ms: number,
   promise: Promise<T>,
+  signal?: AbortSignal,
 ): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const cancel = clock.after(time_ms, () => resolve(undefined));
+  const end = () => resolve(undefined);
+  const cancel = clock.after(time_ms, end);
+  signal?.addEventListener("abort", end, { once: true });
   try {
     return await Promise.race([promise, late]);
   } finally {
     cancel();
+    signal?.removeEventListener("abort", end);
   }
 }
 

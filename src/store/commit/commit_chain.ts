@@ -13,6 +13,7 @@ import { getLogger } from "@logtape/logtape";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
 import { pause } from "../../platform/waiting/timers.ts";
+import { TimedCalls } from "./timed_calls.ts";
 
 /** The pause after the first look that fails; it doubles with each. */
 const RETRY_MS = 20;
@@ -38,6 +39,8 @@ interface ChainParts<T> {
   kv: Deno.Kv;
   clock: Clock;
   key: Deno.KvKey;
+  /** The time after which what is not answered is given up, and decided on another connection. */
+  answer_ms?: number | undefined;
   /** Returns false when the chain has been taken away. */
   isOwn(found: Linked<T> | null): boolean;
 }
@@ -52,12 +55,14 @@ type CommitEnd = { versionstamp: string } | "refused" | "lost";
 export class CommitChain<T extends object> {
   readonly #parts: ChainParts<T>;
   readonly #closing = new AbortController();
+  readonly #calls: TimedCalls;
   #record: T;
   #versionstamp: string | null;
 
   /** @param versionstamp of the record as it is stored */
   constructor(parts: ChainParts<T>, record: T, versionstamp: string | null) {
     this.#parts = parts;
+    this.#calls = new TimedCalls(parts.clock, parts.answer_ms, this.#closing.signal);
     this.#record = record;
     this.#versionstamp = versionstamp;
   }
@@ -85,7 +90,7 @@ export class CommitChain<T extends object> {
     operation.check({ key, versionstamp: this.#versionstamp }).set(key, next);
     let failure: { error: unknown } | undefined;
     try {
-      const result = await operation.commit();
+      const result = await this.#calls.call(() => operation.commit());
       if (result.ok) return this.#stored(next, result.versionstamp);
     } catch (error) {
       failure = { error };
@@ -134,8 +139,8 @@ export class CommitChain<T extends object> {
   async #fence(): Promise<boolean> {
     const { kv, key } = this.#parts;
     const next = linked(this.#record);
-    const result = await kv.atomic()
-      .check({ key, versionstamp: this.#versionstamp }).set(key, next).commit();
+    const operation = kv.atomic().check({ key, versionstamp: this.#versionstamp }).set(key, next);
+    const result = await this.#calls.call(() => operation.commit());
     if (result.ok) this.#stored(next, result.versionstamp);
     return result.ok;
   }
@@ -143,7 +148,7 @@ export class CommitChain<T extends object> {
   /** Reads whose commit is the latest. */
   async #look(sent: Linked<T>): Promise<CommitEnd> {
     const { kv, key, isOwn } = this.#parts;
-    const { value, versionstamp } = await kv.get<Linked<T>>(key);
+    const { value, versionstamp } = await this.#calls.call(() => kv.get<Linked<T>>(key));
     if (!isOwn(value) || value === null || versionstamp === null) return "lost";
     this.#stored(value, versionstamp);
     return value.commit === sent.commit ? { versionstamp } : "refused";

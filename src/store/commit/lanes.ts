@@ -84,6 +84,7 @@ export interface LanesParts {
   instanceId: string;
   triggers: TriggerVersion;
   events?: CommitterEvents;
+  answer_ms?: number | undefined;
   /** Called when the lanes are gone. */
   onFenced(): void;
 }
@@ -106,9 +107,9 @@ export class Lanes implements Intake {
   /** @param versionstamp of the commit that has stored the lanes */
   constructor(parts: LanesParts, versionstamp: string) {
     this.#parts = parts;
-    const { kv, clock, instanceId } = parts;
+    const { kv, clock, instanceId, answer_ms } = parts;
     this.#lanes = laneWrites(instanceId).map(({ key }) => {
-      const chainParts = { kv, clock, key, isOwn: (found: unknown) => found !== null };
+      const chainParts = { kv, clock, key, answer_ms, isOwn: (found: unknown) => found !== null };
       return { chain: new CommitChain(chainParts, { accepted: 0 }, versionstamp), isBusy: false };
     });
   }

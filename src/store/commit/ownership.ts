@@ -22,6 +22,8 @@ const LOOK_MS = 1_000;
 const SIGN_MS = 3_000;
 /** Time without a commit after which a process counts as gone. */
 const GONE_MS = 15_000;
+/** Time without an answer after which a commit is given up. Another process, if there is one, has the database before. */
+const ANSWER_MS = 20_000;
 /** Time limit to release the database: requests to one that does not answer never end. */
 const RELEASE_MS = 1_000;
 /** Pause before the release is tried again. */
@@ -67,18 +69,19 @@ export class Ownership implements Fence {
 
   private constructor(
     kv: Deno.Kv,
-    { clock, owner, versionstamp, sign_ms }: {
+    { clock, owner, versionstamp, sign_ms, answer_ms }: {
       clock: Clock;
       owner: Owner;
       versionstamp: string | null;
       sign_ms: number;
+      answer_ms: number;
     },
   ) {
     this.#kv = kv;
     this.#clock = clock;
     this.#sign_ms = sign_ms;
     this.#isOwn = (found) => found?.process === owner.process;
-    const parts = { kv, clock, key: keys.owner(), isOwn: this.#isOwn };
+    const parts = { kv, clock, key: keys.owner(), answer_ms, isOwn: this.#isOwn };
     this.#chain = new CommitChain(parts, owner, versionstamp);
   }
 
@@ -101,7 +104,8 @@ export class Ownership implements Fence {
         const owner = await calls.call(() => kv.get<Owner>(keys.owner()));
         const { value, versionstamp } = owner;
         if (value?.process === process) {
-          return new Ownership(kv, { clock, owner: value, versionstamp, sign_ms });
+          const { answer_ms = ANSWER_MS } = options;
+          return new Ownership(kv, { clock, owner: value, versionstamp, sign_ms, answer_ms });
         }
         if (versionstamp !== seen) {
           if (value !== null) noteOwner(value, { isFirst: seen === undefined, standsBy });

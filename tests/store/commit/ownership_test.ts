@@ -269,3 +269,29 @@ Deno.test("remote database: a leader whose connections break without a word know
   assertEquals(second.lost.aborted, false);
   await second.committer.write([{ key: ["test"], value: "of the second" }]);
 });
+
+Deno.test("remote database: an instance whose connections break without a word stores again, time after time", async () => {
+  await using remote = new RemoteKv();
+  await using folder = await temporaryFolder();
+  const way = remote.way();
+  const options = { remote: { url: way.url, ownership: impatient, share: { id: "first" } } };
+  await using store = await openStore(folder.path, options);
+  await lead(store, "the database");
+  const write = async (value: string) => {
+    for (const each of [store.intake, store.committer]) {
+      await each.write([{ key: ["test"], value }]);
+    }
+  };
+  for (let times = 0; times < 3; times++) {
+    const before = way.unanswered;
+    way.isSilent = true;
+    const unanswered = [store.intake, store.committer].map((each) =>
+      each.write([{ key: ["test"], value: "lost" }]).catch(() => {})
+    );
+    await eventually(() => way.unanswered >= before + 4 || undefined);
+    way.isSilent = false;
+    await deadline(Promise.all(unanswered), WITHIN_MS);
+    await deadline(write(String(times)), WITHIN_MS);
+    assertEquals(await stored(store), String(times));
+  }
+});
