@@ -18,6 +18,7 @@ import { type CheckSizes, DamagedDatabaseError, isDamage, StartCheck } from "./f
 import { unusable } from "./file/unusable.ts";
 import { assembleStore } from "./kv_store.ts";
 import { Ownership, type OwnershipOptions } from "./commit/ownership.ts";
+import { askingAgain } from "./read/asked_again.ts";
 import type { Shared, SharedOptions } from "./shared_store.ts";
 import type { Store } from "./store.ts";
 
@@ -80,7 +81,8 @@ export async function openStore(folder: string, options: OpenStoreOptions = {}):
     guard = new DatabaseGuard([folder, ...databaseFiles(folder).slice(0, 2)]);
     if (isChecked === false) await startCheck?.checkLarge((error) => guard?.lose(error));
   } else {
-    kv = opened.use(await openRemote(remote.url));
+    const { ownership: { answer_ms } = {} } = remote;
+    kv = opened.use(askingAgain(await openRemote(remote.url), clock, answer_ms));
     if (remote.share) {
       opened.use(await lockDataFolder(folder));
       const { ownership, share } = remote;

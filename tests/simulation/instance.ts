@@ -16,6 +16,7 @@ import { Quotas } from "../../src/runs/quotas.ts";
 import { Worker } from "../../src/runs/worker.ts";
 import { Shared } from "../../src/store/shared_store.ts";
 import { assembleStore, lead } from "../../src/store/kv_store.ts";
+import { askingAgain } from "../../src/store/read/asked_again.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Cluster, simulatedEngine } from "./engine.ts";
 import type { PaceHistory } from "./pace_history.ts";
@@ -182,7 +183,9 @@ const code: ActionServices["projects"] = {
 
 async function openStore(process: SimProcess): Promise<Store> {
   const { clock, world } = process;
-  const kv = process.connect();
+  const connected = process.connect();
+  // Defects are planted in it.
+  const kv: Deno.Kv = world.isRemote ? Object.create(askingAgain(connected, clock)) : connected;
   const opened = new AsyncDisposableStack();
   opened.defer(() => kv.close());
   let shared: Shared | undefined;

@@ -130,27 +130,37 @@ export class MemoryKv implements Pick<Deno.Kv, "get" | "getMany" | "list" | "ato
   }
 
   list<T>(selector: Deno.KvListSelector, options: Deno.KvListOptions = {}): Deno.KvListIterator<T> {
-    // The store asks for no cursor.
-    return this.#list(selector, options) as unknown as Deno.KvListIterator<T>;
+    let { cursor = "" } = options;
+    const entries = this.#list(selector, { ...options, cursor }, (at) => cursor = at);
+    return Object.defineProperty(entries, "cursor", {
+      get: () => cursor,
+    }) as unknown as Deno.KvListIterator<T>;
   }
 
   async *#list(
     selector: Deno.KvListSelector,
-    { limit = Infinity, batchSize = BATCH_SIZE, reverse = false }: Deno.KvListOptions,
+    { limit = Infinity, batchSize = BATCH_SIZE, reverse = false, cursor = "" }: Deno.KvListOptions,
+    onEntry: (at: string) => void,
   ): AsyncGenerator<Deno.KvEntry<unknown>> {
     let { from, to } = rangeOf(selector);
+    const goOn = (last: string) => {
+      if (reverse) to = last;
+      else from = `${last}\0`;
+    };
+    if (cursor !== "") goOn(cursor);
     for (let left = limit; left > 0;) {
       const range = { from, to, limit: Math.min(left, batchSize), reverse };
       const batch = await this.#call(
         `list ${labelOf(selector)}`,
         () => this.#database.range(range),
       );
-      for (const { entry } of batch) yield entry;
+      for (const { at, entry } of batch) {
+        onEntry(at);
+        yield entry;
+      }
       if (batch.length < range.limit) return;
       left -= batch.length;
-      const last = batch.at(-1)?.at ?? "";
-      if (reverse) to = last;
-      else from = `${last}\0`;
+      goOn(batch.at(-1)?.at ?? "");
     }
   }
 

@@ -26,8 +26,6 @@ interface Timer {
 
 /** What is read and checked by commits, by which an instance learns what is stored. */
 const COMMITTING = /^(lane|meta\/owner|instance|claimed|ledger)\b/;
-/** Reads that are made again when they are not answered. */
-const GIVEN_UP = /^get (lane|meta\/owner|instance)\b/;
 
 /** Deliberate defects: a simulation must find each of them. */
 export type Defect =
@@ -221,7 +219,7 @@ export class SimProcess {
       // A file is read by the process itself.
       const end = isRemote ? this.#endOf([label.replace(/^get /, "")]) : "ok";
       if (!isRemote) await this.gate();
-      else if (hasNoAnswer(end) && GIVEN_UP.test(label)) await new Promise(() => {});
+      else if (hasNoAnswer(end)) await new Promise(() => {});
       else if (end !== "ok") {
         await this.world.turn(`${this.name} ${label}: error`);
         await this.gate();

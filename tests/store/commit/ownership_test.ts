@@ -295,3 +295,35 @@ Deno.test("remote database: an instance whose connections break without a word s
     assertEquals(await stored(store), String(times));
   }
 });
+
+Deno.test("remote database: what was read on a connection that broke without a word is read again", async () => {
+  await using remote = new RemoteKv();
+  await using folder = await temporaryFolder();
+  const way = remote.way();
+  const options = { remote: { url: way.url, ownership: impatient, share: { id: "first" } } };
+  await using store = await openStore(folder.path, options);
+  const written = Array.from(
+    { length: 250 },
+    (_, index) => ({ key: ["test", index], value: index }),
+  );
+  await store.intake.writeInParts(written);
+  const readAll = async () => [
+    await store.reads.read(["test", 1]),
+    await store.shared?.triggers.sync(),
+    await Array.fromAsync(store.kv.list({ prefix: ["test"] }), ({ value }) => value),
+    await Array.fromAsync(
+      store.kv.list({ prefix: ["test"] }, { reverse: true, limit: 120 }),
+      ({ value }) => value,
+    ),
+  ];
+  const all = written.map(({ value }) => value);
+  const expected = [1, undefined, all, all.toReversed().slice(0, 120)];
+  for (let times = 0; times < 3; times++) {
+    const before = way.unanswered;
+    way.isSilent = true;
+    const unanswered = readAll();
+    await eventually(() => way.unanswered > before || undefined);
+    way.isSilent = false;
+    assertEquals(await deadline(unanswered, WITHIN_MS), expected);
+  }
+});
