@@ -56,6 +56,7 @@ export class Replays {
   readonly #parts: ReplayParts & { clock: Clock };
   readonly #running = new Map<string, { abort: AbortController; end: Promise<void> }>();
   readonly #closing = new AbortController();
+  #starting: Promise<void> | undefined;
 
   constructor(parts: ReplayParts & { clock: Clock }) {
     this.#parts = parts;
@@ -67,7 +68,11 @@ export class Replays {
   }
 
   /** Goes on with the replays that a stop interrupted. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    return this.#starting = this.#goOn();
+  }
+
+  async #goOn(): Promise<void> {
     const { store } = this.#parts;
     let before: string | undefined;
     do {
@@ -91,6 +96,7 @@ export class Replays {
    * @throws {ConflictError} when too many replays are running
    */
   async create(settings: ReplaySettings, ids: readonly string[]): Promise<Replay> {
+    await this.#starting;
     if (this.#running.size >= REPLAYS_RUNNING_MAX) {
       throw new ConflictError(
         `Cannot begin a replay: ${REPLAYS_RUNNING_MAX} are running. Stop one, or wait`,
@@ -116,6 +122,8 @@ export class Replays {
 
   /** Stops a replay. Runs that it has launched go on. Returns undefined when there is none of this id. */
   async stop(id: string): Promise<Replay | undefined> {
+    // It may be about to go on.
+    await this.#starting;
     const running = this.#running.get(id);
     running?.abort.abort();
     await running?.end;

@@ -3,7 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { newId } from "../../../src/platform/ids.ts";
 import { keys } from "../../../src/store/keys.ts";
-import { replayWrites } from "../../../src/store/records/replays.ts";
+import { newReplayWrites, replayWrites } from "../../../src/store/records/replays.ts";
 import { Service } from "../../../src/service/service.ts";
 import { eventually, startService } from "../../data.ts";
 import { storedUnder } from "../../store/fixture.ts";
@@ -184,43 +184,47 @@ Deno.test("a replay that waits for its next launch is work that goes on", async 
   await eventually(() => !again.isWorking(), { what: "the end of what the replay has launched" });
 });
 
-for (const when of ["before", "after"] as const) {
-  Deno.test(`a replay that is stored ${when} a start has listed replays is performed once, and stays marked`, async () => {
-    const { service, id } = await withRuns(["good", "good"]);
-    await using _ = service;
-    const { parts } = service.service;
-    const { committer, kv } = parts.store;
-    const [stored, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const writeInParts = committer.writeInParts.bind(committer);
-    committer.writeInParts = async (writes) => {
-      await writeInParts(writes);
-      if (!writes.some(({ key }) => key[0] === "replay")) return;
-      stored.resolve();
-      await begun.promise;
-    };
-    let making: ReturnType<typeof service.api> | undefined;
-    const make = async () => {
-      making ??= service.api("POST", "replays/", { filter: { trigger: id }, rate: 0.01 });
-      await stored.promise;
-    };
-    const list = kv.list.bind(kv);
-    const watched = async function* (...[selector, options]: Parameters<Deno.Kv["list"]>) {
-      if ("prefix" in selector && selector.prefix[0] === "pending_replay") await make();
-      yield* list(selector, options);
-    };
-    if (when === "before") await make();
-    else Object.assign(kv, { list: watched });
-    await parts.replays.start();
-    Object.assign(kv, { list });
-    begun.resolve();
-    const { id: made } = (await making)?.body ?? {};
-    await eventually(async () => (await replays(service, id)).length === 1 || undefined);
-    assertEquals(await storedUnder(parts.store, "pending_replay"), [made]);
-    // One that was performed twice would go on, and keep a timer.
-    const { body } = await service.api("POST", `replays/${made}/stop/`);
-    assertEquals([body.state, body.launched], ["stopped", 1]);
-  });
-}
+Deno.test("a replay that is stored before a start has listed replays is performed once, and stays marked", async () => {
+  const { service, id } = await withRuns(["good", "good"]);
+  await using _ = service;
+  const { parts } = service.service;
+  const { committer } = parts.store;
+  const [stored, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const writeInParts = committer.writeInParts.bind(committer);
+  committer.writeInParts = async (writes) => {
+    await writeInParts(writes);
+    if (!writes.some(({ key }) => key[0] === "replay")) return;
+    stored.resolve();
+    await begun.promise;
+  };
+  const making = service.api("POST", "replays/", { filter: { trigger: id }, rate: 0.01 });
+  await stored.promise;
+  await parts.replays.start();
+  begun.resolve();
+  const { id: made } = (await making).body;
+  await eventually(async () => (await replays(service, id)).length === 1 || undefined);
+  assertEquals(await storedUnder(parts.store, "pending_replay"), [made]);
+  // One that was performed twice would go on, and keep a timer.
+  const { body } = await service.api("POST", `replays/${made}/stop/`);
+  assertEquals([body.state, body.launched], ["stopped", 1]);
+});
+
+Deno.test("a replay is stopped while a leader is about to go on with it", async () => {
+  await using service = await startService();
+  const { replays, store } = service.service.parts;
+  const id = newId(Date.now());
+  // None of these is there any more.
+  const deliveries = Array.from({ length: 10_000 }, (_, index) => newId(index));
+  await store.committer.writeInParts(newReplayWrites({
+    ...{ id, state: "running", created_at: "2026-01-01T00:00:00.000Z", filter: {}, rate: 1 },
+    ...{ only_without_success: false, count: deliveries.length },
+    ...{ done: 0, launched: 0, skipped: 0, failed: 0 },
+  }, deliveries));
+  const starting = replays.start();
+  const stopped = await replays.stop(id);
+  await starting;
+  assertEquals([stopped?.state, replays.isRunning], ["stopped", false]);
+});
 
 Deno.test("a replay goes on when the database does not store how far it is", async () => {
   const { service, id } = await withRuns(["good", "good"]);
