@@ -31,7 +31,7 @@ export function laneWrites(instanceId: string): Write[] {
 }
 
 /** Returns the writes that remove them. */
-function removeLaneWrites(instanceId: string): Write[] {
+export function removeLaneWrites(instanceId: string): Write[] {
   return laneWrites(instanceId).map(({ key }) => ({ key }));
 }
 

@@ -151,7 +151,7 @@ export class Lanes implements Intake {
   async drain(): Promise<void> {
     while (this.waiting > 0 || this.#lanes.some(({ isBusy }) => isBusy)) {
       if (this.#end) break;
-      await pause(this.#parts.clock, RETRY_MS);
+      await pause(this.#parts.clock, RETRY_MS, this.#closing.signal);
     }
     this.#closing.abort();
   }

@@ -15,6 +15,7 @@ import { ConflictError, messageOf, UnavailableError } from "../../platform/error
 import { every, pause, within } from "../../platform/waiting/timers.ts";
 import { CommitChain, type Linked } from "./commit_chain.ts";
 import type { Committer, Fence } from "./committer.ts";
+import { removeLaneWrites } from "./lane_records.ts";
 import { keys } from "../keys.ts";
 import { TimedCalls } from "./timed_calls.ts";
 
@@ -115,8 +116,12 @@ export class Ownership implements Fence {
         if (value === null || looks++ * look_ms >= gone_ms) {
           const since = new Date(clock.now()).toISOString();
           const self: Owner = { process, since, ...options.shares ? { shares: true } : {} };
+          const operation = kv.atomic().check(owner).set(keys.owner(), self);
+          // The one before has other ways to store what this one is about to read.
+          const lanes = value === null ? [] : removeLaneWrites(value.process);
+          for (const { key } of lanes) operation.delete(key);
           // Who has it then is looked up: a commit that was sent twice may be told that it failed.
-          await calls.call(() => kv.atomic().check(owner).set(keys.owner(), self).commit());
+          await calls.call(() => operation.commit());
           continue;
         }
       } catch (error) {

@@ -327,3 +327,37 @@ Deno.test("remote database: what was read on a connection that broke without a w
     assertEquals(await deadline(unanswered, WITHIN_MS), expected);
   }
 });
+
+Deno.test("remote database: a leader that another one replaces stores nothing more from that moment on", async () => {
+  await using remote = new RemoteKv();
+  await using stack = new AsyncDisposableStack();
+  const ways = [remote.way(), remote.way()];
+  const stores: Store[] = [];
+  for (const [index, { url }] of ways.entries()) {
+    const folder = stack.use(await temporaryFolder());
+    const share = { id: `instance ${index}` };
+    const store = await openStore(folder.path, {
+      remote: { url, ownership: impatient, share },
+    });
+    stack.defer(() => store.close());
+    stores.push(store);
+  }
+  const [first, second] = stores;
+  const [way] = ways;
+  assert(first && second && way);
+  await lead(first, "the database");
+  // It shows no sign of life as the leader, and goes on otherwise, as after a freeze.
+  first.committer.write = () => new Promise(() => {});
+  let leads = false;
+  const leading = lead(second, "the database").then(() => leads = true);
+  const late: string[] = [];
+  while (!leads) {
+    const owner = await second.kv.get<{ process: string }>(keys.owner());
+    const isReplaced = owner.value?.process === "instance 1";
+    await first.intake.write([{ key: ["test"], value: 1 }]).then(() => {
+      if (isReplaced) late.push("stored");
+    }, () => {});
+  }
+  await leading;
+  assertEquals(late, []);
+});
