@@ -52,16 +52,22 @@ interface SenderParts {
   notifierOf(name: string): StoredNotifier | undefined;
   /** Returns the text of a stored secret of a notifier. */
   reveal(secret: string, notifier: string): string | undefined;
-  /** Notes an attempt. Returns what is stored with it. */
-  noteAttempt(notification: Notification, sent: Sent): Write[];
+  /** Notes an attempt. Returns what is stored with it, and is done then. */
+  noteAttempt(notification: Notification, sent: Sent): Noted;
   /** Called when a notification has ended, once that is on disk. */
   onEnd(notification: Notification): void;
 }
 
-/** A notification as it is to be stored, and what is stored with it. */
-interface Changed {
-  notification: Notification;
+/** The note of an attempt. */
+export interface Noted {
   writes?: Write[];
+  /** Called once these are stored. */
+  onStored?(): void;
+}
+
+/** A notification as it is to be stored, and what is stored with it. */
+interface Changed extends Noted {
+  notification: Notification;
 }
 
 /** Sends notifications. */
@@ -138,6 +144,7 @@ export class Sender {
       if (changed === undefined) return current;
       const { notification, writes = [] } = changed;
       await store.committer.write([...notificationWrites(notification), ...writes]);
+      changed.onStored?.();
       return notification;
     });
   }
@@ -147,8 +154,9 @@ export class Sender {
     const { store, clock, noteAttempt, onEnd } = this.#parts;
     const ended_at = timeText(clock.now());
     const ended: Notification = { ...notification, status: "failed", ended_at, reason };
-    const noted = noteAttempt(ended, failed(reason));
-    await store.committer.write([...notificationWrites(ended), ...noted]);
+    const { writes = [], onStored } = noteAttempt(ended, failed(reason));
+    await store.committer.write([...notificationWrites(ended), ...writes]);
+    onStored?.();
     log.warn("Notification {notification_id} of {notifier} is not sent: {reason}", {
       notification_id: ended.id,
       notifier: ended.notifier,
@@ -199,7 +207,7 @@ export class Sender {
     const next = await this.change(id, (current) => {
       const after = this.#after(current, begun, sent);
       wait_ms = after.wait_ms;
-      return { notification: after.notification, writes: noteAttempt(begun, sent) };
+      return { notification: after.notification, ...noteAttempt(begun, sent) };
     });
     if (next === undefined) return undefined;
     const { id: notification_id, notifier, attempts, reason } = next;

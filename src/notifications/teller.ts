@@ -33,7 +33,7 @@ import type { Store } from "../store/store.ts";
 import { Book } from "./book.ts";
 import { adviceOf, placeOf, textOf } from "./cause_words.ts";
 import { tellsOf } from "./matching.ts";
-import { Sender } from "./sender.ts";
+import { type Noted, Sender } from "./sender.ts";
 import type { Sent } from "./targets/target.ts";
 import { wordsOf } from "./templates.ts";
 
@@ -313,17 +313,20 @@ export class Teller {
     };
   }
 
-  #noteAttempt({ notifier }: Notification, sent: Sent): Write[] {
+  #noteAttempt({ notifier }: Notification, sent: Sent): Noted {
     const book = this.books.get(notifier);
-    if (book === undefined) return [];
+    if (book === undefined) return {};
     const { failing_since, reason: _, ...state } = book.state;
-    if (sent.isSent && failing_since === undefined) return [];
+    if (sent.isSent && failing_since === undefined) return {};
     const now = new Date(this.#parts.clock.now()).toISOString();
     const next: NotifierState = sent.isSent
       ? state
       : { ...state, failing_since: failing_since ?? now, reason: sent.reason };
-    book.state = next;
-    return [recordWrite(keys.notifierState(notifier), next)];
+    return {
+      writes: [recordWrite(keys.notifierState(notifier), next)],
+      // They may have been read anew meanwhile.
+      onStored: () => void ((this.books.get(notifier) ?? book).state = next),
+    };
   }
 
   #nextDue_ms(): number {

@@ -3,6 +3,8 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { Webhook } from "standardwebhooks";
 import { isPublic } from "../../src/platform/network/public_addresses.ts";
 import { systemClock } from "../../src/platform/clock.ts";
+import { UnavailableError } from "../../src/platform/errors.ts";
+import { getNotifierState } from "../../src/store/records/notifiers.ts";
 import { endOfRun, eventually, startService, TestClock, type TestService } from "../data.ts";
 import { type Received, type Receiver, startReceiver } from "./receiver.ts";
 
@@ -54,6 +56,7 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   await t.step("each failure, where ends are not told", () => tellsOfNoEnds(scene));
   await t.step("hundreds of failures in a short time", () => tellsOfMany(scene));
   await t.step("a receiver that fails gets it later", () => triesAgain(scene));
+  await t.step("one that arrives, which cannot be stored at once", () => storesLater(scene));
   await t.step("redirects and private addresses", () => staysOutside(scene, privateReceiver));
   await t.step("a secret that is not there, by its place", () => tellsOfSecrets(scene));
   await t.step("triggers and projects that are not there", () => tellsOfAbsent(scene));
@@ -186,6 +189,39 @@ async function tellsOfMany(scene: Scene): Promise<void> {
   });
   assert(receiver.at("/many").length <= 2);
   await service.api("DELETE", "notifiers/many/");
+}
+
+async function storesLater(scene: Scene): Promise<void> {
+  const { service, receiver, clock } = scene;
+  receiver.on("/later", (_, { length }) => new Response("", { status: length < 2 ? 500 : 200 }));
+  await put(service, "later", {
+    on: ["run_error"],
+    to: webhook(scene, "/later"),
+    triggers: ["later"],
+  });
+  const launch = await trigger(service, "later");
+  await launch(false);
+  const { store } = service.service.parts;
+  const stateOf = () => getNotifierState(store, "later");
+  await eventually(async () => (await stateOf()).failing_since, { what: "a failed attempt" });
+  const { committer } = store;
+  const write = committer.write.bind(committer);
+  let failures = 0;
+  committer.write = (writes) => {
+    const isSent = writes.some(({ value }) => {
+      const { notifier, status } = Object(value);
+      return notifier === "later" && status === "sent";
+    });
+    if (!isSent || failures++ > 0) return write(writes);
+    return Promise.reject(new UnavailableError("Cannot store: the connection broke", 1));
+  };
+  clock.time_ms += MINUTE_MS;
+  await eventually(
+    async () => (await notifications(service, "later"))[0]?.status === "sent" || undefined,
+    { what: "a notification that is sent" },
+  );
+  committer.write = write;
+  assertEquals([failures, (await stateOf()).failing_since], [2, undefined]);
 }
 
 async function triesAgain(scene: Scene): Promise<void> {
