@@ -17,7 +17,8 @@ export function handshakeStep(handshakes: readonly PreparedHandshake[]): Handsha
   if (handshakes.length === 0) return [];
   return [{
     async answer(request) {
-      for (const handshake of handshakes.filter(({ row }) => row.method === request.method)) {
+      for (const handshake of handshakes) {
+        if (handshake.row.method !== request.method) continue;
         const reply = await whenPartsRead(() => handshake.answer(request));
         if (reply) return reply;
       }
