@@ -194,12 +194,12 @@ async function tellsOfMany(scene: Scene): Promise<void> {
 async function storesLater(scene: Scene): Promise<void> {
   const { service, receiver, clock } = scene;
   receiver.on("/later", (_, { length }) => new Response("", { status: length < 2 ? 500 : 200 }));
+  const launch = await trigger(service, "later");
   await put(service, "later", {
     on: ["run_error"],
     to: webhook(scene, "/later"),
     triggers: ["later"],
   });
-  const launch = await trigger(service, "later");
   await launch(false);
   const { store } = service.service.parts;
   const stateOf = () => getNotifierState(store, "later");
