@@ -23,7 +23,7 @@ export interface LiveDatabase {
   /** The versionstamp of the mark. */
   since: string;
   signal: AbortSignal;
-  /** Told of each record that cannot be decoded, perhaps more than once. It is not in the copy. */
+  /** Told of each record that cannot be decoded. It is not in the copy. */
   onDamage(key: Deno.KvKey): void;
 }
 
@@ -40,9 +40,12 @@ export async function* recordsOf(
   }
 }
 
-/** Reads single records as they were at one moment: those that are there. */
+/**
+ * Reads single records as they were at one moment: those that are there. Damaged ones are left out; who reads all of
+ * their kind is told of them.
+ */
 export async function readTogether(
-  { kv, onDamage }: LiveDatabase,
+  { kv }: LiveDatabase,
   keys: readonly Deno.KvKey[],
 ): Promise<ReadRecord[]> {
   try {
@@ -52,10 +55,7 @@ export async function readTogether(
     if (!isUndecodable(error)) throw error;
   }
   const whole: Deno.KvKey[] = [];
-  for (const key of keys) {
-    if (await isDamaged(kv, key)) onDamage(key);
-    else whole.push(key);
-  }
+  for (const key of keys) if (!await isDamaged(kv, key)) whole.push(key);
   return present(await kv.getMany<unknown[]>(whole));
 }
 
