@@ -10,7 +10,7 @@ const RUNS: readonly (readonly string[])[] = [
   ["simulate", "--pace", "--seed", "2", "--seconds", "240"],
   ["faults", "--seed", "1", "instances"],
   ["faults", "--seed", "1", "several"],
-  ["faults", "--seed", "5", "network"],
+  ["faults", "--seed", "31", "--faults", "110", "network"],
   ["faults", "--seed", "81", "paces"],
   ["faults", "--seed", "12", "--faults", "14", "steps"],
   ["faults", "--seed", "1", "sigkill"],
