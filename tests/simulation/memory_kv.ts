@@ -131,17 +131,21 @@ export class MemoryKv implements Pick<Deno.Kv, "get" | "getMany" | "list" | "ato
 
   list<T>(selector: Deno.KvListSelector, options: Deno.KvListOptions = {}): Deno.KvListIterator<T> {
     let { cursor = "" } = options;
-    const entries = this.#list(selector, { ...options, cursor }, (at) => cursor = at);
-    return Object.defineProperty(entries, "cursor", {
-      get: () => cursor,
-    }) as unknown as Deno.KvListIterator<T>;
+    const entries = this.#list<T>(selector, { ...options, cursor }, (at) => cursor = at);
+    return {
+      get cursor() {
+        return cursor;
+      },
+      next: () => entries.next(),
+      [Symbol.asyncIterator]: () => entries,
+    };
   }
 
-  async *#list(
+  async *#list<T>(
     selector: Deno.KvListSelector,
     { limit = Infinity, batchSize = BATCH_SIZE, reverse = false, cursor = "" }: Deno.KvListOptions,
     onEntry: (at: string) => void,
-  ): AsyncGenerator<Deno.KvEntry<unknown>> {
+  ): AsyncGenerator<Deno.KvEntry<T>, undefined> {
     let { from, to } = rangeOf(selector);
     const goOn = (last: string) => {
       if (reverse) to = last;
@@ -156,7 +160,7 @@ export class MemoryKv implements Pick<Deno.Kv, "get" | "getMany" | "list" | "ato
       );
       for (const { at, entry } of batch) {
         onEntry(at);
-        yield entry;
+        yield entry as Deno.KvEntry<T>;
       }
       if (batch.length < range.limit) return;
       left -= batch.length;

@@ -78,8 +78,14 @@ const launch = fc.record({ at_ms: fc.nat(6_000), ...launchFields });
 export type PlannedLaunch = typeof launch extends fc.Arbitrary<infer T> ? T : never;
 
 /**
- * How a call of a remote database ends: well; with an error, not executed, or executed; with an error, and a commit
- * arrives later; or never, not executed, or executed.
+ * The end of a call of a remote database.
+ *
+ * - `ok`: it is executed and answered.
+ * - `none`: it is not executed, and ends with an error.
+ * - `lost`: it is executed, and ends with an error.
+ * - `late`: it ends with an error, and a commit is executed later.
+ * - `swallowed`: it is not executed, and never ends.
+ * - `unanswered`: it is executed, and never ends.
  */
 export type CallEnd = "ok" | "none" | "lost" | "late" | "swallowed" | "unanswered";
 
