@@ -6,7 +6,9 @@
 import { Buffer } from "node:buffer";
 import { assert } from "@std/assert";
 import { parse as parseYaml } from "yaml";
+import type { DiagnosisContext } from "../../../src/conditions/doctor/context.ts";
 import type { Finding } from "../../../src/conditions/doctor/finding.ts";
+import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
 import type { KeySetting } from "../../../src/conditions/keys.ts";
 import { launchRequest } from "../../../src/conditions/request.ts";
 import { signRequest } from "../../../src/conditions/sign_request.ts";
@@ -16,7 +18,7 @@ import { diagnose, type DiagnosisParts } from "../../../src/triggers/diagnose.ts
 import { type PreparedTrigger, prepareTrigger } from "../../../src/triggers/prepare.ts";
 import { triggerSchema } from "../../../src/triggers/trigger.ts";
 import { TestClock } from "../../surroundings.ts";
-import { context, NOW_MS } from "../fixture.ts";
+import { context, NOW_MS, request, type RequestParts } from "../fixture.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
 
 const ID = "0190fe82-c984-7f66-8302-69874914e1c9";
@@ -43,6 +45,27 @@ export async function prepared(
     context({ env, clock: new TestClock(now_ms) }),
     { lockedSecrets, payloadBytesMax: 16 * 1024 * 1024 },
   );
+}
+
+/** Diagnoses a request at one condition alone, by what the condition has said of it. */
+export async function cluesOf(
+  own: Written,
+  parts: RequestParts,
+  refusal: DiagnosisContext["refusal"],
+): Promise<string[]> {
+  const { conditions: [settings] } = (await prepared([own])).trigger;
+  const clues = settings && await diagnoseCondition(settings, {
+    request: request(parts),
+    refusal,
+    calledUrl: URL_OF_TRIGGER,
+    isReceiptKnown: true,
+    times: [],
+    env: () => undefined,
+    budget: new Budget(LIMIT_MS),
+    now_ms: NOW_MS,
+    otherSecrets: () => Promise.resolve([]),
+  });
+  return clues?.map(({ sentence }) => sentence) ?? [];
 }
 
 /** The parts of a diagnosis that a test names. */

@@ -6,10 +6,9 @@ import { assertEquals, assertStringIncludes } from "@std/assert";
 import { diagnoseAccepted } from "../../../src/triggers/diagnose.ts";
 import type { Certainty } from "../../../src/conditions/doctor/finding.ts";
 import type { Refusal } from "../../../src/conditions/check.ts";
-import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
 import { NOW_MS, request } from "../fixture.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
-import { assertFirst, diagnosed, followed, prepared, type Written } from "./fixture.ts";
+import { assertFirst, cluesOf, diagnosed, followed, prepared, type Written } from "./fixture.ts";
 
 const SECRET = Buffer.from("a secret of an issuer, thirty-two bytes").toString("base64");
 const NOW_S = NOW_MS / 1000;
@@ -266,19 +265,8 @@ Deno.test("doctor: jwt: a claim of a token that a key of the issuer's address ha
   for (const [name, claims, refusal, words] of cases) {
     await t.step(name, async () => {
       const { headers } = bearer(await token({ alg: "ES256", key: privateKey(0), claims }));
-      const { conditions: [settings] } = (await prepared([jwks])).trigger;
-      const clues = settings && await diagnoseCondition(settings, {
-        request: request({ headers }),
-        refusal,
-        calledUrl: URL_OF_TRIGGER,
-        isReceiptKnown: true,
-        times: [],
-        env: () => undefined,
-        budget: new Budget(20_000),
-        now_ms: NOW_MS,
-        otherSecrets: () => Promise.resolve([]),
-      });
-      assertStringIncludes(clues?.[0]?.sentence ?? "", words);
+      const [first = ""] = await cluesOf(jwks, { headers }, refusal);
+      assertStringIncludes(first, words);
     });
   }
 });

@@ -3,9 +3,7 @@ import { Buffer } from "node:buffer";
 import { generateKeyPairSync } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { assert, assertEquals } from "@std/assert";
-import type { DiagnosisContext } from "../../../src/conditions/doctor/context.ts";
 import { bodyVariants } from "../../../src/conditions/doctor/body_forms.ts";
-import { Budget, diagnoseCondition } from "../../../src/conditions/doctor/mod.ts";
 import { hmac, hmacScheme } from "../../../src/conditions/hmac.ts";
 import { signatureTexts } from "../../../src/conditions/doctor/signature_texts.ts";
 import { signature } from "../../../src/conditions/signature.ts";
@@ -14,9 +12,9 @@ import { PAYPAL_VECTOR } from "../signing/paypal_vector.ts";
 import { type Sent, URL_OF_TRIGGER } from "../signing/senders.ts";
 import {
   assertFirst,
+  cluesOf,
   diagnosed,
   followed,
-  prepared,
   signed,
   withBody,
   withHeader,
@@ -227,20 +225,7 @@ Deno.test("doctor: of a provider that names its certificate no public key is ask
   ];
   for (const [name, own, parts, reason, found] of cases) {
     await t.step(name, async () => {
-      const context: DiagnosisContext = {
-        request: request(parts),
-        refusal: { reason },
-        calledUrl: URL_OF_TRIGGER,
-        isReceiptKnown: true,
-        times: [],
-        env: () => undefined,
-        budget: new Budget(20_000),
-        now_ms: NOW_MS,
-        otherSecrets: () => Promise.resolve([]),
-      };
-      const { conditions: [settings] } = (await prepared([own])).trigger;
-      const clues = settings && await diagnoseCondition(settings, context);
-      const sentences = clues?.map(({ sentence }) => sentence) ?? [];
+      const sentences = await cluesOf(own, parts, { reason });
       // A header that is missing is told, too.
       assertEquals(sentences.slice(0, found.length), found);
       assertEquals(sentences.filter((sentence) => sentence.includes("public key")), []);
