@@ -13,6 +13,8 @@ const DEPTH_MAX = 4;
 
 /** What was made, by schema and depth: the schemas of many operations share their parts. */
 const made = new WeakMap<object, fc.Arbitrary<unknown>[]>();
+/** What was made, by pattern: one takes up to a second, and many schemas have the same. */
+const matching = new Map<string, fc.Arbitrary<string>>();
 
 /**
  * Makes the arbitrary of what a schema describes.
@@ -82,7 +84,9 @@ function textOf(schema: Schema): fc.Arbitrary<string> {
   if (format === "ipv6") return fc.ipV6();
   if (format === "uri") return fc.webUrl();
   if (pattern) {
-    return fc.stringMatching(new RegExp(pattern))
+    const arbitrary = matching.get(pattern) ?? fc.stringMatching(new RegExp(pattern));
+    matching.set(pattern, arbitrary);
+    return arbitrary
       .filter(({ length }) => length >= minLength && length <= (schema.maxLength ?? 1_000));
   }
   const bounds = { minLength, maxLength: Math.min(maxLength, Math.max(minLength, 40)) };
