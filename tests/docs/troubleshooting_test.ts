@@ -18,7 +18,9 @@ Deno.test("every reason of a refusal is explained", () => {
     .map((pattern) => new RegExp(`^${pattern.split("…").map(RegExp.escape).join(".*")}$`));
   const unexplained: string[] = [];
   for (
-    const { path, text } of [...textsIn("src/conditions/"), ...textsIn("src/triggers/order.ts")]
+    const { path, text } of ["src/conditions/", "src/triggers/order.ts", "src/http/door/"].flatMap(
+      textsIn,
+    )
   ) {
     for (const [, , reason = ""] of text.matchAll(/reason(?:: | = )(["`])([A-Z$].*?)\1/g)) {
       const shown = reason.replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, "…");
