@@ -5,9 +5,13 @@ import { actionSchema } from "../../src/actions/mod.ts";
 import * as settings from "../../src/actions/http_request_settings.ts";
 import { CAUSE_CODES, CAUSES, FAILURE_CODES } from "../../src/attention/cause.ts";
 import { DEPTH_MAX, MACRO_DEPTH_MAX, NODES_MAX } from "../../src/conditions/cel/check.ts";
+import { REFUSERS } from "../../src/conditions/kinds.ts";
 import { conditionSchema } from "../../src/conditions/mod.ts";
+import { presetGroups } from "../../src/conditions/signing/presets/groups.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
+import { deliveryQuery } from "../../src/http/api/queries.ts";
+import { ROUTES } from "../../src/http/console/mod.ts";
 import { URL_LENGTH_MAX } from "../../src/http_requests/url_values.ts";
 import { DIAGNOSIS_MS_MAX } from "../../src/triggers/diagnose.ts";
 import { REPLAY_DELIVERIES_MAX, REPLAYS_RUNNING_MAX } from "../../src/triggers/replays.ts";
@@ -93,6 +97,40 @@ Deno.test("the documented codes of causes are those of the code", () => {
   );
 });
 
+Deno.test("the documented filters of deliveries, and the causes of refusals, are those of the code", () => {
+  const [filters = "", causes = ""] = sectionOf("deliveries", "Finding a delivery").split("### ");
+  const notFilters = ["limit", "cursor", "follow", "only_changes"];
+  assertEquals(
+    firstColumn(filters).toSorted(),
+    Object.keys(deliveryQuery.shape).filter((name) => !notFilters.includes(name)).toSorted(),
+  );
+  const [, ...documented] = firstColumn(causes);
+  assertEquals(documented, REFUSERS.filter((name) => !conditionTypes().includes(name)));
+});
+
+Deno.test("the documented pages of the console are those that there are", () => {
+  const documented = [...sectionOf("console", "Pages").matchAll(/`(\/[^`]*)`/g)]
+    .map(([, path = ""]) => path);
+  const shown = ROUTES.filter(({ show }) => show !== undefined)
+    .map(({ path }) => path.replace(/:(\w+)/g, "<$1>"));
+  assertEquals(shown.filter((path) => !documented.includes(path)), []);
+});
+
+Deno.test("the documented numbers of presets are not behind those of the code", () => {
+  const names = presetGroups.flatMap(({ hmac, signature, static_token, handshakes }) =>
+    [hmac, signature, static_token, handshakes].flatMap((rows) => Object.keys(rows ?? {}))
+  );
+  const { size } = new Set(names);
+  const told = {
+    "README.md": /(\d+) providers by name/,
+    "src/docs/choose.md": /more than (\d+)\]/,
+  };
+  for (const [document, pattern] of Object.entries(told)) {
+    const [, number] = pattern.exec(documentText(document)) ?? [];
+    assertEquals(Number(number), Math.floor(size / 50) * 50, document);
+  }
+});
+
 Deno.test("the documented limits are those of the code", () => {
   const limits: [page: string, sentence: string][] = [
     ["payload_filters", `| 4 KiB, ${shown(NODES_MAX)} parts, ${DEPTH_MAX} levels |`],
@@ -159,6 +197,11 @@ Deno.test({
     assertEquals(judged.code, 0, exposure);
   },
 });
+
+/** Returns the types of conditions. */
+function conditionTypes(): string[] {
+  return [...schemasOf(conditionSchema).keys()];
+}
 
 /** Returns a number as the pages write it. */
 function shown(number: number): string {
