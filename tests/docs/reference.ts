@@ -1,5 +1,5 @@
 /**
- * The pages whose reference is made: the REST API and the command line. Run as a program
+ * The pages of which a part is made: the REST API, the command line and metrics. Run as a program
  * (`deno task docs`), this writes them.
  *
  * @module
@@ -7,6 +7,7 @@
 import { apiReference } from "./api_reference.ts";
 import { cliReference } from "./cli_reference.ts";
 import { formatted, withPart } from "./markdown.ts";
+import { metricsReference } from "./metrics_reference.ts";
 
 const PAGES = new URL("../../src/docs/", import.meta.url);
 
@@ -17,18 +18,19 @@ export interface Page {
   expected: string;
 }
 
-/** Reads the pages that have a reference. */
+/** Reads the pages of which a part is made. */
 export async function referencePages(): Promise<Page[]> {
   return await Promise.all([
-    page("api.md", apiReference()),
-    page("cli.md", await cliReference()),
+    page("api.md", "reference", apiReference()),
+    page("cli.md", "reference", await cliReference()),
+    page("monitoring.md", "metrics", await metricsReference()),
   ]);
 }
 
-async function page(name: string, reference: string): Promise<Page> {
+async function page(name: string, part: string, text: string): Promise<Page> {
   const { pathname: path } = new URL(name, PAGES);
   const found = await Deno.readTextFile(path);
-  return { path, found, expected: await formatted(withPart(found, "reference", reference)) };
+  return { path, found, expected: await formatted(withPart(found, part, text)) };
 }
 
 if (import.meta.main) {

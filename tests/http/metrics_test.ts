@@ -11,7 +11,6 @@ import { CAUSES } from "../../src/attention/cause.ts";
 import { parseYaml } from "../../src/platform/yaml/parse.ts";
 import alertsText from "../../src/telemetry/alerts.yaml" with { type: "text" };
 import dashboardText from "../../src/telemetry/grafana_dashboard.json" with { type: "text" };
-import type { GaugedBackup } from "../../src/telemetry/backup_metrics.ts";
 import { Metrics } from "../../src/telemetry/metrics.ts";
 import {
   ADMIN_TOKEN,
@@ -21,6 +20,7 @@ import {
   signature,
   startService,
 } from "../data.ts";
+import { watchNothing } from "./watch_nothing.ts";
 
 /** The numbers of observed times of the trigger `test`. */
 const TIMES = ["start", "work"].map((time) =>
@@ -40,31 +40,6 @@ const RULES = z.object({
     })),
   })),
 });
-
-/** Adds the gauges of a service that does nothing. */
-function watchNothing(
-  metrics: Metrics,
-  triggerLabels: (id: string) => Promise<{ name: string; project: string } | undefined>,
-  causes: () => Promise<string[]> = () => Promise.resolve([]),
-  backup: () => Promise<GaugedBackup | undefined> = () => Promise.resolve(undefined),
-): void {
-  metrics.watch({
-    isReady: () => Promise.resolve(true),
-    causes,
-    waiting: () => 0,
-    backlog: () => 0,
-    executions: () => ({ running: 0, waiting: 0 }),
-    kept: () => ({ requests: 0, bytes: 0 }),
-    artifactStoreWorks: () => true,
-    storeBytes: () => Promise.resolve(0),
-    memoryBytes: () => 0,
-    certificate: () => undefined,
-    backup,
-    instances: () => 0,
-    runs: { run: () => Promise.resolve(undefined), launchedBy: () => Promise.resolve([]) },
-    triggerLabels,
-  });
-}
 
 /** The value of a sample, by its name and labels. */
 function sample(text: string, name: string): number | undefined {
