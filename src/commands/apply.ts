@@ -57,8 +57,9 @@ async function apply(path: string, options: ApplyOptions): Promise<void> {
   const source = isStandardInput(path) ? "standard input" : path;
   const document = parseConfig(written, source, folder);
   const api = clientOf(url);
-  if (document.storage !== undefined && !json) {
-    console.log("storage is read when the service starts: after a change, restart it");
+  for (const setting of ["storage", "backup"] as const) {
+    if (document[setting] === undefined || json) continue;
+    console.log(`${setting} is read when the service starts: after a change, restart it`);
   }
   if (document.oidc.length > 0 && !json) {
     console.log("oidc is read by serve --config alone: this command leaves logins as they are");

@@ -90,6 +90,23 @@ Deno.test("a file that holds nothing is told of", async () => {
   assertEquals([code, printed], [0, said]);
 });
 
+Deno.test("apply says of each setting that it leaves as it is when it counts", async () => {
+  await using service = await startService();
+  const file = `${service.folder}/start.yaml`;
+  const oidc =
+    "{ issuer: https://login.example.com, client_id: a, roles: [{ when: 'true', scope: read }] }";
+  await Deno.writeTextFile(
+    file,
+    `storage: s3://bucket\nbackup: { to: ./backups, every: 1h, keep: { daily: 7 } }\noidc: ${oidc}\n`,
+  );
+  const { printed } = await run(["apply", file, "--url", service.url], {
+    HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN,
+  });
+  for (const setting of ["storage", "backup", "oidc"]) {
+    assertStringIncludes(printed, `${setting} is read `);
+  }
+});
+
 Deno.test("what trigger list and project list print as JSON is applied again, and changes nothing", async () => {
   await using service = await startService();
   const env = { HOOKLAUNCH_ADMIN_TOKEN: ADMIN_TOKEN };
