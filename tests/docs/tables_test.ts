@@ -1,14 +1,16 @@
 /** Tables and files of the pages that say what the code says. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import type { z } from "zod";
+import { z } from "zod";
 import { actionSchema } from "../../src/actions/mod.ts";
 import * as settings from "../../src/actions/http_request_settings.ts";
 import { CAUSE_CODES, CAUSES, FAILURE_CODES } from "../../src/attention/cause.ts";
 import { DEPTH_MAX, MACRO_DEPTH_MAX, NODES_MAX } from "../../src/conditions/cel/check.ts";
+import { VARIABLES } from "../../src/commands/input/variables.ts";
 import { REFUSERS } from "../../src/conditions/kinds.ts";
 import { conditionSchema } from "../../src/conditions/mod.ts";
 import { presetGroups } from "../../src/conditions/signing/presets/groups.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
+import { configJsonSchema } from "../../src/config/json_schema.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
 import { deliveryQuery } from "../../src/http/api/queries.ts";
 import { ROUTES } from "../../src/http/console/mod.ts";
@@ -106,6 +108,20 @@ Deno.test("the documented filters of deliveries, and the causes of refusals, are
   );
   const [, ...documented] = firstColumn(causes);
   assertEquals(documented, REFUSERS.filter((name) => !conditionTypes().includes(name)));
+});
+
+Deno.test("every variable and every field of the configuration file is documented", () => {
+  const pages = ["settings", "cli"].map((page) => documentText(`src/docs/${page}.md`)).join("\n");
+  const flagOf = (name: string) =>
+    `--${name.replace("HOOKLAUNCH_", "").toLowerCase().replaceAll("_", "-")}`;
+  const unknown = VARIABLES.filter((name) =>
+    !pages.includes(`\`${name}`) && !pages.includes(`\`${flagOf(name)}\``)
+  );
+  assertEquals(unknown, []);
+  const { properties } = z.object({ properties: z.record(z.string(), z.unknown()) })
+    .parse(configJsonSchema("https://hooks.example.com"));
+  const fields = firstColumn(sectionOf("settings", "The configuration file"));
+  assertEquals(fields.toSorted(), Object.keys(properties).toSorted());
 });
 
 Deno.test("the documented pages of the console are those that there are", () => {
