@@ -15,6 +15,7 @@ import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
 import { deliveryQuery } from "../../src/http/api/queries.ts";
 import { ROUTES } from "../../src/http/console/mod.ts";
 import { URL_LENGTH_MAX } from "../../src/http_requests/url_values.ts";
+import { RESERVE_BYTES, RESERVE_FILES } from "../../src/store/file/space.ts";
 import { DIAGNOSIS_MS_MAX } from "../../src/triggers/diagnose.ts";
 import { REPLAY_DELIVERIES_MAX, REPLAYS_RUNNING_MAX } from "../../src/triggers/replays.ts";
 import * as schedules from "../../src/triggers/schedule_settings.ts";
@@ -165,6 +166,12 @@ Deno.test("the documented limits are those of the code", () => {
       `At most ${settings.HEADERS_MAX}, of ${shown(settings.VALUE_LENGTH_MAX)} characters each`,
     ],
     ["actions", `At most ${shown(settings.BODY_LENGTH_MAX)} characters before its values`],
+    [
+      "operating",
+      `less than ${RESERVE_BYTES / 1024 ** 2} MiB, or room for fewer than ${
+        shown(RESERVE_FILES)
+      } files`,
+    ],
     ["pace", `at most ${schedules.SCHEDULES_MAX} schedules`],
     ["pace", `any value of JSON, at most ${schedules.PAYLOAD_BYTES_MAX / 1024} KiB`],
   ];

@@ -12,9 +12,9 @@ import { join } from "node:path";
 import { messageOf } from "../../platform/errors.ts";
 
 /** With less room than this, launches are turned away. */
-const RESERVE_BYTES = 32 * 1024 * 1024;
+export const RESERVE_BYTES = 32 * 1024 * 1024;
 /** And with room for fewer files and folders than this, as some disks have a table of that length for them. */
-const RESERVE_FILES = 1_000;
+export const RESERVE_FILES = 1_000;
 /**
  * With less room than this, no messages are sent: a message has to be stored three times within some 100 ms,
  * and Deno KV ends the process where it cannot be. Nothing else takes this much room in that time.
