@@ -15,6 +15,7 @@ import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
 import { deliveryQuery } from "../../src/http/api/queries.ts";
 import { ROUTES } from "../../src/http/console/mod.ts";
 import { URL_LENGTH_MAX } from "../../src/http_requests/url_values.ts";
+import { notifierSchema } from "../../src/notifications/schema.ts";
 import { RESERVE_BYTES, RESERVE_FILES } from "../../src/store/file/space.ts";
 import { DIAGNOSIS_MS_MAX } from "../../src/triggers/diagnose.ts";
 import { REPLAY_DELIVERIES_MAX, REPLAYS_RUNNING_MAX } from "../../src/triggers/replays.ts";
@@ -46,13 +47,14 @@ Deno.test("the documented table of settings has the flags of serve and their def
   assertEquals(inTable.toSorted(), inHelp.filter((name) => name !== "--help").toSorted());
 });
 
-Deno.test("the documented settings of conditions, actions and triggers are those of the code", async (t) => {
+Deno.test("the documented settings of conditions, actions, triggers and notifiers are those of the code", async (t) => {
   const conditions = schemasOf(conditionSchema);
   const actions = schemasOf(actionSchema);
   const cases: [page: string, section: string, schema: z.ZodObject][] = [
     ...[...conditions].map(([type, schema]) => ["conditions", type, schema] as const),
     ...[...actions].map(([type, schema]) => ["actions", type, schema] as const),
     ["triggers", "A trigger in a file", triggerSchema],
+    ["notifications", "Settings", notifierSchema],
   ].map(([page, section, schema]) => [page, section, schema] as [string, string, z.ZodObject]);
   for (const [page, section, schema] of cases) {
     await t.step(`${page}: ${section}`, () => {
