@@ -23,7 +23,7 @@ import { CODE_OF, type Teller } from "./teller.ts";
 /** The longest time between two looks that counts as silence: a machine may have slept. */
 const ELAPSED_MAX_MS = 5 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** The share of refused deliveries above which a notifier tells, unless it says otherwise, and their least number. */
+/** The share of refused deliveries above which a notifier tells, unless it says otherwise. */
 const REFUSED = { above: "10%", within: "24h" };
 
 /** The codes that a look finds: all but those of ends of work. */
