@@ -44,12 +44,12 @@ the context in use, and this machine's service.`,
     .option("--json", "print JSON")
     .action(add);
   command.command("use").description("Use a context with the commands that name no other")
-    .argument("[name]")
+    .argument("[name]", "the name of the context")
     .option("--none", "use none: commands speak to this machine's service again")
     .option("--json", "print JSON")
     .action(use);
   command.command("remove").description("Remove a context and its token")
-    .argument("<name>")
+    .argument("<name>", "the name of the context")
     .option("--json", "print JSON")
     .action(remove);
 }

@@ -46,13 +46,13 @@ export function defineProject(command: Command): void {
     .option("--json", "print JSON")
     .action(list);
   apiOptions(command.command("show").description("Show a project's settings"))
-    .argument("<name>")
+    .argument("<name>", "the name of the project")
     .option("--json", "print JSON")
     .action(show);
   apiOptions(
     command.command("fetch").description("Fetch a project's repository, and list its branches"),
   )
-    .argument("<name>")
+    .argument("<name>", "the name of the project")
     .option("--json", "print JSON")
     .action(fetchRepository);
   apiOptions(
@@ -60,7 +60,7 @@ export function defineProject(command: Command): void {
       "Delete a project. Its executions and their logs stay until their retention is over",
     ),
   )
-    .argument("<name>")
+    .argument("<name>", "the name of the project")
     .option("--yes", "do not ask")
     .option("--json", "print JSON")
     .action(remove);

@@ -19,7 +19,7 @@ interface SetOptions extends ApiOptions {
 /** Defines the commands. */
 export function defineProjectSecret(command: Command): void {
   apiOptions(command.command("list").description("List a project's secrets, without their values"))
-    .argument("<project>")
+    .argument("<project>", "the name of the project")
     .addOption(quietly("print names alone, one a line"))
     .option("--json", "print JSON")
     .action(list);
@@ -44,7 +44,7 @@ export function defineProjectSecret(command: Command): void {
 
 function secretCommand(command: Command, name: string, description: string): Command {
   return apiOptions(command.command(name).description(description))
-    .argument("<project>")
+    .argument("<project>", "the name of the project")
     .argument("<name>", "the secret's name")
     .option("--json", "print JSON");
 }

@@ -37,7 +37,8 @@ export function defineTriggerSecret(command: Command): void {
     .addOption(quietly("print their names alone, or else their fingerprints, one a line"))
     .option("--json", "print JSON")
     .action(list);
-  secretCommand(command, "add", "Add a secret. Requests may be signed with any secret of the list")
+  const added = "Add a secret. Requests may be signed with any secret of the list";
+  secretCommand(command, "add", added, "a name for the secret")
     .option(
       "--from <reference>",
       "{env:NAME} or {file:/path}; else standard input holds the secret",
@@ -50,13 +51,18 @@ export function defineTriggerSecret(command: Command): void {
   secretCommand(command, "remove", "Remove a secret").action(remove);
 }
 
-function secretCommand(command: Command, name: string, description: string): Command {
+function secretCommand(
+  command: Command,
+  name: string,
+  description: string,
+  named = "the secret's name, or its fingerprint",
+): Command {
   return apiOptions(command.command(name).description(description))
     .argument("<trigger>", "name or id")
-    .argument("<name>", "the secret's name, or its fingerprint")
+    .argument("<name>", named)
     .option(
       "--condition <index>",
-      "the place of the condition, from 0; the only one with secrets",
+      "the place of the condition, from 0; needed where several have secrets",
       place,
     )
     .option("--json", "print JSON");

@@ -59,7 +59,11 @@ function section({ path, command }: Leaf): string[] {
 }
 
 function argumentRow(argument: Argument): string[] {
-  return [`\`${nameOf(argument)}\``, meaning(argument.description, argument.defaultValue)];
+  const { description, defaultValue, argChoices } = argument;
+  return [
+    `\`${nameOf(argument)}\``,
+    meaning(description, defaultValue, undefined, undefined, argChoices),
+  ];
 }
 
 function nameOf(argument: Argument): string {
