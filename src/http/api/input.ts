@@ -44,14 +44,15 @@ export async function readJson(
  *
  * @throws {InvalidInputError} when it is not JSON
  * @throws {IncompleteError} when it breaks off, or takes too long
- * @throws {TooLargeError} when it is longer than 1 MiB
+ * @throws {TooLargeError} when it is longer than the limit
  */
 export async function readOptionalJson(
   context: Context,
   bodies: BodyReader,
+  limit_bytes = BODY_BYTES_MAX,
 ): Promise<unknown> {
-  using held = await bodies.read(context.req.raw, BODY_BYTES_MAX);
-  const bytes = bytesOf(held.body, BODY_BYTES_MAX);
+  using held = await bodies.read(context.req.raw, limit_bytes);
+  const bytes = bytesOf(held.body, limit_bytes);
   return bytes.length === 0 ? undefined : parseJson(bytes);
 }
 

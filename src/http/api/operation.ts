@@ -128,9 +128,8 @@ async function bodyOf(
     if (method !== "post") return undefined;
     return parseWith(nothing, await readOptionalJson(context, bodies) ?? {}, "the request");
   }
-  return body.isOptional
-    ? await readOptionalJson(context, bodies)
-    : await readJson(context, bodies, body.limit_bytes);
+  const read = body.isOptional ? readOptionalJson : readJson;
+  return await read(context, bodies, body.limit_bytes);
 }
 
 /** A path as Hono writes it, without a slash at its end. A parameter at the very end takes the rest of the path. */

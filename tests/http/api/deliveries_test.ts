@@ -318,6 +318,18 @@ Deno.test("a long body is left out, and is the payload of the run", async () => 
   assertEquals([found.body, found.size], [undefined, 1024 * 1024 + 1]);
 });
 
+Deno.test("a delivery is launched again with another payload of up to 1 MiB", async () => {
+  await using service = await startService();
+  const { url } = await service.trigger({ actions: ECHO });
+  await send(url);
+  const { id } = await details(service, "");
+  for (const [length, status] of [[1024 * 1024, 201], [1024 * 1024 + 3, 422]] as const) {
+    const body = new Uint8Array(length).toBase64();
+    const answer = await service.api("POST", `deliveries/${id}/replay/`, { body });
+    assertEquals(answer.status, status, JSON.stringify(answer.body));
+  }
+});
+
 Deno.test("pages lead from the newest delivery to the oldest, each once, filters kept", async () => {
   await using service = await startService();
   await withDeliveries(service);
