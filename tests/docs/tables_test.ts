@@ -12,6 +12,9 @@ import { presetGroups } from "../../src/conditions/signing/presets/groups.ts";
 import { MAC_BYTES, SIGNATURE_ALGORITHMS } from "../../src/conditions/signing/scheme.ts";
 import { configJsonSchema } from "../../src/config/json_schema.ts";
 import { TIMESTAMP_FORMATS } from "../../src/conditions/freshness.ts";
+import { SETTINGS } from "../../src/engines/local/options.ts";
+import { REMOTE_SETTINGS } from "../../src/engines/remote/context.ts";
+import { FILES_MAX } from "../../src/engines/shared/inputs/names.ts";
 import { deliveryQuery } from "../../src/http/api/queries.ts";
 import { ROUTES } from "../../src/http/console/mod.ts";
 import { URL_LENGTH_MAX } from "../../src/http_requests/url_values.ts";
@@ -168,6 +171,11 @@ Deno.test("the documented limits are those of the code", () => {
       `At most ${settings.HEADERS_MAX}, of ${shown(settings.VALUE_LENGTH_MAX)} characters each`,
     ],
     ["actions", `At most ${shown(settings.BODY_LENGTH_MAX)} characters before its values`],
+    ["steps", `| outputs of an execution | ${shown(SETTINGS.outputsMax)} files`],
+    ["steps", `| files of its inputs | ${shown(FILES_MAX)} |`],
+    ["steps", `SIGTERM, and SIGKILL ${SETTINGS.grace_ms / 1_000} s later`],
+    ["engines", `**At most ${shown(REMOTE_SETTINGS.executionsMax)} jobs**`],
+    ["engines", `A pull takes at most ${SETTINGS.pull_ms / 60_000} minutes`],
     [
       "operating",
       `less than ${RESERVE_BYTES / 1024 ** 2} MiB, or room for fewer than ${
