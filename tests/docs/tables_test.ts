@@ -20,6 +20,7 @@ import { ROUTES } from "../../src/http/console/mod.ts";
 import { URL_LENGTH_MAX } from "../../src/http_requests/url_values.ts";
 import { notifierSchema } from "../../src/notifications/schema.ts";
 import { RESERVE_BYTES, RESERVE_FILES } from "../../src/store/file/space.ts";
+import { RECORD_BYTES_MAX } from "../../src/store/records/record_size.ts";
 import { DIAGNOSIS_MS_MAX } from "../../src/triggers/diagnose.ts";
 import { REPLAY_DELIVERIES_MAX, REPLAYS_RUNNING_MAX } from "../../src/triggers/replays.ts";
 import * as schedules from "../../src/triggers/schedule_settings.ts";
@@ -171,6 +172,8 @@ Deno.test("the documented limits are those of the code", () => {
       `At most ${settings.HEADERS_MAX}, of ${shown(settings.VALUE_LENGTH_MAX)} characters each`,
     ],
     ["actions", `At most ${shown(settings.BODY_LENGTH_MAX)} characters before its values`],
+    ["triggers", `A trigger has at most ${RECORD_BYTES_MAX / 1024} KiB in all`],
+    ["projects", `A project has at most ${RECORD_BYTES_MAX / 1024} KiB in all`],
     ["steps", `| outputs of an execution | ${shown(SETTINGS.outputsMax)} files`],
     ["steps", `| files of its inputs | ${shown(FILES_MAX)} |`],
     ["steps", `SIGTERM, and SIGKILL ${SETTINGS.grace_ms / 1_000} s later`],
