@@ -21,6 +21,10 @@ import { URL_LENGTH_MAX } from "../../src/http_requests/url_values.ts";
 import { notifierSchema } from "../../src/notifications/schema.ts";
 import { RESERVE_BYTES, RESERVE_FILES } from "../../src/store/file/space.ts";
 import { RECORD_BYTES_MAX } from "../../src/store/records/record_size.ts";
+import {
+  ENTRIES_PER_MINUTE,
+  ENTRIES_PER_TRIGGER_MINUTE as PER_TRIGGER,
+} from "../../src/store/records/trigger_log.ts";
 import { DIAGNOSIS_MS_MAX } from "../../src/triggers/diagnose.ts";
 import { REPLAY_DELIVERIES_MAX, REPLAYS_RUNNING_MAX } from "../../src/triggers/replays.ts";
 import * as schedules from "../../src/triggers/schedule_settings.ts";
@@ -174,6 +178,15 @@ Deno.test("the documented limits are those of the code", () => {
     ["actions", `At most ${shown(settings.BODY_LENGTH_MAX)} characters before its values`],
     ["triggers", `A trigger has at most ${RECORD_BYTES_MAX / 1024} KiB in all`],
     ["projects", `A project has at most ${RECORD_BYTES_MAX / 1024} KiB in all`],
+    [
+      "triggers",
+      `at most ${PER_TRIGGER} entries of each kind of one trigger, such as refusals or failed ` +
+      `executions, and ${shown(ENTRIES_PER_MINUTE)} of all triggers`,
+    ],
+    [
+      "deliveries",
+      `at most ${PER_TRIGGER} a minute of one trigger and ${shown(ENTRIES_PER_MINUTE)} of all`,
+    ],
     ["steps", `| outputs of an execution | ${shown(SETTINGS.outputsMax)} files`],
     ["steps", `| files of its inputs | ${shown(FILES_MAX)} |`],
     ["steps", `SIGTERM, and SIGKILL ${SETTINGS.grace_ms / 1_000} s later`],
