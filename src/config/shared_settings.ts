@@ -20,7 +20,7 @@ function sharedSettings(settings: ServiceSettings): Record<string, unknown> {
     "--retention-days": retention_days,
     "--storage": storage,
     "--agent-url": agent?.url,
-    "--mcp": settings.mcp !== false,
+    "--no-mcp": settings.mcp === false,
     HOOKLAUNCH_ADMIN_TOKEN: settings.adminToken,
   };
 }

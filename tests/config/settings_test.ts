@@ -64,4 +64,7 @@ Deno.test("instances tell each other digests of settings, which nobody makes wit
   const changed = digestsOfSettings({ ...settings, ...SECRET, adminToken: "another-token" });
   const differing = Object.keys(digests).filter((name) => digests[name] !== changed[name]);
   assertEquals(differing, ["HOOKLAUNCH_ADMIN_TOKEN"]);
+  // They are named as on the page that says which they are.
+  const page = Deno.readTextFileSync(new URL("../../src/docs/monitoring.md", import.meta.url));
+  assertEquals(Object.keys(digests).filter((name) => !page.includes(`\`${name}\``)), []);
 });
