@@ -26,6 +26,8 @@ Deno.test("without a session every page leads to the login, and back to the same
   const login = first.headers.get("location") ?? "";
   assertEquals(login, "/login?to=deliveries%3Foutcome%3Drefused");
   const { text } = await browser.get(login.slice(1));
+  // It names all places where the first token may be.
+  for (const place of ["HOOKLAUNCH_ADMIN_TOKEN", "admin.token"]) assertStringIncludes(text, place);
   assertStringIncludes(text, 'name="to" value="deliveries?outcome=refused"');
   const { headers } = await browser.post("login", {
     token: ADMIN_TOKEN,

@@ -5,6 +5,10 @@ import { Notice } from "../components/table.tsx";
 import type { LoginError } from "../../../logins/failure.ts";
 import type { Html, OpenView, View } from "../route.ts";
 
+const TOKEN_HINT =
+  "That of HOOKLAUNCH_ADMIN_TOKEN, or the one that the first start has printed at a terminal, or " +
+  "written to admin.token in the data folder. More are made on the page Access, or with: hooklaunch token create";
+
 /** A form that was sent without a session. */
 export interface KeptForm {
   address: string;
@@ -58,7 +62,7 @@ export function LoginPage(
           <Input
             label="Operator's token"
             id="token"
-            hint="The service prints one at its first start; more are made on the page Access, or with: hooklaunch token create"
+            hint={TOKEN_HINT}
             type="password"
             autocomplete="current-password"
             required
