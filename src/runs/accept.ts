@@ -184,11 +184,8 @@ export class Acceptor {
       try {
         const acceptance = await this.#acceptOnce(launch, claim);
         if ("run" in acceptance) accepted = acceptance.run.id;
-        else if ("repeatOf" in acceptance) {
-          // What it repeats may have been withdrawn meanwhile: then it is the first.
-          if (!await claim.keep()) continue;
-          accepted = acceptance.repeatOf;
-        }
+        // The next claim keeps what it repeats, or makes it the first where that was withdrawn meanwhile.
+        else if ("repeatOf" in acceptance) continue;
         return acceptance;
       } finally {
         claim.settle(accepted);

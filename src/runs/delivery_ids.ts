@@ -43,8 +43,6 @@ export function keptId({ id, shown = id, isSecret }: Delivery): string {
 export interface Claim {
   /** The run that another instance has made of it; known after a refresh. */
   readonly madeBy: string | undefined;
-  /** Keeps that run from being withdrawn; false when it was withdrawn meanwhile. */
-  keep(): Promise<boolean>;
   /** Reads the delivery again if another instance may have stored it; undefined when none has. */
   refresh(): Promise<void> | undefined;
   /** Returns the writes that store the delivery as the one that made this run. */
@@ -95,8 +93,9 @@ export class Deliveries {
       }
       const key = keys.delivery(triggerId, idHash);
       let known = await this.#known(triggerId, idHash);
-      const keep = async () => known === undefined || await keepRun(this.#store, key, known);
-      while (!await keep()) known = await this.#known(triggerId, idHash);
+      while (known !== undefined && !await keepRun(this.#store, key, known)) {
+        known = await this.#known(triggerId, idHash);
+      }
       if (known !== undefined) {
         settle(known.run_id);
         return { repeatOf: known.run_id };
@@ -113,7 +112,6 @@ export class Deliveries {
         writes: (runId) => [this.#write(triggerId, idHash, { runId, delivery })],
         // Another instance may have accepted it again, once its window was over.
         withdrawWrites: (runId) => (known?.run_id ?? runId) === runId ? [{ key }] : [],
-        keep,
         settle,
         refresh,
         get madeBy() {

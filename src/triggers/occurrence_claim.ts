@@ -43,7 +43,6 @@ export async function claimOccurrence(
     get madeBy() {
       return isMade() ? "" : undefined;
     },
-    keep: () => Promise.resolve(true),
     refresh() {
       if (ledger === undefined || (epoch === ledger.epoch && ledger.isLoaded)) return undefined;
       const now = ledger.epoch;

@@ -140,28 +140,39 @@ Deno.test("a wall clock that jumps at one of two instances gives nothing back, a
 const GONE = "Cannot store: the sender does not wait any more";
 const DELIVERY = { id: "a", window_s: 60 };
 
-Deno.test("a run that a repeat at another instance has named is not withdrawn any more", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const clock = new TestClock();
-  const { store, sent, answer } = await heldInstance(kv, clock);
-  await using _store = store;
-  await using other = await follower(kv, clock);
-  await using desk = openDesk(store, { clock });
-  await using otherDesk = openDesk(other, { clock });
-  let hasGone = false;
-  const options = { quotas: [{ period: 60, quota: 5 }], delivery: DELIVERY };
-  const first = desk.acceptor.accept(launchOf({ ...options, isAbandoned: () => hasGone }));
-  const end = first.then(() => "accepted", messageOf);
-  await sent;
-  hasGone = true;
-  const repeat = await otherDesk.acceptor.accept(launchOf(options));
-  assert("repeatOf" in repeat);
-  answer();
-  assertEquals(await end, GONE);
-  const stored = await contents(other);
-  assert(stored.has(JSON.stringify(["pending", repeat.repeatOf, launchOf().triggerId])));
-  assertEquals(await otherDesk.acceptor.accept(launchOf(options)), repeat);
-});
+for (const isMeanwhile of [false, true]) {
+  const when = isMeanwhile ? ", also where it is stored meanwhile" : "";
+  Deno.test(`a run that a repeat at another instance has named is not withdrawn any more${when}`, async () => {
+    using kv = await Deno.openKv(":memory:");
+    const clock = new TestClock();
+    const { store, sent, answer } = await heldInstance(kv, clock);
+    await using _store = store;
+    await using desk = openDesk(store, { clock });
+    const options = { quotas: [{ period: 60, quota: 5 }], delivery: DELIVERY };
+    let hasGone = false;
+    let end: Promise<string> | undefined;
+    const leave = async () => {
+      const first = desk.acceptor.accept(launchOf({ ...options, isAbandoned: () => hasGone }));
+      end = first.then(() => "accepted", messageOf);
+      await sent;
+      hasGone = true;
+    };
+    const late = watchedKv(kv, async (commit, store) => {
+      if (!hasGone && commit.keys.some(([kind]) => kind === "delivery")) await leave();
+      return await store();
+    });
+    await using other = await follower(late, clock);
+    await using otherDesk = openDesk(other, { clock });
+    if (!isMeanwhile) await leave();
+    const repeat = await otherDesk.acceptor.accept(launchOf(options));
+    assert("repeatOf" in repeat);
+    answer();
+    assertEquals(await end, GONE);
+    const stored = await contents(other);
+    assert(stored.has(JSON.stringify(["pending", repeat.repeatOf, launchOf().triggerId])));
+    assertEquals(await otherDesk.acceptor.accept(launchOf(options)), repeat);
+  });
+}
 
 Deno.test("the leader performs at once what it was to withdraw, and a repeat at another instance has named", async () => {
   using kv = await Deno.openKv(":memory:");
