@@ -88,6 +88,8 @@ interface Told {
   inUse: ReadonlySet<string> | undefined;
   /** How long other trees are kept. */
   age_ms: number | undefined;
+  /** How often engines were told to remove what is left of executions that are gone. */
+  tidied: number;
 }
 
 /** Cleans up at the clock's time, with parts that remember what they are told. */
@@ -96,7 +98,7 @@ async function cleanUpAt(
   clock: TestClock,
   parts: Partial<CleanupParts> = {},
 ): Promise<{ report: CleanupReport; told: Told }> {
-  const told: Told = { forgotten: [], inUse: undefined, age_ms: undefined };
+  const told: Told = { forgotten: [], inUse: undefined, age_ms: undefined, tidied: 0 };
   const report = await cleanUp({
     store,
     clock,
@@ -108,7 +110,7 @@ async function cleanUpAt(
         told.forgotten.push(id);
         return Promise.resolve();
       },
-      tidy: () => Promise.resolve(),
+      tidy: () => Promise.resolve(void told.tidied++),
     },
     projects: {
       ...NO_PROJECTS,
@@ -387,7 +389,7 @@ Deno.test("ended executions go with what the engine keeps of them, open and youn
   clock.time_ms += 1;
   const { report, told } = await cleanUpAt(store, clock);
   assertEquals(report, { ...NOTHING, executions: 60 });
-  assertEquals(told.forgotten, ended);
+  assertEquals([told.forgotten, told.tidied], [ended, 1]);
   assertEquals(await storedUnder(store, "execution"), [...open, young]);
   assertEquals(told.inUse, new Set(["files/c0ffee"]));
 });
