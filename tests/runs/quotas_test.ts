@@ -258,6 +258,8 @@ Deno.test("what was used before a restart counts after it", async () => {
   assertEquals(await accept(await open.reopen()), false);
   const { acceptor } = openDesk(await open.reopen(), { clock });
   assertEquals(await acceptor.exhausted(TRIGGER_ID, quotas), quotas[0]);
+  const shown = openDesk(await open.reopen(), { clock }).acceptor;
+  assertEquals((await shown.left(TRIGGER_ID, quotas)).map(({ left }) => left), [0]);
   clock.time_ms += 2_200;
   assertEquals(await accept(await open.reopen()), true);
 });
