@@ -1,5 +1,6 @@
 /** The turns of runs: bursts, delays and limits of keys, over restarts, by a clock that a test sets. */
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
+import { hash } from "node:crypto";
 import type { Pace } from "../../src/store/records/pace.ts";
 import type { Run } from "../../src/store/records/runs.ts";
 import { getRun } from "../../src/store/records/runs.ts";
@@ -241,6 +242,20 @@ Deno.test("a run that is launched after a start joins no burst whose only run wa
   assertEquals((await getRun(office.store, damaged))?.status, "error");
   assertNotEquals(made, damaged);
 });
+
+for (const keep of ["newest", "first", "all"] as const) {
+  Deno.test(`after a start the runs that wait for a burst of ${keep} whose record is damaged are performed`, async () => {
+    await using office = await Office.open();
+    const names = ["one", "two"];
+    const ids = await Promise.all(names.map((name) => office.launch(name, burst(keep))));
+    await office.desk.worker.pacer.settled();
+    const waiting = ids.filter((id) => office.desk.worker.pacer.has(id));
+    const key = keys.burst(TRIGGER_ID, hash("sha256", "k"));
+    await office.store.committer.write([{ key, value: { run_id: "gone" } }]);
+    await office.restart();
+    await office.until(waiting.map((id) => office.names.get(id) ?? ""));
+  });
+}
 
 Deno.test("runs of a key have work under way one after the other, in the order of acceptance, also after a restart", async () => {
   await using office = await Office.open();

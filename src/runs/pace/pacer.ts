@@ -133,8 +133,11 @@ export class Pacer {
   /** Takes up what is stored. Call it once, before any run is admitted. */
   async start(): Promise<void> {
     const { store, clock } = this.#parts;
+    // A burst whose record is damaged becomes no run: those that wait for it are performed by themselves.
+    const isMade = new Map<string, boolean>();
     for await (const burst of bursts(store)) {
       this.#bursts.set(nameOf(burst.trigger_id, burst.key), new OpenBurst(burst));
+      isMade.set(burst.run_id, true);
     }
     for await (const turn of turns(store)) this.#enter(turn);
     const held: [Item, joins: string | undefined][] = [];
@@ -143,7 +146,10 @@ export class Pacer {
       const item = this.#items.add(record, order);
       item.record = undefined;
       item.isHeld = true;
-      held.push([item, joins]);
+      if (joins !== undefined && !isMade.has(joins)) {
+        isMade.set(joins, await getRun(store, joins) !== undefined);
+      }
+      held.push([item, isMade.get(joins ?? "") ? joins : undefined]);
     }
     // It was closed meanwhile.
     if (this.#abort.signal.aborted) return;
