@@ -112,8 +112,6 @@ export class Shared implements Fence {
     this.#taking = taking.then((taken) => this.#ownership = taken, () => {});
     const taken = await taking;
     taken.lost.addEventListener("abort", () => this.lanes.fence());
-    // Before the pending runs are listed: what comes between the two counts twice, until all were looked at.
-    await this.instances.acceptedByOthers.begin(clock, signal);
     return taken;
   }
 

@@ -83,7 +83,7 @@ export class Instances {
   #format: unknown;
   readonly #obstacles = new ObstacleLog();
   #working: Promise<unknown> = Promise.resolve();
-  readonly acceptedByOthers: AcceptedByOthers;
+  readonly #acceptedByOthers: AcceptedByOthers;
   /** The instances that were taken for gone, while this one leads. */
   readonly gone = new GoneInstances();
   /** Set until the service has begun. The leader does not have its triggers before. */
@@ -99,7 +99,7 @@ export class Instances {
 
   constructor(parts: InstancesParts) {
     this.#parts = parts;
-    this.acceptedByOthers = new AcceptedByOthers(parts.kv, parts.id);
+    this.#acceptedByOthers = new AcceptedByOthers(parts.kv, parts.id);
     this.#look_ms = parts.look_ms ?? LOOK_MS;
     this.#gone_ms = parts.gone_ms ?? GONE_MS;
     this.#calls = new TimedCalls(parts.clock, parts.answer_ms);
@@ -366,7 +366,7 @@ export class Instances {
   /** Does what the leader does for the others. */
   async #lead(): Promise<void> {
     await this.#calls.call(async () => {
-      const accepted = await this.acceptedByOthers.sinceLast();
+      const accepted = await this.#acceptedByOthers.sinceLast();
       if (accepted > 0) this.onAccepted(accepted);
     });
     const now_ms = this.#parts.clock.now();

@@ -3,17 +3,10 @@
  *
  * @module
  */
-import { getLogger } from "@logtape/logtape";
-import type { Clock } from "../../platform/clock.ts";
-import { messageOf } from "../../platform/errors.ts";
-import { pause } from "../../platform/waiting/timers.ts";
 import type { Write } from "./change.ts";
 import { keys } from "../keys.ts";
 
 const LANES = 4;
-const RETRY_MS = 250;
-
-const log = getLogger(["hooklaunch", "store"]);
 
 /** The record of a lane, a link of its chain of commits. */
 export interface LaneRecord {
@@ -54,20 +47,6 @@ export class AcceptedByOthers {
   constructor(kv: Deno.Kv, instanceId: string) {
     this.#kv = kv;
     this.#instanceId = instanceId;
-  }
-
-  /** Counts from here on. Tries until it can, or the signal aborts. */
-  async begin(clock: Clock, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        return void await this.sinceLast();
-      } catch (error) {
-        log.error("Cannot count what other instances accept, trying again: {error}", {
-          error: messageOf(error),
-        });
-        await pause(clock, RETRY_MS, signal);
-      }
-    }
   }
 
   /** Returns the number accepted since the last time; 0 at the first time. */
