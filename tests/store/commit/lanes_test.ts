@@ -230,6 +230,28 @@ Deno.test("lanes: a commit checks ten records at most", async () => {
   assertEquals([checks, world.value(["n", 29])], [10, 29]);
 });
 
+Deno.test("lanes: changes that are decided on one record apart from each other are never in one commit", async () => {
+  const world = new World();
+  const written: unknown[][] = [];
+  const lanes = await world.lanes("a", (commit) => {
+    written.push(commit.mutations.flatMap(({ key: [kind, n] }) => kind === "n" ? [n] : []));
+    return Promise.resolve(world.database.commit(commit));
+  });
+  const ledgers = [new Ledger(TRIGGER), new Ledger(TRIGGER), new Ledger(TRIGGER)];
+  await Promise.all(ledgers.map((ledger, n) =>
+    lanes.commit({
+      guards: [ledger],
+      refresh: () => {
+        const { versionstamp } = world.database.get(ledger.key);
+        return ledger.isLoaded ? undefined : Promise.resolve(ledger.loaded(versionstamp));
+      },
+      writes: () => [{ key: ["n", n], value: n }],
+    })
+  ));
+  assertEquals(written.filter((each) => each.length > 1), []);
+  assertEquals([0, 1, 2].map((n) => world.value(["n", n])), [0, 1, 2]);
+});
+
 Deno.test("lanes: a launch whose sender goes while its commit is under way is withdrawn", async () => {
   const world = new World();
   let hasLeft = false;
