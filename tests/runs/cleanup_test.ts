@@ -17,7 +17,13 @@ import {
   getExecutions,
   saveExecution,
 } from "../../src/store/records/executions.ts";
-import { type HttpRequest, httpRequestWrites } from "../../src/store/records/http_requests.ts";
+import {
+  answerWrites,
+  createHttpRequestWrites,
+  type HttpRequest,
+  type HttpRequestPlan,
+  httpRequestWrites,
+} from "../../src/store/records/http_requests.ts";
 import { CHUNK_BYTES, readPayload, uploadPayload } from "../../src/store/records/payloads.ts";
 import { createPipelineWrites, type PipelineStatus } from "../../src/store/records/pipelines.ts";
 import { newReplayWrites, type Replay } from "../../src/store/records/replays.ts";
@@ -259,30 +265,59 @@ for (const isHeld of [false, true]) {
   });
 }
 
-Deno.test("a run stays while another instance waits for an HTTP request of it", async () => {
-  using kv = await Deno.openKv(":memory:");
-  const clock = new TestClock();
-  await using store = await sharedStore(kv, clock);
-  await using other = await sharedStore(kv, clock, { leads: false });
-  const run = await makeRun(store, clock);
-  const request: HttpRequest = {
-    id: newId(clock.time_ms),
+function requestOf(run: Run): Omit<HttpRequest, "status"> {
+  return {
+    id: newId(Date.parse(run.created_at)),
     run_id: run.id,
     trigger_id: run.trigger_id,
     project: "files",
     method: "POST",
     url: "https://example.com/",
     wait: "callback",
-    status: "waiting",
-    owner: other.shared?.id ?? "",
     created_at: run.created_at,
     attempts: 1,
     tried: 1,
   };
+}
+
+Deno.test("a run stays while another instance waits for an HTTP request of it", async () => {
+  using kv = await Deno.openKv(":memory:");
+  const clock = new TestClock();
+  await using store = await sharedStore(kv, clock);
+  await using other = await sharedStore(kv, clock, { leads: false });
+  const run = await makeRun(store, clock);
+  const owner = other.shared?.id ?? "";
+  const request: HttpRequest = { ...requestOf(run), status: "waiting", owner };
   await store.committer.write(httpRequestWrites(request));
   clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
   assertEquals((await cleanUpAt(store, clock)).report, NOTHING);
   assertEquals(await storedUnder(store, "run"), [run.id]);
+});
+
+Deno.test("an ended HTTP request goes with all that was sent, and that came back", async () => {
+  await using store = await storeInMemory();
+  const clock = new TestClock();
+  const base = requestOf(await makeRun(store, clock));
+  const body = new Uint8Array(2 * CHUNK_BYTES);
+  const came = { received_at: base.created_at, headers: {}, size: body.length };
+  const request = { ...base, status: "complete", answer: came, result: came } as const;
+  const plan: HttpRequestPlan = {
+    ...{ method: base.method, url: base.url, headers: {}, body: "x".repeat(body.length) },
+    ...{ timeout_ms: 1_000, retry: { attempts: 1, first: 1, factor: 1 }, private_networks: false },
+    wait: { for: "callback", timeout_s: 60 },
+  };
+  await store.committer.write([
+    ...createHttpRequestWrites(request, plan),
+    ...(["answer", "result"] as const).flatMap((part) =>
+      answerWrites(request.id, part, body, undefined)
+    ),
+  ]);
+  const stored = async () =>
+    [...(await contents(store)).keys()].filter((key) => key.startsWith('["http_'));
+  assertEquals((await stored()).length, 1 + 3 + 2 + 2);
+  clock.time_ms += RETENTION_DAYS * DAY_MS + 1;
+  const { report } = await cleanUpAt(store, clock);
+  assertEquals([report.http_requests, await stored()], [1, []]);
 });
 
 Deno.test("many old runs go, and the young ones stay as they are", async () => {
