@@ -109,6 +109,27 @@ test("remote: a job that the cluster does not show is not lost while its agent i
   await endsWell(service, id);
 });
 
+test("remote: a job that the cluster has shown again is not lost when it is missing for a moment", async () => {
+  let ahead_ms = 0;
+  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
+  const silence_ms = 600_000;
+  await using service = await RemoteService.make({ silence_ms }, { clock });
+  const id = await service.submit(service.notingUntilGo);
+  await service.said(id, "begun");
+  // Its agent is not heard all the time.
+  service.host.isAway = true;
+  for (const isForgetful of [true, false, true, false]) {
+    if (isForgetful) ahead_ms += 1.2 * silence_ms;
+    service.cluster.faults.isForgetful = isForgetful;
+    const { looks } = service.cluster;
+    const isOver = async () => (await service.record(id)).status !== "started";
+    await until(async () => service.cluster.looks >= looks + 2 || await isOver());
+  }
+  service.host.isAway = false;
+  await service.go();
+  await endsWell(service, id);
+});
+
 for (const [way, set_ms] of [["ahead", 3_600_000], ["back", -3_600_000]] as const) {
   test(`remote: a wall clock that is set ${way} keeps neither a time limit nor a stop from its time`, async () => {
     let [passed_ms, offset_ms] = [0, 0];
