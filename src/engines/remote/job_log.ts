@@ -91,14 +91,17 @@ export function eventWrites(job: Job, line: Omit<StoredLine, "stream">): Write[]
   return logWrites(job, [encodeLine({ ...line, stream: "event" })]);
 }
 
+/** A job whose log is read. */
+type LoggedJob = Pick<Job, "id" | "log_bytes">;
+
 /** Reads a page of the log of a job; of one that has ended and is removed from the database, as of others. */
 export async function readJobLog(
-  job: Pick<Job, "id" | "is_archived">,
+  job: LoggedJob & Pick<Job, "is_archived">,
   { store, artifacts }: { store: Store; artifacts: ArtifactStore },
   options?: LogOptions,
 ): Promise<LogPage> {
   if (!job.is_archived) {
-    const page = await pageOfRecords((offset) => recordsOf(store, job.id, offset), options);
+    const page = await pageOfRecords((offset) => recordsOf(store, job, offset), options);
     const now = await getJob(store, job.id);
     // Otherwise it may have been removed from the database during the read.
     if (now !== undefined && !now.is_archived) return page;
@@ -109,11 +112,13 @@ export async function readJobLog(
 /** Yields the records of a log that is in the database. */
 export async function* recordsOf(
   store: Store,
-  executionId: string,
+  job: LoggedJob,
   offset = 0,
 ): AsyncGenerator<LogRecord> {
-  for await (const bytes of jobLog(store, executionId, offset)) {
-    yield parseRecord(bytes) ?? { length: bytes.length, isUnknown: true };
+  for await (const bytes of jobLog(store, job, offset)) {
+    const record = parseRecord(bytes);
+    const { length } = bytes;
+    yield record?.length === length ? record : { length, isUnknown: true };
   }
 }
 
@@ -129,7 +134,7 @@ export async function archiveLog(
   if (job.log_bytes === 0) return;
   const sha256 = createHash("sha256");
   let size = 0;
-  for await (const bytes of jobLog(store, job.id)) {
+  for await (const bytes of jobLog(store, job)) {
     sha256.update(bytes);
     size += bytes.length;
   }
@@ -137,7 +142,7 @@ export async function archiveLog(
   if (size < job.log_bytes) {
     throw new ConflictError(`Cannot archive the log of ${job.id}: another instance has removed it`);
   }
-  const content = ReadableStream.from(jobLog(store, job.id)) as ReadableStream<
+  const content = ReadableStream.from(jobLog(store, job)) as ReadableStream<
     Uint8Array<ArrayBuffer>
   >;
   await artifacts.put(artifactKeys.log(job.id), content, { size, sha256: sha256.digest("hex") });

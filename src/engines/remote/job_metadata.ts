@@ -39,7 +39,7 @@ export class JobMetadata {
     if (known?.attempt === job.attempt && known.stdout === job.stored.stdout) return known;
     let metadata = new Metadata(execution.given_metadata);
     const logged = new Set<string>();
-    for await (const record of recordsOf(this.#context.store, job.id)) {
+    for await (const record of recordsOf(this.#context.store, job)) {
       if ("line" in record) {
         if (record.line.isRestart) metadata = new Metadata(execution.given_metadata);
         logged.add(record.line.message);

@@ -144,7 +144,11 @@ export class RemoteWork {
     if (job !== undefined) return await readJobLog(job, this.#context, options);
     const { status = "queued" } = await getExecution(store, executionId) ?? {};
     if (!hasEnded(status)) return { lines: [], next: options?.after ?? "0" };
-    return await readJobLog({ id: executionId, is_archived: true }, this.#context, options);
+    return await readJobLog(
+      { id: executionId, log_bytes: 0, is_archived: true },
+      this.#context,
+      options,
+    );
   }
 
   /** See `Engine.output`. */

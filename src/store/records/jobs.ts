@@ -7,7 +7,7 @@
 import { hash } from "node:crypto";
 import type { Write } from "../commit/change.ts";
 import { keys } from "../keys.ts";
-import { scan, whole } from "../read/scan.ts";
+import { type FoundEntry, logDamage, scan, whole } from "../read/scan.ts";
 import { recordOf } from "../read/lists.ts";
 import type { Store } from "../store.ts";
 import type { OutputFile } from "./executions.ts";
@@ -15,6 +15,8 @@ import { recordWrite } from "./record_size.ts";
 
 /** Keys that are removed in one commit. */
 const REMOVED_AT_ONCE = 200;
+const SPACE = 0x20;
+const LINE_BREAK = 0x0a;
 
 /** The job of one execution. All times are RFC 3339. */
 export interface Job {
@@ -120,16 +122,37 @@ export function logWrites(job: Job, records: readonly Uint8Array[]): Write[] {
   });
 }
 
-/** Yields the records of a job's log from an offset on, which is the start of one. */
+/**
+ * Yields the records of a job's log from an offset on, which is the start of one. In place of what is damaged or missing
+ * before the next one comes an empty line of that length, which is no record.
+ */
 export async function* jobLog(
   { kv }: Store,
-  executionId: string,
+  { id, log_bytes }: Pick<Job, "id" | "log_bytes">,
   offset = 0,
 ): AsyncGenerator<Uint8Array> {
-  const start = keys.jobLog(executionId, offset);
-  const selector = { prefix: ["job_log", executionId], start };
-  // Only `logWrites` writes below this prefix.
-  for await (const { value } of kv.list<Uint8Array>(selector, { batchSize: 16 })) yield value;
+  let last: FoundEntry | undefined;
+  const before = keys.jobLog(id, offset - 1);
+  for await (const entry of scan(kv, ["job_log", id], { last: before, batchSize: 16 })) {
+    if (last) yield* upToNext(last, Number(entry.key[2]));
+    last = entry;
+  }
+  // What was added since the job was read ends behind that.
+  if (last) yield* upToNext(last, Math.max(log_bytes, Number(last.key[2]) + lengthOf(last)));
+}
+
+function* upToNext({ key, value }: FoundEntry, next: number): Generator<Uint8Array> {
+  const length = next - Number(key[2]);
+  const isWhole = value instanceof Uint8Array && value.length <= length;
+  if (isWhole) yield value;
+  const missing = isWhole ? length - value.length : length;
+  if (missing === 0) return;
+  logDamage(key);
+  yield new Uint8Array(missing).fill(SPACE).with(missing - 1, LINE_BREAK);
+}
+
+function lengthOf({ value }: FoundEntry): number {
+  return value instanceof Uint8Array ? value.length : 0;
 }
 
 /** Returns the write that lists an uploaded output. */

@@ -7,6 +7,7 @@
 import { assert, assertEquals, assertExists, assertMatch } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { LaunchRefusedError, type Seen } from "../../../src/engines/remote/backend.ts";
 import { REMOTE_SETTINGS, RemoteContext } from "../../../src/engines/remote/context.ts";
@@ -14,6 +15,7 @@ import { LogWatchers } from "../../../src/engines/shared/log_watchers.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
+import { DATABASE_FILE } from "../../../src/store/file/database_file.ts";
 import { getJob } from "../../../src/store/records/jobs.ts";
 import { payloadWrites } from "../../../src/store/records/payloads.ts";
 import { textOf } from "../fixture.ts";
@@ -624,6 +626,42 @@ test("remote: it is known when the last of very many agents was heard", async ()
   }
   assertEquals([context.lastHeard_ms, context.silence_ms("0")], [200_000, 199_999]);
 });
+
+const DAMAGES = {
+  "cannot be decoded": "update kv set v_encoding = 1",
+  "are cut off": "update kv set v = substr(v, 1, 7)",
+  "hold something else": "update kv set v = cast(replace(v, '{', 'x') as blob)",
+  "are missing": "delete from kv",
+};
+
+for (const [how, statement] of Object.entries(DAMAGES)) {
+  test(`remote: parts of a log that ${how} hide nothing else of it, and keep no job from its end`, async () => {
+    await using service = await HeldService.start();
+    const agent = await (await service.play()).claims();
+    let offset = 0;
+    for (const body of ["whole 1\n", "damaged\n", "damaged\n", "whole 2\n", "damaged\n"]) {
+      const beat = `beat?stream=stdout&offset=${offset}&state=running`;
+      assertEquals((await agent.said(beat, { body }))[0], 200);
+      offset += body.length;
+    }
+    {
+      using database = new DatabaseSync(join(service.folder, "data", DATABASE_FILE), {
+        timeout: 10_000,
+      });
+      const ofLog = "instr(k, 'job_log') and instr(v, cast('damaged' as blob))";
+      assertEquals(database.prepare(`${statement} where ${ofLog}`).run().changes, 3);
+    }
+    const whole = ["whole 1", "whole 2"];
+    assertEquals(await service.printed(agent.id, "stdout"), whole);
+    // What the service has in memory of the log is read again.
+    await service.restart();
+    assertEquals((await agent.said(`end?stdout=${offset}&stderr=0&exit_code=7`))[0], 200);
+    assertEquals((await service.ended(agent.id)).exit_code, 7);
+    await until(async () => (await getJob(service.store, agent.id))?.is_archived === true);
+    assertEquals(await service.printed(agent.id, "stdout"), whole);
+    assertEquals(await service.printed(agent.id, "event"), ["The command ended with exit code 7"]);
+  });
+}
 
 test("remote: an ended job leaves nothing in the cluster and in the database", async () => {
   await using service = await RemoteService.make({ keep_ms: 500, settle_ms: 200 });

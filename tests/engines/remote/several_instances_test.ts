@@ -145,6 +145,6 @@ Deno.test("remote: an instance that is late with a log's archive puts no part in
   await archiveLog(job, parts);
   await removeJobLog(store, job.id);
   await assertRejects(() => archiveLog(job, parts), ConflictError, "another instance");
-  const { lines } = await readJobLog({ id: job.id, is_archived: true }, parts);
+  const { lines } = await readJobLog({ ...job, is_archived: true }, parts);
   assertEquals(lines.map(({ message }) => message), ["one", "two"]);
 });
