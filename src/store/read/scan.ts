@@ -5,11 +5,15 @@
  * @module
  */
 import { getLogger } from "@logtape/logtape";
+import { Buffer } from "node:buffer";
 import { messageOf } from "../../platform/errors.ts";
 
-/** The characters of ids, hashes and names, in the order of their bytes. */
-const ID_CHARACTERS = "-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
-const ID_LENGTH_MAX = 256;
+const TEXT_LENGTH_MAX = 256;
+const ASCII_MAX = 0x7f;
+const SURROGATES_START = 0xd800;
+const SURROGATES = 0x800;
+/** The last place of a character that another one comes behind. */
+const PLACE_MAX = 0x10ffff - SURROGATES - 1;
 /** Entries of one scan that may be removed by others meanwhile. */
 const MISSED_MAX = 100;
 
@@ -80,13 +84,13 @@ interface ScanOptions {
   last?: Deno.KvKey | undefined;
   /** Entries that are read at a time. */
   batchSize?: number;
-  /** The most key parts after the prefix by which entries differ. Each is an id or a whole number. */
+  /** The most key parts after the prefix by which entries differ. Each is a text or a whole number. */
   ids?: number;
 }
 
 /**
- * All entries under a prefix whose next part is an id, a hash, a project's name or a whole number, in their order,
- * those that cannot be decoded among them.
+ * All entries under a prefix whose next part is a text or a whole number, in their order, those that cannot be decoded
+ * among them.
  */
 export async function* scan(
   kv: Deno.Kv,
@@ -145,7 +149,7 @@ export function upTo(prefix: Deno.KvKey, end: string | undefined): Deno.KvListSe
 /**
  * The key of the next entry, which cannot be decoded, up to the part behind the prefix. The database does not tell it
  * either, so it is searched: it is the first entry behind the last, so what ends behind it cannot be read, and what
- * ends before it is empty. Undefined when it is neither an id nor a whole number, or was removed meanwhile.
+ * ends before it is empty. Undefined when it is neither a text nor a whole number, or was removed meanwhile.
  */
 async function findUndecodable(
   kv: Deno.Kv,
@@ -154,12 +158,12 @@ async function findUndecodable(
 ): Promise<Deno.KvKey | undefined> {
   // Numbers come behind texts.
   const isBehind = typeof last?.[prefix.length] === "number";
-  const id = isBehind ? undefined : await findId(kv, prefix, last);
-  return id ?? await findNumber(kv, prefix, last);
+  const text = isBehind ? undefined : await findText(kv, prefix, last);
+  return text ?? await findNumber(kv, prefix, last);
 }
 
-/** Finds an id character by character. */
-async function findId(
+/** Finds a text character by character. */
+async function findText(
   kv: Deno.Kv,
   prefix: Deno.KvKey,
   last?: Deno.KvKey,
@@ -168,20 +172,29 @@ async function findId(
   const from = String(last?.[prefix.length] ?? "");
   const isUpTo = async (end: string) =>
     // The database wants no range that ends before it begins.
-    end > from && await fails(kv, { start, end: [...prefix, end] });
-  let id = "";
-  while (id.length < ID_LENGTH_MAX) {
-    const at = await least(
-      [0, ID_CHARACTERS.length - 1],
-      (at) => isUpTo(`${id}${ID_CHARACTERS.charAt(at)}\x7f`),
-    );
-    const next = ID_CHARACTERS.charAt(at);
-    id += next;
+    isBefore(from, end) && await fails(kv, { start, end: [...prefix, end] });
+  let text = "";
+  for (let length = 0; length < TEXT_LENGTH_MAX; length++) {
+    const isUpToPlace = (place: number) => isUpTo(text + characterAt(place + 1));
+    // Most texts are ids.
+    const range = await isUpToPlace(ASCII_MAX) ? [0, ASCII_MAX] : [ASCII_MAX + 1, PLACE_MAX];
+    const place = await least(range, isUpToPlace);
     // What holds of none leads to the last of all.
-    if (ID_CHARACTERS.endsWith(next) && !await isUpTo(`${id}\x7f`)) return undefined;
-    if (await isUpTo(`${id}\0`)) return [...prefix, id];
+    if (place === PLACE_MAX && !await isUpToPlace(place)) return undefined;
+    text += characterAt(place);
+    if (await isUpTo(`${text}\0`)) return [...prefix, text];
   }
   return undefined;
+}
+
+/** Returns the character at a place in the order of their bytes, in which there are no surrogates. */
+function characterAt(place: number): string {
+  return String.fromCodePoint(place < SURROGATES_START ? place : place + SURROGATES);
+}
+
+/** Compares texts as the database sorts them, which is by their bytes. */
+function isBefore(one: string, other: string): boolean {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
 }
 
 /** Finds a whole number. */
@@ -193,7 +206,7 @@ async function findNumber(
   const start = last === undefined ? prefix : [...last, true];
   const from = last?.[prefix.length];
   const isUpTo = (end: number) => fails(kv, { start, end: [...prefix, end, true] });
-  // A text that is no id comes before it.
+  // What is neither comes before it.
   if (typeof from !== "number" && await isUpTo(-1)) return undefined;
   const range = [typeof from === "number" ? from + 1 : 0, Number.MAX_SAFE_INTEGER] as const;
   const found = await least(range, isUpTo);
@@ -202,7 +215,7 @@ async function findNumber(
 
 /** The first number of a range that something holds of, as it does of all behind it. */
 async function least(
-  [low, high]: readonly [number, number],
+  [low = 0, high = 0]: readonly number[],
   holds: (number: number) => Promise<boolean>,
 ): Promise<number> {
   while (low < high) {

@@ -284,7 +284,15 @@ Deno.test("records that are damaged are named, and a backup has all others", asy
     [keys.jobLog(second, 0), TO_DAMAGE],
     [keys.jobLog(second, 700), true],
     [keys.trigger(trigger), TO_DAMAGE],
-    [keys.triggerName("a"), trigger],
+    // Names are of any script, and are sorted by their bytes, not as JavaScript sorts them.
+    ...["a", "a b", "a c", "a-b", "é", "é 1", "é 2", "Ａ", "𐐀", "𐐀 1", "𐐀 2", "𐐀3"].map((
+      name,
+    ): [Deno.KvKey, unknown] => [
+      keys.triggerName(name),
+      / [bB1]$|Ａ/.test(name) ? TO_DAMAGE : trigger,
+    ]),
+    [keys.acmeAccount("https://a.example/directory"), TO_DAMAGE],
+    [keys.acmeAccount("https://b.example/directory"), "sealed"],
     [keys.rate(trigger, 60), TO_DAMAGE],
     [keys.rate(trigger, 3_600), true],
     [keys.deliveryCount("2026-01-01", trigger, first), TO_DAMAGE],
