@@ -149,10 +149,11 @@ export class ExecutionRun {
         logger.warn("Cannot run execution {execution_id}: {error}", this.#logged(error));
       }
       const ending = this.#ending ?? failure(`Cannot run: ${messageOf(error)}`);
-      await this.#end({ ending, at_ms: this.#context.clock.now() })
-        .catch((error) => {
-          logger.error("Cannot end execution {execution_id}: {error}", this.#logged(error));
-        });
+      const known = { ending, at_ms: this.#context.clock.now() };
+      const end = () => this.#end(known);
+      await this.#retryOnShortage(end, end).catch((error) => {
+        logger.error("Cannot end execution {execution_id}: {error}", this.#logged(error));
+      });
     } finally {
       this.#outage[Symbol.dispose]();
     }
@@ -165,9 +166,9 @@ export class ExecutionRun {
   }
 
   /** Repeats work that fails for lack of files or processes: the execution is found again, as by the next service. */
-  #retryOnShortage(work: () => Promise<void>): Promise<void> {
+  #retryOnShortage(work: () => Promise<void>, again = () => this.#find()): Promise<void> {
     return retryOnShortage(work, {
-      again: () => this.isSettled ? this.#folder.tidy() : this.#find(),
+      again: () => this.isSettled ? this.#folder.tidy() : again(),
       onShortage: (error) => {
         const details = this.#logged(error);
         if (!this.#hasLoggedWait) logger.warn("Execution {execution_id} waits: {error}", details);

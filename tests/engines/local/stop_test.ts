@@ -6,12 +6,13 @@
 import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
+import { FolderStore } from "../../../src/artifacts/folder.ts";
 import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../../src/store/records/record_size.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
-import { slownessOfThread, threadTimeOf } from "../../surroundings.ts";
+import { slownessOfThread, temporaryFolder, threadTimeOf } from "../../surroundings.ts";
 import { atOnce } from "../../at_once.ts";
 
 const test = atOnce("stops of executions");
@@ -144,6 +145,27 @@ test("stop: one that waits for files that can be opened is stopped, or runs when
   assertEquals((await fixture.ended(runs)).status, "complete");
   assertEquals(await fixture.printed(runs, "stdout"), ["at last"]);
   assertEquals(await fixture.printed(stopped, "stdout"), []);
+});
+
+test("stop: one that cannot begin ends once its log can be stored", async () => {
+  await using folder = await temporaryFolder();
+  const artifacts = new FolderStore(folder.path, { isShared: true });
+  const { put } = artifacts;
+  let isShort = true;
+  let tries = 0;
+  artifacts.put = async (...args) => {
+    tries++;
+    if (!isShort) return await put.apply(artifacts, args);
+    await new Response(args[1]).body?.cancel();
+    throw Object.assign(new Error("Too many open files"), { code: "EMFILE" });
+  };
+  const checkout = () => Promise.reject(new Error("no such commit"));
+  await using fixture = await EngineFixture.make({ projects: { checkout }, artifacts });
+  const id = await fixture.submit("true");
+  await until(() => tries >= 2);
+  isShort = false;
+  const { status, reason } = await fixture.ended(id);
+  assertEquals([status, reason], ["error", "Cannot run: no such commit"]);
 });
 
 test("stop: one that waits and cannot be read is stopped the next time, or starts", async () => {
