@@ -6,7 +6,7 @@
  * @module
  */
 import { dirname, join } from "node:path";
-import { messageOf } from "../../platform/errors.ts";
+import { isShortage, messageOf } from "../../platform/errors.ts";
 import { SyncError, syncFolder } from "../../platform/files/durable.ts";
 import { ignoreMissing } from "../../platform/files/missing_file.ts";
 import { openRegularFile } from "../../platform/files/regular_file.ts";
@@ -42,6 +42,7 @@ export async function syncResults(
     await inBatches([...folders], (path) => syncFolder(path).catch(ignoreMissing));
     await syncRoot();
   } catch (error) {
+    if (isShortage(error)) throw error;
     throw new SyncError(`Cannot write the results to disk: ${messageOf(error)}`, { cause: error });
   }
 }

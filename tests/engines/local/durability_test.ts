@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { join } from "node:path";
 import { has } from "../../needs.ts";
 import { temporaryFolder } from "../../surroundings.ts";
+import { EngineFixture } from "../fixture.ts";
 
 const cases = [
   {
@@ -76,3 +77,18 @@ for (const { what, command, fields, status, results } of cases) {
     },
   });
 }
+
+Deno.test("a step whose results are to be written to disk while too many files are open completes once they are", async () => {
+  await using fixture = await EngineFixture.make();
+  const { open } = Deno;
+  let tries = 0;
+  Deno.open = async (path, options) => {
+    const isRoot = String(path).startsWith(fixture.folder) && String(path).endsWith("/executions");
+    if (!isRoot || ++tries > 1) return await open(path, options);
+    throw Object.assign(new Error("Too many open files"), { code: "EMFILE" });
+  };
+  using _restored = { [Symbol.dispose]: () => void (Deno.open = open) };
+  const { id, status, reason } = await fixture.run("echo printed");
+  assertEquals([status, reason, tries], ["complete", undefined, 2]);
+  assertEquals(await fixture.printed(id, "stdout"), ["printed"]);
+});
