@@ -10,8 +10,8 @@ import { delay } from "@std/async/delay";
 import { join, resolve } from "node:path";
 import { ignoreTimeout } from "../../platform/waiting/promises.ts";
 import type { ArtifactStore } from "../../artifacts/store.ts";
-import { ConflictError, messageOf } from "../../platform/errors.ts";
-import { type Execution, getExecution } from "../../store/records/executions.ts";
+import { ConflictError, messageOf, UnavailableError } from "../../platform/errors.ts";
+import { type Execution, getExecution, hasEnded } from "../../store/records/executions.ts";
 import type { Engine, EngineLoad, EngineOutput, LogOptions, LogPage, Outage } from "../engine.ts";
 import { stopped, writeEnd } from "../shared/execution_end.ts";
 import type { SaveExecution } from "../shared/execution_saver.ts";
@@ -63,6 +63,8 @@ export class LocalEngine implements Engine {
   #machine: Machine | undefined;
   #factory: Promise<RunFactory> | undefined;
   #refill: Promise<void> | undefined;
+  /** True once it knows what this machine has begun. */
+  #isStarted = false;
   /** Looks for executions to claim, beside the leader. */
   #claimSoon = () => {};
 
@@ -77,8 +79,7 @@ export class LocalEngine implements Engine {
       onRoom: () => this.#leads ? this.#startNext() : this.#claimSoon(),
     });
     this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
-    const { store, clock } = options;
-    const { signal } = this.#closing;
+    const [{ store, clock }, { signal }] = [options, this.#closing];
     const onChange = (execution: Execution) => {
       if (this.#leads) options.onChange?.(execution);
       this.#logWatchers.call(execution.id);
@@ -131,6 +132,7 @@ export class LocalEngine implements Engine {
       if (isOther) this.#others.add(execution);
       else await this.#takeOver(execution);
     }
+    this.#isStarted = true;
     if (this.#sharesWork) this.#others.watchClaims();
     await this.#readWaiting();
     this.#startNext();
@@ -193,7 +195,9 @@ export class LocalEngine implements Engine {
       writeEnd(execution, { ending, at_ms: this.#options.clock.now() });
       if (await this.#save(execution)) return true;
     } else if (execution) this.#others.claimed(execution);
-    return this.#others.has(executionId) && await this.#others.stop(executionId, ending);
+    if (this.#others.has(executionId)) return await this.#others.stop(executionId, ending);
+    if (this.#isStarted || execution === undefined || hasEnded(execution.status)) return false;
+    throw new UnavailableError("The engine has not started yet", RETRY_MS / 1_000);
   }
 
   log(executionId: string, options?: LogOptions): Promise<LogPage> {
@@ -310,8 +314,7 @@ export class LocalEngine implements Engine {
   }
 
   async #lookAtMachine(): Promise<Machine> {
-    const root = this.#options.store.shared && this.#root;
-    return this.#machine ??= await lookAtMachine(root);
+    return this.#machine ??= await lookAtMachine(this.#options.store.shared && this.#root);
   }
 
   /** Goes on with an execution that this machine has begun. */
@@ -351,15 +354,12 @@ export class LocalEngine implements Engine {
 
   /** Removes what is left of executions that ended while their runner could not be asked, or before. */
   #removeOrphanContainers(): void {
-    const { store } = this.#options;
-    const remove = () =>
-      removeOrphanContainers({ store, root: this.#root, signal: this.#closing.signal });
-    this.#leftoverContainers = this.#leftoverContainers.then(remove);
+    const parts = { store: this.#options.store, root: this.#root, signal: this.#closing.signal };
+    this.#leftoverContainers = this.#leftoverContainers.then(() => removeOrphanContainers(parts));
   }
 
   async #newRun(execution: Execution, events?: RunEvents): Promise<ExecutionRun> {
-    this.#factory ??= this.#loadFactory();
-    return (await this.#factory).make(execution, events);
+    return (await (this.#factory ??= this.#loadFactory())).make(execution, events);
   }
 
   async #loadFactory(): Promise<RunFactory> {

@@ -4,8 +4,15 @@
  *
  * @module
  */
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertMatch,
+  assertRejects,
+  assertStringIncludes,
+} from "@std/assert";
 import { systemClock } from "../../../src/platform/clock.ts";
+import { UnavailableError } from "../../../src/platform/errors.ts";
 import { lookAtMachine } from "../../../src/engines/local/processes.ts";
 import { findAgain, isSameBoot } from "../../../src/engines/local/recovery.ts";
 import { wrapperArguments } from "../../../src/engines/local/wrapper.ts";
@@ -68,6 +75,18 @@ test("recovery: no mark, same start of the machine: it is started", async () => 
     assertEquals((await fixture.ended(id)).status, "complete");
   }
   assertEquals(textOf(`${fixture.folder}/ran`), "ran\nran\n");
+});
+
+test("recovery: one that is to stop before the engine has started is stopped once it has", async () => {
+  await using fixture = await EngineFixture.make();
+  const id = await fixture.submit("echo begun; sleep 100");
+  await until(async () => (await fixture.printed(id, "stdout")).length > 0);
+  await fixture.close();
+  await fixture.open();
+  await assertRejects(() => fixture.engine.stop(id), UnavailableError, "has not started yet");
+  await fixture.engine.start();
+  assertEquals(await fixture.engine.stop(id), true);
+  assertEquals((await fixture.ended(id)).status, "stopped");
 });
 
 test("recovery: no mark, other start of the machine: it may have run, so it is not", async () => {
