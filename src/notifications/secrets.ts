@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isIP } from "node:net";
 import { resolveSecret, SECRET_MASK } from "../conditions/secret.ts";
 import { InvalidInputError, type Problem } from "../platform/errors.ts";
 import type { NotifierSettings, NotifierTarget } from "../store/records/notifiers.ts";
@@ -80,6 +81,12 @@ export class NotifierSecrets {
         : "The secret cannot be decrypted with this key: set it again";
       return [{ pointer: `/to${at}`, detail }];
     });
+  }
+
+  /** Returns the URL that a stored notifier sends to, or of its mail server; undefined when it cannot be had. */
+  addressOf({ name, to: { type, url, host } }: NotifierSettings): string | undefined {
+    if (typeof url !== "string") return `http://${isIP(String(host)) === 6 ? `[${host}]` : host}`;
+    return SECRET_URL_TYPES.includes(type) ? this.reveal(url, name) : url;
   }
 
   /** Returns the text of a stored secret; undefined when it cannot be had. */

@@ -8,6 +8,7 @@ import { oneSecretSchema } from "../conditions/settings.ts";
 import { sourcesIn, templateMistakes } from "../conditions/values/compile.ts";
 import { signingTypeOf } from "../http_requests/sign.ts";
 import type { Problem } from "../platform/errors.ts";
+import { hasPublicHost, hostOf } from "../platform/network/public_addresses.ts";
 import { parsePattern } from "./callback_address.ts";
 
 const ALLOWED_MAX = 32;
@@ -32,6 +33,17 @@ export const callbackSchema = z.strictObject({
 
 /** The settings of a callback. */
 export type CallbackSettings = z.infer<typeof callbackSchema>;
+
+/** Warns of addresses that nothing would be sent to. */
+export function callbackWarnings(settings: CallbackSettings | undefined): Problem[] {
+  if (settings === undefined || settings.private_networks) return [];
+  return settings.allow.flatMap((text, index) => {
+    if (hasPublicHost(text)) return [];
+    const detail = `${hostOf(text)} is no public address, so nothing is sent to it: ` +
+      "set private_networks: true in the callback, with a token without limits";
+    return [{ pointer: `/callback/allow/${index}`, detail }];
+  });
+}
 
 /** Finds the mistakes in the settings of a callback. */
 export function callbackMistakes(settings: CallbackSettings | undefined): Problem[] {

@@ -18,7 +18,7 @@ import { pointer } from "../platform/schema/pointer.ts";
 import { checkSecrets, endedWarnings, secretWarnings } from "./secret_strength.ts";
 import { responseTexts } from "./response.ts";
 import { tracedTokenWarnings } from "./traced_tokens.ts";
-import { callbackMistakes } from "./callback_settings.ts";
+import { callbackMistakes, callbackWarnings } from "./callback_settings.ts";
 import type { TriggerSettings } from "./trigger.ts";
 import { UNPROVEN_SENDER } from "./weakness.ts";
 
@@ -108,13 +108,16 @@ function reviewHandshakes({ handshakes = [], conditions }: TriggerSettings): Pro
   );
 }
 
+/** The part of a trigger that warnings are about. */
+type WarnedSettings = AnswerSettings & Pick<TriggerSettings, "actions" | "callback">;
+
 /**
  * Returns the weaknesses of a trigger's conditions, which work all the same.
  *
  * @param env reads an environment variable of the service
  */
 export function triggerWarnings(
-  trigger: AnswerSettings & Pick<TriggerSettings, "actions">,
+  trigger: WarnedSettings,
   env: (name: string) => string | undefined,
 ): Problem[] {
   const { conditions } = trigger;
@@ -122,12 +125,13 @@ export function triggerWarnings(
     ...warningsOf(trigger, refusalStatus(trigger, "filter") < 300, env),
     ...needsWarningsOf(trigger),
     ...prefixed("/conditions", tracedTokenWarnings(conditions, env)),
+    ...callbackWarnings(trigger.callback),
   ];
   if (conditions.some(isAuthenticating)) return warnings;
   return [...warnings, { pointer: "/conditions", detail: UNPROVEN_SENDER }];
 }
 
-function needsWarningsOf(trigger: AnswerSettings & Pick<TriggerSettings, "actions">): Problem[] {
+function needsWarningsOf(trigger: WarnedSettings): Problem[] {
   try {
     const requests = trigger.actions.flatMap((action, index) =>
       action.type === "http_request"

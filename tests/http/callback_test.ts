@@ -300,6 +300,26 @@ Deno.test("a sender is told when its run and the run's work have ended", async (
   });
 });
 
+Deno.test("a callback to an address that is not public is told when its trigger is saved", async () => {
+  await using service = await startService();
+  const url = "{body.callback_url}";
+  const allow = [
+    "https://*.example.com/",
+    "http://10.0.0.5/hooks/",
+    "http://localhost:8080/",
+    "https://[fd00::1]/",
+  ];
+  for (const private_networks of [false, true]) {
+    const { id } = await service.trigger({ name: `allows-${private_networks}` });
+    const callback = { url, allow, private_networks };
+    const { body } = await service.api("PATCH", `triggers/${id}/`, { callback });
+    const found = body.warnings.map(({ pointer }: Json) => pointer)
+      .filter((pointer: string) => pointer.startsWith("/callback"));
+    const expected = private_networks ? [] : [1, 2, 3].map((index) => `/callback/allow/${index}`);
+    assertEquals(found, expected, JSON.stringify(body.warnings));
+  }
+});
+
 Deno.test("a callback that cannot work is refused when its trigger is saved", async (t) => {
   await using service = await startService();
   const allow = ["https://*.example.com/"];

@@ -13,6 +13,8 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const KEY = `whsec_${btoa("a key of the tests, 32 bytes long")}`;
 /** An address of the loopback network that counts as public here. */
 const PUBLIC = "127.0.0.2";
+/** A name of that address. */
+const HOST = "ops.example.com";
 
 /** All pauses of notifications, and all steps of these tests, are multiples of this; time limits are none. */
 const STEP_MS = 4_000;
@@ -44,7 +46,7 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   const clock = new SetClock(Date.now());
   await using service = await startService({
     clock,
-    env: { OPS_KEY: KEY, CHAT_URL: `http://${PUBLIC}:${receiver.port}/slack` },
+    env: { OPS_KEY: KEY, CHAT_URL: `http://${HOST}:${receiver.port}/slack` },
     network: {
       resolve: () => Promise.resolve([PUBLIC]),
       isPublic: (address) => address === PUBLIC || isPublic(address),
@@ -67,6 +69,31 @@ Deno.test("notifiers tell of causes, once each, and of their ends", async (t) =>
   await t.step("hours in which silence is normal", () => staysQuiet(scene));
   await t.step("refusals above a number", () => tellsOfRefusals(scene));
   await t.step("what is wrong is refused", () => refuses(scene));
+});
+
+Deno.test("a notifier to an address that is not public is told when it is saved", async () => {
+  await using service = await startService();
+  const mail = { type: "email", security: "none", from: "a@example.com", to: ["b@example.com"] };
+  const on = ["run_error"];
+  for (
+    const [place, to] of [
+      ["url", { type: "webhook", url: "http://10.0.0.5/" }],
+      ["url", { type: "ntfy", topic: "ops", url: "http://localhost:8080" }],
+      ["url", { type: "slack", url: "http://169.254.1.1/hook" }],
+      ["url", { type: "gitlab_status", url: "https://[fd00::1]/api", token: "glpat-x" }],
+      ["host", { ...mail, host: "10.0.0.5" }],
+      ["host", { ...mail, host: "::1" }],
+      [undefined, { ...mail, host: "mail.example.com" }],
+      [undefined, { type: "webhook", url: "http://10.0.0.5/", private_networks: true }],
+      [undefined, { type: "slack", url: "https://hooks.example.com/x" }],
+    ] as const
+  ) {
+    const notifier = { to, ...(to.type !== "gitlab_status" && { on }) };
+    const { body } = await service.api("PUT", "notifiers/private/", notifier);
+    const found = body.warnings?.map(({ pointer }: Body) => pointer);
+    assertEquals(found, place === undefined ? [] : [`/to/${place}`], JSON.stringify([to, body]));
+    await service.api("DELETE", "notifiers/private/");
+  }
 });
 
 async function tellsOfFailures(scene: Scene): Promise<void> {
@@ -288,7 +315,7 @@ async function staysOutside(scene: Scene, inside: Receiver): Promise<void> {
   const secret = "{env:OPS_KEY}";
   const at = (url: string, more = {}) => ({ type: "webhook", url, sign: { secret }, ...more });
   await put(service, "moved", { on: ["run_error"], to: webhook(scene, "/moved") });
-  await put(service, "inside", { on: ["run_error"], to: at(location) });
+  await put(service, "inside", { on: ["run_error"], to: at(location) }, ["/to/url"]);
   for (
     const [name, reason] of [
       ["moved", /status 301: redirects are not followed/],
@@ -314,7 +341,7 @@ async function staysOutside(scene: Scene, inside: Receiver): Promise<void> {
 async function tellsOfSecrets({ service }: Scene): Promise<void> {
   const on = ["run_error"];
   const absent = "{env:ABSENT}";
-  const url = `http://${PUBLIC}/`;
+  const url = `http://${HOST}/`;
   for (
     const [place, notifier] of [
       ["to/url", { on, to: { type: "slack", url: absent } }],
@@ -348,7 +375,7 @@ async function tellsOfAbsent({ service }: Scene): Promise<void> {
       ]],
     ] as const
   ) {
-    const to = { type: "webhook", url: `http://${PUBLIC}/` };
+    const to = { type: "webhook", url: `http://${HOST}/` };
     const notifier = { on: ["run_error"], to, ...limits };
     const { body } = await service.api("PUT", "notifiers/limited/", notifier);
     const found = body.warnings.map(({ pointer, detail }: Body) => [pointer, detail]);
@@ -360,7 +387,7 @@ async function tellsOfAbsent({ service }: Scene): Promise<void> {
 async function tellsChats(scene: Scene): Promise<void> {
   const { service, receiver } = scene;
   const launch = await trigger(service, "chatty");
-  const url = (path: string) => `http://${PUBLIC}:${receiver.port}${path}`;
+  const url = (path: string) => `http://${HOST}:${receiver.port}${path}`;
   const shapes: [type: string, path: string, text: (body: Body) => string][] = [
     ["slack", "/slack", ({ text }) => text],
     ["mattermost", "/mattermost", ({ text }) => text],
@@ -582,7 +609,7 @@ async function look({ service, clock }: Scene, minutes: number): Promise<void> {
 function webhook({ receiver }: Scene, path: string): Record<string, unknown> {
   return {
     type: "webhook",
-    url: `http://${PUBLIC}:${receiver.port}${path}`,
+    url: `http://${HOST}:${receiver.port}${path}`,
     sign: { secret: "{env:OPS_KEY}" },
   };
 }
@@ -591,10 +618,11 @@ async function put(
   service: TestService,
   name: string,
   settings: Record<string, unknown>,
+  warned: string[] = [],
 ): Promise<void> {
   const { status, body } = await service.api("PUT", `notifiers/${name}/`, settings);
   assert(status === 201 || status === 200, JSON.stringify(body));
-  assertEquals(body.warnings, []);
+  assertEquals(body.warnings.map(({ pointer }: Body) => pointer), warned);
 }
 
 /** Makes a trigger whose runs succeed or fail as each launch says. A launch returns when its run has ended. */

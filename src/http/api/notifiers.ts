@@ -45,7 +45,7 @@ const notifier = answer<ShownNotifier>()(
     ),
     reason: text.exactOptional().describe("Why the last attempt has failed"),
     warnings: z.array(problem).exactOptional().describe(
-      "In answers to a save: triggers, projects and secrets that are not there",
+      "In answers to a save: triggers, projects and secrets that are not there, and an address that is not public",
     ),
   }),
 );
