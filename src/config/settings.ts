@@ -10,7 +10,7 @@ import { type AgentAddress, checkAgentAddress } from "../engines/remote/agent.ts
 import type { Network } from "../platform/network/connection.ts";
 import type { PaceLimit } from "../store/records/pace.ts";
 import { isAddressRange, isLoopback } from "../platform/network/ip_ranges.ts";
-import { hidePassword, isBaseUrl } from "../platform/network/urls.ts";
+import { hideUserInfo, isBaseUrl } from "../platform/network/urls.ts";
 import type { Clock } from "../platform/clock.ts";
 import { InvalidInputError } from "../platform/errors.ts";
 
@@ -118,7 +118,7 @@ export function checkSettings(settings: ServiceSettings): void {
     throw new InvalidInputError(
       "--public-url",
       "Expected a URL such as https://hooks.example.com, without a query, a fragment or a " +
-        `password, found "${hidePassword(publicUrl)}"`,
+        `password, found "${hideUserInfo(publicUrl)}"`,
     );
   }
   if (settings.acme !== undefined) {
@@ -139,7 +139,7 @@ export function checkSettings(settings: ServiceSettings): void {
     throw new InvalidInputError(
       "--instance-url",
       "Expected a URL such as http://10.0.0.5:8000, without a query, a fragment or a password, " +
-        `found "${hidePassword(instanceUrl)}"`,
+        `found "${hideUserInfo(instanceUrl)}"`,
     );
   }
 }

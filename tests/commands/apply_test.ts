@@ -302,6 +302,13 @@ Deno.test("apply says what is wrong: in the file, with the service, with the tok
       /--url.*Expected a URL such as https:\/\/hooks.example.com, found "localhost:18100"/,
     ],
     [
+      "a password",
+      good,
+      "https://ada:top#secret@hooks.example.com",
+      token,
+      /--url.*, without a password, found "https:\/\/\*\*\*@hooks.example.com"/,
+    ],
+    [
       "nobody there",
       good,
       "http://127.0.0.1:9",

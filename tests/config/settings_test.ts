@@ -42,7 +42,9 @@ const refused: [told: Partial<ServiceSettings>, name: string, found: string][] =
   [{ dev: true, host: "192.0.2.1" }, "--dev", '"192.0.2.1"'],
   [{ dev: true, host: "::" }, "--dev", '"::"'],
   [{ trustedProxies: ["::1", "proxy"] }, "--trusted-proxy", '"proxy"'],
-  [{ publicUrl: "https://a:secret@h" }, "--public-url", '"https://********@h"'],
+  [{ publicUrl: "https://a:secret@h" }, "--public-url", '"https://***@h"'],
+  [{ publicUrl: "https://a:top#secret@h" }, "--public-url", '"https://***@h"'],
+  [{ instanceUrl: "http://a:top/secret@h" }, "--instance-url", '"http://***@h"'],
   [{ kv: "data/kv", ...SECRET }, "--kv", "something else"],
   [{ kv: "https://kv.example.com" }, "HOOKLAUNCH_SECRET_KEY", "found none"],
 ];

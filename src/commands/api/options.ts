@@ -5,7 +5,7 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { socketOfUrl } from "../../platform/network/own_socket.ts";
-import { hidePassword, isBaseUrl } from "../../platform/network/urls.ts";
+import { hideUserInfo, isBaseUrl } from "../../platform/network/urls.ts";
 import { InvalidInputError } from "../../platform/errors.ts";
 import { ApiClient } from "./client.ts";
 import { ownServiceUrl } from "./address.ts";
@@ -39,7 +39,7 @@ export function apiOptions(command: Command): Command {
 export function serviceUrl(text: string): string {
   if (isBaseUrl(text) || socketOfUrl(text)) return text;
   const expected = "Expected a URL such as https://hooks.example.com";
-  const shown = hidePassword(text);
+  const shown = hideUserInfo(text);
   if (shown === text) throw new InvalidArgumentError(`${expected}, found "${text}".`);
   // An InvalidArgumentError would show the password.
   throw new InvalidInputError(
