@@ -47,9 +47,8 @@ const specialV6 = new AddressRanges([...SPECIAL_V6, ...REFUSED_V4.map(throughNat
 
 /** Tells if an address belongs to the public internet; false for text that is no address. */
 export function isPublic(address: string): boolean {
-  const family = isIP(address);
-  if (family === 4) return !specialV4.has(address);
-  return family === 6 && globalV6.has(address) && !specialV6.has(address);
+  if (isIP(address) === 4) return !specialV4.has(address);
+  return globalV6.has(address) && !specialV6.has(address);
 }
 
 /** Tells whether a URL may lead to a public address, as far as its host says so. */

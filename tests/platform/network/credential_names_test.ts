@@ -3,6 +3,20 @@ import { assertEquals } from "@std/assert";
 import { isCredentialName } from "../../../src/platform/network/credential_names.ts";
 
 const CREDENTIALS = [
+  ...[
+    "access",
+    "account",
+    "functions",
+    "integration",
+    "master",
+    "private",
+    "routing",
+    "service",
+    "shared",
+    "signing",
+    "webhook",
+    "write",
+  ].map((word) => `x-${word}-key`),
   "access_token",
   "accessToken",
   "accesstoken",
@@ -51,7 +65,7 @@ const OTHERS = [
 ];
 
 /** Those that are masked where a request was refused. */
-const SUSPECTS = ["author", "code", "content-digest", "design", "hash", "key", "pass", "session"];
+const SUSPECTS = ["author", "code", "content-digest", "design", "hash", "key", "Pass", "session"];
 
 Deno.test("a name that says so carries a credential, one that only resembles it does not", () => {
   const named = [...CREDENTIALS, ...OTHERS].filter((name) => isCredentialName(name));

@@ -62,6 +62,15 @@ Deno.test("an IPv6 range holds the addresses that begin with its bits, and no ot
   );
 });
 
+Deno.test("an address without a prefix is a range of itself alone", () => {
+  for (
+    const [address, next] of [["192.0.2.7", "192.0.2.6"], ["2001:db8::7", "2001:db8::6"]] as const
+  ) {
+    const range = new AddressRanges([address]);
+    assertEquals([range.has(address), range.has(next)], [true, false]);
+  }
+});
+
 Deno.test("any text that is taken for a range makes one, and any other is refused", () => {
   const signs = [
     "0",

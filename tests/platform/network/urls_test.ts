@@ -1,5 +1,10 @@
 import { assertEquals } from "@std/assert";
-import { isBaseUrl, withBrackets } from "../../../src/platform/network/urls.ts";
+import {
+  hidePassword,
+  hideUserInfo,
+  isBaseUrl,
+  withBrackets,
+} from "../../../src/platform/network/urls.ts";
 
 const CASES: [text: string, isBase: boolean][] = [
   ["https://hooks.example.com", true],
@@ -35,4 +40,20 @@ const BRACKETED: [text: string, bracketed: string][] = [
 
 Deno.test("an address of IPv6 without brackets gets them, as Kubernetes tells none", () => {
   for (const [text, bracketed] of BRACKETED) assertEquals(withBrackets(text), bracketed);
+});
+
+const HIDDEN: [text: string, password: string, userInfo: string][] = [
+  ["https://ada:x@a.example/p", "https://********@a.example/p", "https://***@a.example/p"],
+  ["https://ada:x@y@a.example", "https://********@a.example", "https://***@a.example"],
+  ["https://a.example/p?to=b@c", "https://a.example/p?to=b@c", "https://***@c"],
+  ["https://a.example", "https://a.example", "https://a.example"],
+  ["ada@a.example", "ada@a.example", "ada@a.example"],
+  ["a@b://c", "a@b://c", "a@b://c"],
+];
+
+Deno.test("a URL is shown without its user name and password", () => {
+  for (const [text, password, userInfo] of HIDDEN) {
+    assertEquals(hidePassword(text), password);
+    assertEquals(hideUserInfo(text), userInfo);
+  }
 });
