@@ -43,10 +43,10 @@ export function readBasic(
   const encoded = CREDENTIALS.exec(text)?.[1];
   if (encoded === undefined) return { reason: "Header Authorization is not of the scheme Basic" };
   const credentials = decode(encoded, "base64");
-  const colon = credentials?.indexOf(COLON) ?? -1;
-  if (credentials === undefined || colon === -1) {
+  if (!credentials?.includes(COLON)) {
     return { reason: "Header Authorization holds no username and password" };
   }
+  const colon = credentials.indexOf(COLON);
   const given = credentials.subarray(0, colon);
   if (username !== undefined && !isAnyOf(given, [Buffer.from(username)])) {
     return { reason: "Header Authorization holds another username" };

@@ -70,6 +70,16 @@ const cases: {
     parts: sent("user:a:b", "Bearer"),
     reason: "Header Authorization is not of the scheme Basic",
   },
+  {
+    name: "a scheme that ends like it",
+    parts: sent("user:a:b", "XBasic"),
+    reason: "Header Authorization is not of the scheme Basic",
+  },
+  {
+    name: "text behind the credentials",
+    parts: { headers: { authorization: `Basic ${btoa("user:a:b")} x` } },
+    reason: "Header Authorization is not of the scheme Basic",
+  },
   { name: "nothing", parts: {}, reason: "Header Authorization is missing" },
 ];
 

@@ -259,6 +259,12 @@ Deno.test("signRequest takes a key that is written as its seed and its public ke
   assertEquals(headers["x-sig"], expected.toString("base64"));
 });
 
+Deno.test("signRequest sends a username also where the condition takes any", async () => {
+  const conditions = parse([{ type: "static_token", basic: {}, secrets: ["a:b"] }]);
+  const { headers } = await signRequest(conditions, unsigned({}));
+  assertEquals(headers.authorization, `Basic ${btoa("hooklaunch:a:b")}`);
+});
+
 Deno.test("signRequest leaves a prototype alone", async () => {
   const conditions = parse([{ ...header, in: "body", name: "/__proto__/polluted" }]);
   const { body } = await signRequest(conditions, unsigned({}));

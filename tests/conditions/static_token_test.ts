@@ -93,13 +93,13 @@ const cases: {
     settings: { ...bearer, prefix: "token " },
     parts: { headers: { authorization: "Token s3cret" } },
   },
-  {
-    name: "a prefix that is no scheme, in another case",
-    settings: { ...bearer, prefix: "Key-" },
-    parts: { headers: { authorization: "key-s3cret" } },
+  ...["Key-", "X-Token ", "Bearer  "].map((prefix) => ({
+    name: `the prefix "${prefix}", which is no scheme, in another case`,
+    settings: { ...bearer, prefix },
+    parts: { headers: { authorization: `${prefix.toLowerCase()}s3cret` } },
     reason: "Header Authorization does not begin with the prefix",
-    expected: '"Key-" and a token',
-  },
+    expected: `"${prefix}" and a token`,
+  })),
   {
     name: "no prefix",
     settings: bearer,

@@ -109,6 +109,16 @@ const refused: { name: string; key: string | object; problem: RegExp }[] = [
     problem: /this is EC P-256 enc$/,
   },
   {
+    name: "a key that signs alone",
+    key: { ...jwk(p256.publicKey), key_ops: ["sign"] },
+    problem: /this is EC P-256$/,
+  },
+  {
+    name: "a key of another algorithm than its own",
+    key: { ...jwk(p256.publicKey), alg: "ES512" },
+    problem: /this is EC P-256 ES512$/,
+  },
+  {
     name: "a point that is not on the curve",
     key: { ...jwk(p256.publicKey), y: jwk(p256.publicKey).x },
     problem: /^Must be a public key as PEM or JWK: /,

@@ -3,10 +3,11 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { type JWTPayload, SignJWT } from "@panva/jose";
 import { createHash } from "node:crypto";
 import { jwt } from "../../../src/conditions/jwt.ts";
+import { claimsOf } from "../../../src/conditions/jwt/claims.ts";
 import { conditionSchema, conditionWarnings } from "../../../src/conditions/mod.ts";
 import { signRequest } from "../../../src/conditions/sign_request.ts";
 import { startService } from "../../data.ts";
-import { checkOnce, NOW_MS } from "../fixture.ts";
+import { checkOnce, context, NOW_MS, request } from "../fixture.ts";
 
 const NOW_S = NOW_MS / 1_000;
 const SECRET = "a secret that is long enough for any of the hash functions of HMAC";
@@ -91,6 +92,17 @@ Deno.test("a token that leaves the body unsigned is told, and one that signs it 
   assertEquals(problems, []);
   const condition = { ...settings, body_hash: "hash" };
   assertEquals(await checkOnce(jwt, condition, { headers, body: BODY }), undefined);
+});
+
+Deno.test("of two verified tokens, filters see the claims of the first", async () => {
+  const names = ["x-one", "x-two"];
+  const tokens = await Promise.all(names.map(async (sub) => [sub, await sign({ exp, sub })]));
+  const sent = request({ headers: Object.fromEntries(tokens) });
+  for (const name of names) {
+    const condition = jwt.schema.parse({ type: "jwt", ...settings, name });
+    assertEquals(await (await jwt.prepare(condition, context()))(sent), undefined);
+  }
+  assertEquals(claimsOf(sent), { exp, sub: "x-one" });
 });
 
 Deno.test("claims are there for filters once the token is verified, also for those in the Worker", async () => {
