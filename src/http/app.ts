@@ -22,6 +22,7 @@ import type { Door } from "./door/door.ts";
 import { launchHandler } from "./door/launch.ts";
 import { Forwarding, type Leading, type SendToInstance } from "./forward.ts";
 import type { Hops } from "./hops.ts";
+import { refuseUrl } from "./host_header.ts";
 import { isHttp2 } from "./http2.ts";
 import { methodNotAllowed, problem, problemOfError, unavailable } from "./problem.ts";
 import { runInfoHandler } from "./door/run_info.ts";
@@ -121,6 +122,7 @@ function restRoutes(parts: AppParts, launch: ConsoleParts["launch"]): Hono {
       context.header("strict-transport-security", HSTS);
     }
   });
+  app.use(async (context, next) => refuseUrl(context.req.raw) ?? await next());
   app.use("/api/v0/*", keepPrivate).use("/metrics", keepPrivate).use("/mcp", keepPrivate);
   const forwarding = forwardingOf(parts);
   const toAny = forwarding?.toAny ?? here;

@@ -6,7 +6,7 @@
  * @module
  */
 import { STATUS_CODE } from "@std/http/status";
-import { refuseHost } from "./host_header.ts";
+import { refuseHost, refuseUrl } from "./host_header.ts";
 import { methodNotAllowed, problem } from "./problem.ts";
 
 /** The method and the body stay the same (RFC 9110 section 15.4.9). */
@@ -26,7 +26,7 @@ interface PortParts {
 
 /** Answers a request over plain HTTP. */
 export async function answerPlain(request: Request, parts: PortParts): Promise<Response> {
-  const refusal = refuseHost(request.headers);
+  const refusal = refuseHost(request.headers) ?? refuseUrl(request);
   if (refusal !== undefined) return refusal;
   const { pathname, search, hostname } = new URL(request.url);
   if (pathname.startsWith(CHALLENGES)) {

@@ -76,6 +76,8 @@ export class Hops {
   receive(request: Request): Request | Response {
     const header = request.headers.get(HOP_HEADER);
     if (header === null) return request;
+    // A stranger may name a host that makes no URL.
+    if (!URL.canParse(request.url)) return notBelieved();
     const [time = "", ip = "", nonce = "", content = "", code = ""] = header.split(" ");
     const fields = [time, ip, nonce, content];
     const grant = request.headers.get(GRANT_HEADER);

@@ -13,8 +13,19 @@ const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i;
 /** Refuses a request whose `Host` is no host. A request over HTTP/1.0 or HTTP/2 may have no such header. */
 export function refuseHost(headers: Headers): Response | undefined {
   const host = headers.get("host");
-  if (host === null || HOST.test(host)) return undefined;
+  return host === null || HOST.test(host) ? undefined : noHost(`"${host}"`);
+}
+
+/**
+ * Refuses a request whose `Host` makes no URL, such as `300.1.1.1`. Senders are answered nevertheless: their requests
+ * need none.
+ */
+export function refuseUrl(request: Request): Response | undefined {
+  return URL.canParse(request.url) ? undefined : noHost("one that makes no URL");
+}
+
+function noHost(found: string): Response {
   return problem(STATUS_CODE.BadRequest, {
-    detail: `Expected the header Host to be a host, with a port or without, found "${host}"`,
+    detail: `Expected the header Host to be a host, with a port or without, found ${found}`,
   });
 }

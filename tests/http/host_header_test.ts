@@ -3,7 +3,11 @@
  */
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { refuseHost } from "../../src/http/host_header.ts";
+import { answerPlain } from "../../src/http/challenge_port.ts";
+import { Hops } from "../../src/http/hops.ts";
 import { ADMIN_TOKEN, startService } from "../data.ts";
+import { collectLog } from "../log_records.ts";
+import { TestClock } from "../surroundings.ts";
 
 /** Sends a request that has no body, byte for byte, and reads what is answered. */
 async function ask(port: number, lines: readonly string[]): Promise<string> {
@@ -87,4 +91,33 @@ Deno.test("a host that cannot be part of a URL changes nothing of what a sender 
       assertMatch(await send(runInfo), /^HTTP\/1\.1 404 /);
     });
   }
+});
+
+Deno.test("a host that cannot be part of a URL is refused where the URL counts, and nothing fails", async (t) => {
+  await using service = await startService();
+  await using log = await collectLog("error");
+  const hops = new Hops("a-secret-of-all-instances", new TestClock());
+  const parts = { challenge: () => Promise.resolve(undefined), secureUrl: () => "https://x" };
+  const options = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  await using plain = Deno.serve(options, (request) => answerPlain(request, parts));
+  await using another = Deno.serve(options, (request) => {
+    const received = hops.receive(request);
+    return received instanceof Request ? new Response() : received;
+  });
+  const token = `Authorization: Bearer ${ADMIN_TOKEN}`;
+  const get = (path: string) => `GET ${path} HTTP/1.1`;
+  for (const host of ["300.1.1.1", "192.0.2.7:99999", "a%2fb"]) {
+    await t.step(host, async () => {
+      for (const path of ["/", "/login", "/nothing", "/api/v0/triggers/", "/mcp"]) {
+        const lines = [get(path), `Host: ${host}`, "Accept: text/html", token];
+        assertMatch(await ask(service.service.port, lines), /^HTTP\/1\.1 400 [^]*no URL/, path);
+      }
+      const lines = [get("/login"), `Host: ${host}`];
+      assertMatch(await ask(plain.addr.port, lines), /^HTTP\/1\.1 400 /);
+      const hop = "X-Hooklaunch-Hop: 1 192.0.2.7 x none 00";
+      assertMatch(await ask(another.addr.port, [...lines, hop]), /^HTTP\/1\.1 503 /);
+    });
+  }
+  assertMatch(await ask(service.service.port, ["GET /login HTTP/1.0"]), /^HTTP\/1\.\d 200 /);
+  assertEquals(log.lines(), []);
 });
