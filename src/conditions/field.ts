@@ -172,11 +172,7 @@ function readBodyField(
   switch (body.kind) {
     case "other":
       return unreadable(request, field, body);
-    case "form": {
-      const [name, ...deeper] = path;
-      if (name === undefined || deeper.length > 0) return missing(field);
-      return onlyOne(body.fields.get(name) ?? [], field);
-    }
+    case "form":
     case "multipart": {
       const [name, ...deeper] = path;
       if (name === undefined || deeper.length > 0) return missing(field);
