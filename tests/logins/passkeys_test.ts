@@ -181,3 +181,16 @@ Deno.test("passkeys: keys, counts, users that are not checked, and challenges", 
     assertMatch(textOf(added), /the service has 1000 already/);
   });
 });
+
+Deno.test("passkeys: at an IP address there are none, and nothing fails", async () => {
+  await using service = await startService();
+  await using log = await collectLog("error");
+  const operator = await loggedIn(service);
+  for (const browser of [operator, new Browser(service.url)]) {
+    const { status, text } = await browser.get("login/passkey");
+    assertEquals(status, 404);
+    assertMatch(text, /There are no passkeys at an IP address/);
+  }
+  assertEquals((await operator.get("access/passkeys/options")).status, 409);
+  assertEquals(log.lines(), []);
+});

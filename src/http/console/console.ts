@@ -135,6 +135,13 @@ export class Console {
 
   /** Returns the challenge of a login with a passkey, which belongs to this browser. */
   async beginPasskeyLogin(context: Context): Promise<Response> {
+    if (relyingParty(this.#parts.baseUrl()) === undefined) {
+      return await this.fail(
+        context,
+        STATUS_CODE.NotFound,
+        "There are no passkeys at an IP address",
+      );
+    }
     const { beginPasskeyLogin } = await import("../../logins/passkeys.ts");
     const { options, challenge } = beginPasskeyLogin(this.#parts);
     this.#sessions.keepLogin(context, challenge, SEALED_MS / 1_000);
