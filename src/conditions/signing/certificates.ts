@@ -7,6 +7,7 @@ import type { KeyObject } from "node:crypto";
 import { X509Certificate } from "node:crypto";
 import type { Clock } from "../../platform/clock.ts";
 import { messageOf, UnavailableError } from "../../platform/errors.ts";
+import { evictOldest } from "../../platform/evict_oldest.ts";
 import { systemNetwork } from "../../platform/network/connection.ts";
 import { fetchPublic, readAnswer } from "../../platform/network/fetch_public.ts";
 
@@ -92,8 +93,7 @@ export class Certificates {
     const certificate = certificateOf(bytes);
     const known = { at_ms: clock.steady(), ...(certificate && { certificate }) };
     this.#known.set(url.href, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > KEPT_MAX && oldest !== undefined) this.#known.delete(oldest);
+    evictOldest(this.#known, KEPT_MAX);
     return known;
   }
 }

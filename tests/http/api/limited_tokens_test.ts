@@ -265,6 +265,12 @@ Deno.test("a limited token cannot bring its trigger into another project", async
   assertEquals((await byProject("PATCH", path, { project: "spare" })).status, 200);
   const made = await byProject("POST", "triggers/", { ...whole, name: "made", project: "spare" });
   assertEquals([made.status, made.body.project], [201, "spare"]);
+  const byBoth = await withToken(service, { name: "b", triggers: ["mine"], projects: ["spare"] });
+  const fresh = { ...whole, name: "fresh", project: "spare" };
+  assertEquals((await byBoth("POST", "triggers/", fresh)).status, 403);
+  const chosen = await byProject("POST", "triggers/", { ...fresh, id: crypto.randomUUID() });
+  assertEquals(chosen.status, 403);
+  assertMatch(chosen.body.detail, /it cannot choose the id of a trigger/);
 });
 
 Deno.test("a limited token lets no trigger read a secret of the service", async () => {
