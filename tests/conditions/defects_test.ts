@@ -112,6 +112,8 @@ Deno.test("defect 8: each of several signatures counts, not the last alone", asy
     const parts = stripeParts(`t=${now_s},${list},v0=${zeros}`);
     assertEquals(await checkOnce(hmac, stripe, parts), undefined);
   }
+  const again = stripeParts(`t=${now_s},t=${now_s},v1=${stripeMac}`);
+  assertEquals(await checkOnce(hmac, stripe, again), undefined);
   const twoTimes = stripeParts(`t=1,t=${now_s},v1=${stripeMac}`);
   assertEquals(
     (await checkOnce(hmac, stripe, twoTimes))?.reason,

@@ -30,6 +30,9 @@ for (const sender of tried) {
   });
 }
 
+/** The tag of ASN.1. */
+const INTEGER = 2;
+
 Deno.test("signatures in DER are read as WebCrypto takes them, whatever their length", () => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const lengths = new Set<number>();
@@ -40,9 +43,17 @@ Deno.test("signatures in DER are read as WebCrypto takes them, whatever their le
     lengths.add(der.length);
     const raw = rawOfDer(der);
     assert(raw && verify("sha256", content, { key: publicKey, dsaEncoding: "ieee-p1363" }, raw));
-    for (const wrong of [der.subarray(0, -1), Uint8Array.from([...der, 0]), der.subarray(1)]) {
-      assertEquals(rawOfDer(wrong), undefined);
-    }
+    const [sequence = 0, length = 0, , ...rest] = der;
+    for (
+      const wrong of [
+        der.subarray(0, -1),
+        der.subarray(1),
+        Uint8Array.from([...der, 0]),
+        Uint8Array.of(sequence + 1, length, INTEGER, ...rest),
+        Uint8Array.of(sequence, length, INTEGER + 1, ...rest),
+        Uint8Array.of(sequence, 4, INTEGER, 0, INTEGER, 0),
+      ]
+    ) assertEquals(rawOfDer(wrong), undefined);
   }
 });
 

@@ -1,5 +1,6 @@
 /** Tokens that are limited to triggers or projects: what each operation lets them do, and what lists tell them. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { SUBJECT_KINDS } from "../../../src/attention/cause.ts";
 import { openCursor, visiblePage } from "../../../src/http/api/limited_lists.ts";
 import { operations } from "../../../src/http/api/mod.ts";
 import { Records } from "../../../src/http/api/records.ts";
@@ -698,18 +699,28 @@ Deno.test("a list in which nothing is visible ends early, and goes on", async ()
   const parts = { cursors, clock };
   const asked: unknown[] = [];
   const page = (name: string) =>
-    Response.json({ results: [{ name }], next: `http://h/projects/?limit=1&cursor=${name}` });
+    Response.json({
+      results: [{ name }],
+      omitted: [{ name }],
+      next: `http://h/projects/?limit=1&cursor=${name}`,
+    });
   const read = ({ cursor, limit }: { cursor: string; limit: number }) => {
     asked.push([cursor, limit]);
     return Promise.resolve(page(`after-${cursor}`));
   };
   const answer = await visiblePage(list, { first: page("x"), limit: 5, read }, parts);
-  const { results, next } = await answer.json();
-  assertEquals([results, asked.length > 1], [[], true]);
+  const { results, omitted, next } = await answer.json();
+  assertEquals([results, omitted, asked.length > 1], [[], [], true]);
   assertEquals(asked[0], ["x", 5]);
   const cursor = new URL(next).searchParams.get("cursor") ?? "";
   assertMatch(cursor, /^[\w-]{120,}$/);
   assertMatch(openCursor(cursor, list, parts) ?? "", /^after-.*x$/);
+  const causes = SUBJECT_KINDS.filter((kind) => kind !== "trigger").flatMap((kind) =>
+    ["mine", "others"].map((name) => ({ subject: { kind, name } }))
+  );
+  assertEquals(await records.visible("attention", causes), [
+    { subject: { kind: "project", name: "mine" } },
+  ]);
 });
 
 Deno.test("a filter by what is not a limited token's is refused alike, whether it exists or not", async () => {
