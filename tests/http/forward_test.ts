@@ -127,6 +127,28 @@ Deno.test("hops: a changed request is not believed, nor is one with a changed bo
   );
 });
 
+Deno.test("hops: an operator's grounds are believed as they were signed, and a stranger's are left out", async () => {
+  const hops = new Hops(SECRET, new TestClock());
+  const header = "x-hooklaunch-grant";
+  const [grant, other] = [{ token_hash: "00" }, { token_hash: "01" }];
+  const hop = (signed: typeof grant | undefined, sent: typeof grant | undefined) => {
+    const headers = new Headers({ [header]: JSON.stringify(other) });
+    hops.sign(new Request("http://here/"), "192.0.2.7", headers, signed);
+    headers.delete(header);
+    if (sent) headers.set(header, JSON.stringify(sent));
+    return new Request("http://leader/", { headers });
+  };
+  for (const own of [grant, undefined]) {
+    assertEquals(hops.grantOf(receivedBy(hops, hop(own, own))), own);
+  }
+  for (const [signed, sent] of [[grant, other], [grant, undefined], [undefined, other]]) {
+    await assertNotBelieved(hops, hop(signed, sent), JSON.stringify([signed, sent]));
+  }
+  const headers = new Headers({ [header]: JSON.stringify(other) });
+  hops.sign(new Request("http://here/"), "192.0.2.7", headers);
+  assertEquals(headers.has(header), false);
+});
+
 Deno.test("hops: the log says why a request is not believed, and not for each", async () => {
   await using log = await collectLog("warning");
   const hops = new Hops(SECRET, new TestClock());

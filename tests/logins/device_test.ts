@@ -64,6 +64,7 @@ Deno.test("a login of a command line is confirmed in the console", async (t) => 
     const page = await ada.get(`access/device?code=${begun.user_code.toLowerCase()}`);
     assertMatch(textOf(page), /Computer workshop Address 127\.0\.0\.1 .* with the scope admin/);
     assertEquals((await decide(ada, begun.user_code)).status, 303);
+    assertEquals((await decide(ada, begun.user_code, "deny")).status, 404);
     const { body } = await fetchToken(service, begun);
     assertEquals([body.token_type, body.scope, body.name], ["Bearer", "admin", "ada@example.com"]);
     assertEquals(await statusOf(service, body.access_token, "triggers/"), 200);

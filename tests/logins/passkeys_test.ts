@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { systemClock } from "../../src/platform/clock.ts";
 import { keys } from "../../src/store/keys.ts";
-import { getPasskey, passkeyKey } from "../../src/store/records/passkeys.ts";
+import { getPasskey, passkeyKey, putPasskey } from "../../src/store/records/passkeys.ts";
 import { startService, TestClock } from "../data.ts";
 import { Browser, loggedIn, textOf } from "../http/console/fixture.ts";
 import { collectLog } from "../log_records.ts";
@@ -10,13 +10,18 @@ import { type AlgorithmName, type Authenticator, newAuthenticator } from "./auth
 
 const MINUTE_MS = 60_000;
 
-/** Adds a passkey as the page does. Returns the answer to its form. */
+/**
+ * Adds a passkey as the page does. Returns the answer to its form.
+ *
+ * @param asked the browser that gets the challenge
+ */
 async function add(
   browser: Browser,
   authenticator: Authenticator,
   use: Parameters<Authenticator["create"]>[1] = {},
+  asked = browser,
 ) {
-  const { options, challenge } = JSON.parse((await browser.get("access/passkeys/options")).text);
+  const { options, challenge } = JSON.parse((await asked.get("access/passkeys/options")).text);
   return await browser.post("access/passkeys", {
     csrf: await browser.csrf(),
     name: "key",
@@ -27,7 +32,7 @@ async function add(
 }
 
 /** Begins a login. Returns the options of the ceremony. */
-async function begin(browser: Browser): Promise<{ challenge: string }> {
+async function begin(browser: Browser): Promise<{ challenge: string; userVerification?: string }> {
   return JSON.parse((await browser.get("login/passkey")).text).options;
 }
 
@@ -93,7 +98,28 @@ Deno.test("passkeys: keys, counts, users that are not checked, and challenges", 
     const refused = await logIn(browser, authenticator, { isVerified: false });
     assertEquals([refused.status, await isIn(browser)], [401, false]);
     assertEquals((await logIn(browser, authenticator)).status, 303);
+    assertEquals((await begin(browser)).userVerification, "required");
   });
+
+  await t.step(
+    "a challenge for a new one is of its session, and a session of its grounds",
+    async () => {
+      const { body } = await service.api("POST", "tokens/", { name: "bob" });
+      const other = await loggedIn({ ...service, url }, body.token);
+      const authenticator = await newAuthenticator(url);
+      const added = await add(operator, authenticator, {}, other);
+      assertEquals(added.status, 422);
+      assertMatch(textOf(added), /in another session: try again/);
+      assertEquals((await add(operator, authenticator)).status, 303);
+      const browser = fresh();
+      assertEquals((await logIn(browser, authenticator)).status, 303);
+      assert(await isIn(browser));
+      const stored = await getPasskey(store, passkeyKey(authenticator.id));
+      assert(stored);
+      await putPasskey(store, { ...stored, token_hash: "another" });
+      assertEquals(await isIn(browser), false);
+    },
+  );
 
   await t.step(
     "a count that goes back, or stays, is refused, and is in the audit log",
