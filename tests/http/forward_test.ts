@@ -96,6 +96,13 @@ Deno.test("hops: a request is believed once, with its own body", async () => {
     assertEquals(await received.text(), body ?? "");
     await assertNotBelieved(to, again(), "it was used before");
   }
+  // Those before are forgotten after a while, and this one is not yet.
+  clock.time_ms += 59_000;
+  const early = await hopOf(from, null, "GET");
+  receivedBy(to, early());
+  clock.time_ms += 2_000;
+  receivedBy(to, (await hopOf(from, null, "GET"))());
+  await assertNotBelieved(to, early(), "it was used a moment ago");
 });
 
 Deno.test("hops: a changed request is not believed, nor is one with a changed body answered", async () => {

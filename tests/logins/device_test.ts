@@ -137,6 +137,11 @@ Deno.test("a login of a command line is confirmed in the console", async (t) => 
     assert(person);
     await removePerson(store, key);
     assertEquals((await fetchToken(service, ended)).body, { error: "access_denied" });
+    const lowered = await begin(service);
+    await putPerson(store, person);
+    await decide(ada, lowered.user_code);
+    await putPerson(store, { ...person, scope: "read" });
+    assertEquals((await fetchToken(service, lowered)).body.scope, "read");
     await putPerson(store, person);
   });
 
@@ -251,4 +256,6 @@ Deno.test("one network keeps no other one from beginning logins", async () => {
   assertMatch(error.message, /Too many logins wait/);
   await from("2001:db8:0:1::1");
   await from("192.0.2.7");
+  // Nothing tells those apart whose address cannot be read.
+  for (let index = 0; index <= 50; index++) await from("unknown");
 });

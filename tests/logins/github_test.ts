@@ -10,7 +10,14 @@ const SECRET = "a-secret-at-github";
 
 /** Answers as GitHub does, for one person. */
 function startGitHub() {
-  const state = { challenge: "", teams: 101, emails: 200, token: {} as object, limited: "" };
+  const state = {
+    challenge: "",
+    teams: 101,
+    emails: 200,
+    isVerified: true,
+    token: {} as object,
+    limited: "",
+  };
   const answers: Record<string, (url: URL) => unknown> = {
     "/api/v3/user": () => ({
       id: 583231,
@@ -20,7 +27,7 @@ function startGitHub() {
     }),
     "/api/v3/user/emails": () => [
       { email: "spare@example.com", primary: false, verified: true },
-      { email: "octo@example.com", primary: true, verified: true },
+      { email: "octo@example.com", primary: true, verified: state.isVerified },
     ],
     "/api/v3/user/orgs": () => [{ login: "example" }],
     "/api/v3/user/teams": (url) => {
@@ -114,6 +121,12 @@ Deno.test("people log in at GitHub by their login, address, organisations and te
     assertEquals((await logIn(browser)).status, 303);
     assertStringIncludes((await browser.get("triggers")).text, "octocat, scope: operate");
     github.state.emails = 200;
+  });
+  await t.step("an address that is not verified is nobody's", async () => {
+    await configure("!has(claims.email) && !has(claims.email_verified)");
+    github.state.isVerified = false;
+    assertEquals((await logIn(new Browser(service.url))).status, 303);
+    github.state.isVerified = true;
   });
   await t.step("the issuer in the answer is GitHub's own", async () => {
     await configure("true");

@@ -194,6 +194,9 @@ Deno.test("passkeys: keys, counts, users that are not checked, and challenges", 
     const { status } = await late.post("login/passkey", { credential: lateCredential, to: "" });
     assertEquals(status, 401);
     assert(await isIn(one));
+    clock.time_ms += MINUTE_MS;
+    assertEquals((await logIn(fresh(), authenticator)).status, 303);
+    assertEquals((await getPasskey(store, passkeyKey(authenticator.id)))?.used.length, 1);
   });
   await t.step("a service that is full of passkeys of others says so", async () => {
     const key = { public_key: "", counter: 0, transports: [], used: [] };

@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { setImmediate } from "node:timers";
 import { operations } from "../../../src/http/api/mod.ts";
-import { scopeOf } from "../../../src/http/api/access.ts";
+import { type Access, scopeOf } from "../../../src/http/api/access.ts";
+import { isSameAccess } from "../../../src/http/api/grants.ts";
 import { WRONG_TOKENS_MAX, WrongTokens } from "../../../src/http/api/wrong_tokens.ts";
 import {
   ADMIN_TOKEN,
@@ -80,6 +81,19 @@ Deno.test("each scope allows what it says, and no more", async (t) => {
       });
     }
   }
+});
+
+Deno.test("access is the same as before with the same scope and limits alone", () => {
+  const before = { name: "a", scope: "read", triggers: ["t"], projects: ["p"] } as const;
+  const cases: [now: Access | undefined, isSame: boolean][] = [
+    [{ ...before, name: "b" }, true],
+    [{ ...before, scope: "admin" }, false],
+    [{ ...before, triggers: ["t", "u"] }, false],
+    [{ ...before, projects: ["q"] }, false],
+    [{ name: "a", scope: "read" }, false],
+    [undefined, false],
+  ];
+  for (const [now, isSame] of cases) assertEquals(isSameAccess(now, before), isSame);
 });
 
 Deno.test("every change needs more than the scope read", () => {
