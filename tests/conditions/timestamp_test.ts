@@ -290,6 +290,10 @@ Deno.test("timestamp shows no credential that it takes for a time", async () => 
     const surroundings = context({ credentials: fields });
     const refusal = await checkOnce(timestamp, settings, parts, surroundings);
     assertEquals(refusal?.found, "not shown", place);
+    const other = { ...parts, headers: { ...parts.headers, t: "yesterday" } };
+    const own = { in: "header", name: "t", format: "unix_s" };
+    const shown = await checkOnce(timestamp, own, other, surroundings);
+    assertEquals(shown?.found, "yesterday");
     assertEquals((await checkOnce(timestamp, settings, parts))?.found, SECRET, place);
   }
 });

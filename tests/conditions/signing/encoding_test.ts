@@ -39,6 +39,8 @@ const malformed: { encoding: Encoding; text: string; why: string }[] = [
   { encoding: "base64url", text: "+/8=", why: "the other alphabet" },
   { encoding: "base64", text: "aGk =", why: "white space" },
   { encoding: "base64", text: "aGk\n", why: "a line end" },
+  { encoding: "base64", text: "YWJj    ZGVm", why: "blanks in place of four characters" },
+  { encoding: "base64url", text: "YWJj    ZGVm", why: "blanks in place of four characters" },
   { encoding: "base64", text: "aA=", why: "too little padding" },
   { encoding: "base64", text: "aGk==", why: "too much padding" },
   { encoding: "base64", text: "aGk=a", why: "padding in the middle" },
