@@ -108,6 +108,14 @@ Deno.test("a secret that the handshake of another trigger signs with is told whe
       conditions: [mac("another-secret-of-the-other")],
     }, []],
     [
+      "another secret, condition first",
+      {
+        conditions: [mac("another-secret-of-the-other")],
+      },
+      { handshakes: [signing] },
+      [],
+    ],
+    [
       "signs nothing",
       {
         handshakes: [{
