@@ -107,7 +107,12 @@ Deno.test("preset twitch: a stale body that names a time is not cut into a fresh
 });
 
 Deno.test("a scheme's own URL is signed with the whole query of the request", async () => {
-  const own = { algorithm: "sha256", header: "X-Sig", signed_content: "{url}{body}", secrets: ["s"] };
+  const own = {
+    algorithm: "sha256",
+    header: "X-Sig",
+    signed_content: "{url}{body}",
+    secrets: ["s"],
+  };
   const mac = createHmac("sha256", "s").update("https://a.example/p?a=1?b").digest("hex");
   const parts = { query: "a=1?b", headers: { "x-sig": mac } };
   assertEquals(await checkOnce(hmac, { ...own, url: "https://a.example/p" }, parts), undefined);
