@@ -478,7 +478,7 @@ async function put(
   name: string,
   to: Record<string, unknown>,
 ): Promise<void> {
-  const url = `http://${PUBLIC}:${receiver.port}/`;
+  const url = `http://code.example.com:${receiver.port}/`;
   const settings = { triggers: [name], to: { url, token: "{env:HOST_TOKEN}", ...to } };
   const { status, body } = await service.api("PUT", `notifiers/${name}/`, settings);
   assert(status === 201 || status === 200, JSON.stringify(body));
