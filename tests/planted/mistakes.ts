@@ -231,8 +231,8 @@ export const MISTAKES: Readonly<Record<string, Mistake>> = {
   "files of a step removed before its end is stored": {
     breaks: "the next instance on the machine runs the command again",
     file: "engines/local/execution_run.ts",
-    from: "this.isSettled = isSaved || !this.#context.closing.aborted;",
-    to: "this.isSettled = true;",
+    from: "await this.#context.save(this.#execution) || !this.#context.closing.aborted;",
+    to: "await this.#context.save(this.#execution) || true;",
     finder: { test: ["tests/engines/local/shared_work_test.ts", "--filter", "not begun again"] },
   },
   "repeated part of a log stored twice": {

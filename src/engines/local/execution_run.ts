@@ -49,6 +49,8 @@ export class ExecutionRun {
   #watch: Watch | undefined;
   /** The end that is decided. */
   #ending: Ending | undefined;
+  /** Stores that it is to stop. What is written into the record meanwhile would be stored with that. */
+  #stopping: Promise<boolean> | undefined;
   /** True once its end is stored, or is not to be stored any more: until then its files tell that it has run. */
   isSettled = false;
   /** True once its command has ended for good, so that nothing is left to stop. */
@@ -111,7 +113,7 @@ export class ExecutionRun {
     this.#ending = ending;
     this.#execution.status = "stopping";
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };
-    const isSaved = await this.#context.save(this.#execution);
+    const isSaved = await (this.#stopping = this.#context.save(this.#execution));
     this.#preparation.cancel();
     this.#outage.stopping();
     // One that was given up is not saved. It ends here all the same.
@@ -369,6 +371,7 @@ export class ExecutionRun {
   /** Stores its end, after its results are on disk. */
   async #end(end: End, capture?: Capture): Promise<void> {
     this.#isOver = true;
+    await this.#stopping?.catch(() => {});
     if (this.#isDetached) return;
     const { signal } = this.#detaching;
     const folder = this.#folder;
@@ -384,8 +387,7 @@ export class ExecutionRun {
       signal,
     });
     if (!await this.#archive(signal)) return;
-    const isSaved = await this.#context.save(this.#execution);
-    this.isSettled = isSaved || !this.#context.closing.aborted;
+    this.isSettled = await this.#context.save(this.#execution) || !this.#context.closing.aborted;
     if (this.isSettled) await folder.tidy();
   }
 

@@ -428,6 +428,48 @@ Deno.test("an execution that is stopped while another machine claims it ends onc
   await ended(leader.store, first);
 });
 
+Deno.test("the end of a command that ends before its stop is stored is told, once its results are kept", async () => {
+  const kv = await Deno.openKv(":memory:");
+  await using machines = await Machines.make(kv);
+  const reading = Promise.withResolvers<void>();
+  const read = Promise.withResolvers<void>();
+  const stopped = Promise.withResolvers<void>();
+  let stopping = "";
+  const artifacts = new FolderStore(join(machines.folder, "artifacts"), { isShared: true });
+  const leader = await machines.add(1, {
+    artifacts: standIn(artifacts, {
+      async put(...args: Parameters<FolderStore["put"]>) {
+        await stopped.promise;
+        await artifacts.put(...args);
+      },
+    }),
+    kv: standIn(kv, {
+      async getMany(wanted: Deno.KvKey[]) {
+        if (wanted.some(([kind, id]) => kind === "execution_open" && id === stopping)) {
+          reading.resolve();
+          await read.promise;
+        }
+        return await kv.getMany(wanted);
+      },
+    }),
+  });
+  const [first] = await machines.submit(leader, 1, machines.untilOpen);
+  await until(() => machines.begunIds.length === 1);
+  await machines.submit(leader, 1, "true");
+  stopping = first?.id ?? "";
+  const isStopped = leader.engine.stop(stopping);
+  await reading.promise;
+  await machines.open();
+  // It has the place of the first one, whose command is over.
+  await until(() => machines.begunIds.length === 2);
+  read.resolve();
+  assertEquals(await isStopped, true);
+  const record = await getExecution(leader.store, stopping);
+  assertEquals(record?.status, "stopping", "nothing is kept of it yet");
+  stopped.resolve();
+  await until(() => leader.told.includes(`${stopping} stopped`));
+});
+
 Deno.test("more claims of ended executions than a commit holds are all removed", async () => {
   await using machines = await Machines.make();
   const { store } = await machines.add(1);
