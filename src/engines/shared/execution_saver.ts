@@ -42,7 +42,7 @@ export function executionSaver(
     const { status } = execution;
     for (let hasFailed = false;; hasFailed = true) {
       try {
-        const isStored = hasFailed && await isEndStored(store, execution);
+        const isStored = hasFailed && hasEnded(status) && await isEndStored(store, execution);
         if (!isStored && !await commit(execution)) return false;
         // A status that was set during the commit is reported by the save that stores it.
         if (execution.status === status) onChange?.(execution);

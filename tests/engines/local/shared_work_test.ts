@@ -23,6 +23,7 @@ import { GitFixture, projectOf } from "../../projects/code/git_fixture.ts";
 import { Engines } from "../../../src/engines/mod.ts";
 import type { EngineParts } from "../../../src/engines/engine.ts";
 import { Projects } from "../../../src/projects/projects.ts";
+import { firstAttempt } from "../../../src/store/records/attempts.ts";
 import { keys } from "../../../src/store/keys.ts";
 import { recordWrite } from "../../../src/store/records/record_size.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -281,6 +282,34 @@ Deno.test("what another machine has begun is not begun, and can be stopped at on
   assertEquals(await statuses(leader.store, [execution]), ["stopping"]);
   assertEquals(await exists(join(leader.folder, "executions", execution.id)), false);
   assertEquals(await exists(machines.begun), false);
+});
+
+Deno.test("an attempt that has ended on another machine is not begun once the database answers again", async () => {
+  const kv = await Deno.openKv(":memory:");
+  await using machines = await Machines.make(kv);
+  const launched = executionOf({
+    command: `echo >${machines.begun}`,
+    retry: { attempts: 2, first: 3_600, factor: 1, exit_codes: "*" },
+  });
+  const attempt = firstAttempt(launched);
+  let reads = 0;
+  const leader = await machines.add(1, {
+    kv: standIn(kv, {
+      async getMany(wanted: Deno.KvKey[]) {
+        const isOfIt = wanted.some(([kind, id]) => kind === "execution_open" && id === attempt.id);
+        if (isOfIt && reads++ === 0) throw new TypeError("the connection broke");
+        return await kv.getMany(wanted);
+      },
+    }),
+  });
+  const engine_state = { machine_id: "another" };
+  await leader.store.committer.write(
+    executionWrites({ ...attempt, status: "error", ended_at: attempt.created_at, engine_state }),
+  );
+  // As it was read before.
+  leader.engine.submit(attempt);
+  await until(() => reads > 0 && leader.engine.load.running === 0);
+  assertEquals([leader.told, await exists(machines.begun)], [[], false]);
 });
 
 Deno.test("what another machine has begun, and the leader neither holds nor has seen begin, can be stopped", async () => {
