@@ -109,7 +109,7 @@ export class ExecutionRun {
    */
   async stop(ending: Ending): Promise<boolean> {
     if (this.#isOver) return false;
-    if (this.#ending !== undefined) return true;
+    if (this.#ending !== undefined) return await this.#stopping ?? true;
     this.#ending = ending;
     this.#execution.status = "stopping";
     this.#execution.engine_state = { ...this.#execution.engine_state, ending };

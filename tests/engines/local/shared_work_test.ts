@@ -457,6 +457,22 @@ Deno.test("an execution that is stopped while another machine claims it ends onc
   await ended(leader.store, first);
 });
 
+Deno.test("nobody is told of a stop that could not be stored", async () => {
+  await using machines = await Machines.make();
+  const leader = await machines.add(1);
+  const executions = await machines.submit(leader, 1, machines.untilOpen);
+  await until(() => machines.begunIds.length === 1);
+  leader.store.shared?.lanes.fence();
+  const { id = "" } = executions[0] ?? {};
+  const stops = [leader.engine.stop(id), leader.engine.stop(id)];
+  await leader.leave(0);
+  assertEquals(await Promise.all(stops), [false, false]);
+  const { store } = await machines.add(1, { after: leader });
+  await machines.open();
+  await ended(store, executions);
+  assertEquals(await statuses(store, executions), ["complete"]);
+});
+
 Deno.test("the end of a command that ends before its stop is stored is told, once its results are kept", async () => {
   const kv = await Deno.openKv(":memory:");
   await using machines = await Machines.make(kv);
