@@ -151,8 +151,7 @@ export class ExecutionRun {
         logger.warn("Cannot run execution {execution_id}: {error}", this.#logged(error));
       }
       const ending = this.#ending ?? failure(`Cannot run: ${messageOf(error)}`);
-      const known = { ending, at_ms: this.#context.clock.now() };
-      const end = () => this.#end(known);
+      const end = this.#end.bind(this, { ending, at_ms: this.#context.clock.now() });
       await this.#retryOnShortage(end, end).catch((error) => {
         logger.error("Cannot end execution {execution_id}: {error}", this.#logged(error));
       });
