@@ -71,6 +71,17 @@ export class AheadClock implements Clock {
   }
 }
 
+/** The machine's clock, whose time that does not jump is ahead. */
+export class SteadyAheadClock implements Clock {
+  ahead_ms = 0;
+  now = systemClock.now;
+  after = systemClock.after;
+
+  steady(): number {
+    return systemClock.steady() + this.ahead_ms;
+  }
+}
+
 /** The ports that no system gives to who asks for any, or to a connection. */
 const PORT_MIN = 10_000;
 const PORT_MAX = 29_999;

@@ -176,8 +176,8 @@ export async function lead(store: Store, where: string): Promise<void> {
   // Instances without machines are never noted as gone, and each read has its price there.
   if (shared.machineId !== shared.id) await shared.instances.gone.load(kv);
   shared.instances.remove = (writes) => committer.write(writes);
-  // It accepts no launch before it has seen the format. Of what others accept it counts all that comes after this look:
-  // before the pending runs are listed, so that some counts twice until all were looked at.
+  // It accepts no launch before it has seen the format. From this look on it counts what others accept. Pending runs are
+  // listed later, so some of these count twice until all were looked at.
   await shared.instances.look();
 }
 

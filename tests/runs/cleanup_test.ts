@@ -94,7 +94,7 @@ interface Told {
   inUse: ReadonlySet<string> | undefined;
   /** How long other trees are kept. */
   age_ms: number | undefined;
-  /** How often engines were told to remove what is left of executions that are gone. */
+  /** The number of times that engines removed files of executions without a record. */
   tidied: number;
 }
 

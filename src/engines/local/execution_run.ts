@@ -49,7 +49,7 @@ export class ExecutionRun {
   #watch: Watch | undefined;
   /** The end that is decided. */
   #ending: Ending | undefined;
-  /** Stores that it is to stop. What is written into the record meanwhile would be stored with that. */
+  /** The save of its stop. Until it has ended, what is written into the record would be stored with it. */
   #stopping: Promise<boolean> | undefined;
   /** True once its end is stored, or is not to be stored any more: until then its files tell that it has run. */
   isSettled = false;
@@ -370,7 +370,7 @@ export class ExecutionRun {
   /** Stores its end, after its results are on disk. */
   async #end(end: End, capture?: Capture): Promise<void> {
     this.#isOver = true;
-    await this.#stopping?.catch(() => {});
+    await this.#stopping?.catch(() => {}); // its error goes to who stops it
     if (this.#isDetached) return;
     const { signal } = this.#detaching;
     const folder = this.#folder;

@@ -79,7 +79,8 @@ export class LocalEngine implements Engine {
       onRoom: () => this.#leads ? this.#startNext() : this.#claimSoon(),
     });
     this.#queue = new ExecutionQueue(options.waitingMax ?? WAITING_MAX);
-    const [{ store, clock }, { signal }] = [options, this.#closing];
+    const { store, clock } = options;
+    const { signal } = this.#closing;
     const onChange = (execution: Execution) => {
       if (this.#leads) options.onChange?.(execution);
       this.#logWatchers.call(execution.id);
@@ -309,8 +310,7 @@ export class LocalEngine implements Engine {
     await Deno.mkdir(this.#root, { recursive: true, mode: 0o700 });
     await this.#lookAtMachine();
     this.#orphans.takeOver(this.#root);
-    const { store } = this.#options;
-    return await Array.fromAsync(openExecutionsOf(store, TYPE, ["started", "stopping"]));
+    return Array.fromAsync(openExecutionsOf(this.#options.store, TYPE, ["started", "stopping"]));
   }
 
   async #lookAtMachine(): Promise<Machine> {

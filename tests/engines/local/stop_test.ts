@@ -7,12 +7,17 @@ import { assert, assertEquals, assertLess, assertRejects } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { existsSync } from "node:fs";
 import { FolderStore } from "../../../src/artifacts/folder.ts";
-import { systemClock } from "../../../src/platform/clock.ts";
 import { UnavailableError } from "../../../src/platform/errors.ts";
 import { saveExecution } from "../../../src/store/records/executions.ts";
 import { RECORD_BYTES_MAX, recordBytes } from "../../../src/store/records/record_size.ts";
 import { EngineFixture, lives, QUICK, textOf, until } from "../fixture.ts";
-import { slownessOfThread, temporaryFolder, threadTimeOf } from "../../surroundings.ts";
+import {
+  AheadClock,
+  slownessOfThread,
+  SteadyAheadClock,
+  temporaryFolder,
+  threadTimeOf,
+} from "../../surroundings.ts";
 import { atOnce } from "../../at_once.ts";
 
 const test = atOnce("stops of executions");
@@ -238,8 +243,7 @@ Deno.test("limit: one that has ended in time is not stopped by a service that wa
 });
 
 test("limit: setting the clock while one is prepared takes and gives it no time", async () => {
-  let ahead_ms = 0;
-  const clock = { ...systemClock, now: () => systemClock.now() + ahead_ms };
+  const clock = new AheadClock();
   const { promise, resolve } = Promise.withResolvers<void>();
   await using fixture = await EngineFixture.make({
     clock,
@@ -252,15 +256,14 @@ test("limit: setting the clock while one is prepared takes and gives it no time"
   });
   const id = await fixture.submit("echo ran", { time_limit: 1_800 });
   await until(async () => (await fixture.record(id)).status === "started");
-  ahead_ms = 60 * 60_000;
+  clock.ahead_ms = 60 * 60_000;
   resolve();
   const { status, reason } = await fixture.ended(id);
   assertEquals([status, reason], ["complete", undefined]);
 });
 
 test("stop: one whose metadata takes nearly all of its record's room is stopped all the same", async () => {
-  let ahead_ms = 0;
-  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
+  const clock = new SteadyAheadClock();
   await using fixture = await EngineFixture.make({ clock });
   const length = `${fixture.folder}/length`;
   const id = await fixture.submit(
@@ -273,7 +276,7 @@ test("stop: one whose metadata takes nearly all of its record's room is stopped 
   await Deno.writeTextFile(`${length}-new`, String(room - `"a":""`.length));
   await Deno.rename(`${length}-new`, length);
   await until(async () => (await fixture.printed(id, "stdout")).length === 1);
-  ahead_ms = 60_000;
+  clock.ahead_ms = 60_000;
   await until(() => fixture.states.length === 2);
   assertEquals(await fixture.engine.stop(id), true);
   assertEquals((await fixture.ended(id)).status, "stopped");

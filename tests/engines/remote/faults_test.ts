@@ -20,6 +20,7 @@ import { getJob } from "../../../src/store/records/jobs.ts";
 import { payloadWrites } from "../../../src/store/records/payloads.ts";
 import { textOf } from "../fixture.ts";
 import { collectLog } from "../../log_records.ts";
+import { SteadyAheadClock } from "../../surroundings.ts";
 import { until } from "../service.ts";
 import { RemoteService } from "./fixture.ts";
 import { HeldService, PlayedAgent } from "./held_cluster.ts";
@@ -91,8 +92,7 @@ test("remote: an agent whose claim, log and output get no answer sends them agai
 });
 
 test("remote: a job that the cluster does not show is not lost while its agent is heard", async () => {
-  let ahead_ms = 0;
-  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
+  const clock = new SteadyAheadClock();
   const silence_ms = 600_000;
   await using service = await RemoteService.make({ silence_ms }, { clock });
   const id = await service.submit(service.notingUntilGo);
@@ -101,7 +101,7 @@ test("remote: a job that the cluster does not show is not lost while its agent i
   const beats = () => service.host.asked.filter((each) => each === "POST beat").length;
   // It is not shown for longer than an agent may be silent, and heard between.
   for (const part of [0, 0.6, 0.6]) {
-    ahead_ms += part * silence_ms;
+    clock.ahead_ms += part * silence_ms;
     const [heard, looks] = [beats(), service.cluster.looks];
     // The second of them begins when the first has been answered.
     await until(() => beats() >= heard + 2);
@@ -112,8 +112,7 @@ test("remote: a job that the cluster does not show is not lost while its agent i
 });
 
 test("remote: a job that the cluster has shown again is not lost when it is missing for a moment", async () => {
-  let ahead_ms = 0;
-  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
+  const clock = new SteadyAheadClock();
   const silence_ms = 600_000;
   await using service = await RemoteService.make({ silence_ms }, { clock });
   const id = await service.submit(service.notingUntilGo);
@@ -121,7 +120,7 @@ test("remote: a job that the cluster has shown again is not lost when it is miss
   // Its agent is not heard all the time.
   service.host.isAway = true;
   for (const isForgetful of [true, false, true, false]) {
-    if (isForgetful) ahead_ms += 1.2 * silence_ms;
+    if (isForgetful) clock.ahead_ms += 1.2 * silence_ms;
     service.cluster.faults.isForgetful = isForgetful;
     const { looks } = service.cluster;
     const isOver = async () => (await service.record(id)).status !== "started";

@@ -1,10 +1,10 @@
 /** What a command prints is metadata when it is an object, and nothing that it prints does harm. */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
 import fc from "fast-check";
-import { systemClock } from "../../../src/platform/clock.ts";
 import { Metadata } from "../../../src/engines/shared/metadata.ts";
 import { anyText, mutated, pieces } from "../../arbitraries.ts";
 import { EngineFixture, until } from "../fixture.ts";
+import { SteadyAheadClock } from "../../surroundings.ts";
 
 const TIME = "2026-01-01T00:00:00.000Z";
 const names = fc.oneof(fc.constantFrom("a", "b", "_time", "constructor"), fc.string());
@@ -125,12 +125,11 @@ for (const [name, character] of [["ASCII", "x"], ["CJK", "字"]] as const) {
 }
 
 Deno.test("an execution's record has its metadata while its command runs", async () => {
-  let ahead_ms = 0;
-  const clock = { ...systemClock, steady: () => systemClock.steady() + ahead_ms };
+  const clock = new SteadyAheadClock();
   await using fixture = await EngineFixture.make({ clock });
   const id = await fixture.submit(`echo '{"a": 1}'; exec sleep 100`);
   await until(async () => (await fixture.printed(id, "stdout")).length === 1);
-  ahead_ms = 60_000;
+  clock.ahead_ms = 60_000;
   await until(async () => (await fixture.record(id)).metadata.a === 1);
   assertEquals(await fixture.engine.stop(id), true);
   assertEquals((await fixture.ended(id)).status, "stopped");

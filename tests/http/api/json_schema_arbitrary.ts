@@ -13,7 +13,7 @@ const DEPTH_MAX = 4;
 
 /** What was made, by schema and depth: the schemas of many operations share their parts. */
 const made = new WeakMap<object, fc.Arbitrary<unknown>[]>();
-/** What was made, by pattern: one takes up to a second, and many schemas have the same. */
+/** Arbitraries by pattern. Making one takes up to a second, and many schemas share a pattern. */
 const matching = new Map<string, fc.Arbitrary<string>>();
 
 /**
