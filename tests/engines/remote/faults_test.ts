@@ -630,6 +630,7 @@ const DAMAGES = {
   "cannot be decoded": "update kv set v_encoding = 1",
   "are cut off": "update kv set v = substr(v, 1, 7)",
   "hold something else": "update kv set v = cast(replace(v, '{', 'x') as blob)",
+  "are there twice": "update kv set v = cast(v || v as blob)",
   "are missing": "delete from kv",
 };
 
